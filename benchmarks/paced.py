@@ -152,11 +152,11 @@ def _moved() -> dict[str, Any]:
     import accel
 
     report = json.loads(accel.report("json"))
-    loops = [each["transfers"] for each in report["functions"]]
-    moved = [each for each in loops if each["launches"]]
+    transfers = [each["transfers"] for each in report["functions"]]
+    moved = [each for each in transfers if each["launches"]]
     rounds = {
-        "held_rounds": sum(each["held_rounds"] for each in loops),
-        "not_held": dict(sum((Counter(each["not_held"]) for each in loops), Counter())),
+        "held_rounds": sum(each["held_rounds"] for each in transfers),
+        "not_held": dict(sum((Counter(each["not_held"]) for each in transfers), Counter())),
         "notes": report["notes"],
     }
     if not moved:

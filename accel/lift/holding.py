@@ -34,7 +34,6 @@ _PASSING = frozenset({"it has no program", BUSY})
 LASTING = 256
 """After so many rounds in a row that held none, the reason of the last one is said: it has not passed."""
 
-
 CONDITION = "the loop's condition may look at arrays, or run code of the program's"
 
 

@@ -78,15 +78,14 @@ class Records(Opaque):
 
     def __getitem__(self, key: Any) -> Any:
         real = self._plain_
-        if self._recording_.active and type(key) is str and key in real.dtype.names:
+        if _names_field(self, key):
             return self._field_(key)
         if self._recording_.active and _is_basic(key) and real.ndim:
             return Part(self, real[unwrap(key)], key)  # raises where it is out of bounds, as NumPy does
         return self._ended(f"[{_told(key)}]", "__getitem__", key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        real = self._plain_
-        if self._recording_.active and type(key) is str and key in real.dtype.names:
+        if _names_field(self, key):
             field = self._field_(key)
             # `array["x"] += 1` assigns what has been changed in place
             if not _is_same_view(field, value):
@@ -129,16 +128,19 @@ class Part(Records):
         object.__setattr__(self, "_key_", key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        real = self._plain_
-        is_field = self._recording_.active and type(key) is str and key in real.dtype.names
         # a number in a record is no view: it is stored in the field's array
-        if is_field and not isinstance(real, np.ndarray) and np.ndim(unwrap(value)) == 0:
+        if _names_field(self, key) and not isinstance(self._plain_, np.ndarray) and np.ndim(unwrap(value)) == 0:
             self._parent_._field_(key)[self._key_] = value
             return
         super().__setitem__(key, value)
 
     def _field_(self, name: str) -> Any:
         return self._parent_._field_(name)[self._key_]
+
+
+def _names_field(records: Records, key: Any) -> bool:
+    """Whether a key names a field, and that is recorded."""
+    return records._recording_.active and type(key) is str and key in records._plain_.dtype.names
 
 
 def _is_field(real: Any, name: str) -> bool:
@@ -163,14 +165,12 @@ def _is_same_view(field: Any, value: Any) -> bool:
     """Whether a value is all of a field itself."""
     if not (issubclass(type(field), RecordedArray) and issubclass(type(value), RecordedArray)):
         return False
-    one, other = field._plain_, value._plain_
-    place = one.__array_interface__["data"], one.strides, one.shape, one.dtype
-    return field._storage is value._storage and place == (
-        other.__array_interface__["data"],
-        other.strides,
-        other.shape,
-        other.dtype,
-    )
+    return field._storage is value._storage and _place(field._plain_) == _place(value._plain_)
+
+
+def _place(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """Where a view lies, and how."""
+    return array.__array_interface__["data"], array.strides, array.shape, array.dtype
 
 
 def _told(key: Any) -> str:
