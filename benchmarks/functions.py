@@ -35,6 +35,9 @@ TOLERANCE = 1e-9
 """Of the largest magnitude in an array; one step of a model may add up some roundings."""
 
 CHECKED_CALLS = 8
+SETTLING_CALLS = 40
+"""Of a step, by accel alone, before it is timed: so many until its paths are known, compiled and compared."""
+
 STATES = 4
 RIVALS = ("numpy", "accel", "program", "jax", "numba")
 
@@ -284,7 +287,14 @@ class Stateful:
                 if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
                     _note(wrong, "accel", getattr(self._theirs, name), value, f"{name}: ")
             self._hand_over()
+        self._settle()
         return wrong
+
+    def _settle(self) -> None:
+        """Let accel's object go on by itself, and then begin where NumPy's is."""
+        for _ in range(SETTLING_CALLS):
+            self.rivals["accel"](*self.prepare())
+        self._hand_over()
 
     def _hand_over(self) -> None:
         """Give accel's object NumPy's state, in place, so that who shares an array goes on sharing it."""
