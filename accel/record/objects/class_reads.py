@@ -18,14 +18,25 @@ KNOWS_CLASS = "_knows_class_"
 """What the classes of proxies have that know it."""
 
 _READS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-_LOADS = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"})
+_LOADS = frozenset(
+    """LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_CHECK LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW_LOAD_FAST_BORROW
+    STORE_FAST_LOAD_FAST""".split()
+)
+"""What puts a variable on top of the stack: from Python 3.13 on, some do it as the second of two things."""
 
 
 def is_class_read(code: CodeType, instruction: dis.Instruction, before: dis.Instruction) -> bool:
     """Whether it reads `self.__class__`, for the first argument of a method, which stays what it was."""
     is_read = instruction.opname in _READS and instruction.argval == "__class__"
-    is_self = before.opname in _LOADS and code.co_argcount > 0 and before.argval == code.co_varnames[0]
-    return is_read and is_self and "." in code.co_qualname and not _is_set(code, code.co_varnames[0])
+    return is_read and loads_self(code, before) and not _is_set(code, code.co_varnames[0])
+
+
+def loads_self(code: CodeType, instruction: dis.Instruction) -> bool:
+    """Whether the instruction leaves the first argument of a method on top of the stack."""
+    if instruction.opname not in _LOADS or code.co_argcount == 0 or "." not in code.co_qualname:
+        return False
+    loaded = instruction.argval
+    return bool(code.co_varnames[0] == (loaded[-1] if type(loaded) is tuple else loaded))
 
 
 def _is_set(code: CodeType, name: str) -> bool:

@@ -10,7 +10,7 @@ from types import CodeType
 
 from accel.record.names.namespaces import PHYSICAL
 from accel.record.names.steps import GENERATORS, writes_of
-from accel.record.objects.class_reads import is_class_read
+from accel.record.objects.class_reads import is_class_read, loads_self
 
 _REFUSED_OPCODES = {
     "LOAD_BUILD_CLASS": ("code.unsupported", "defines a class"),
@@ -77,12 +77,8 @@ def _problem(code: CodeType, *, is_nested: bool = False) -> tuple[str, str, int]
 
 def _reads_own_namespace(code: CodeType, instruction: dis.Instruction, before: dis.Instruction) -> bool:
     """Whether it is `self.__dict__`, for the first argument of a method (see accel.record.objects.namespaces)."""
-    is_read = instruction.opname == "LOAD_ATTR" and instruction.argval == "__dict__"
-    is_self = before.opname in _LOADS and code.co_argcount > 0 and before.argval == code.co_varnames[0]
-    return is_read and is_self and "." in code.co_qualname
+    return instruction.opname == "LOAD_ATTR" and instruction.argval == "__dict__" and loads_self(code, before)
 
-
-_LOADS = frozenset({"LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"})
 
 _SUSPECT = frozenset(dis.opmap[name] for name in (*_REFUSED_OPCODES, "IS_OP"))
 
