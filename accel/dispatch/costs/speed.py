@@ -23,9 +23,12 @@ MIN_SAMPLES = 3
 """The fewest replays by which a program is judged. Of two, one may have waited for its compile, and the other may have
 met a busy machine."""
 
+NO_LOSS_S, MORE_SAMPLES = 0.003, 16
+"""As long as a program has cost its caller less than this, it is judged only by so many samples: the first calls are no
+measure of those that follow, as neither code nor data are in the processor's caches."""
+
 STRIKES = 2
 """A program is given up after this many judgements that it is slower, each from new samples."""
-
 
 PARTS_FACTOR = 1.25
 """A program is given up for the programs of its parts only if it takes so many times as long: they were timed earlier,
@@ -147,9 +150,12 @@ class Speed:
         plainly = self._is_clearly_slower()
         if not plainly and len(self.compiled_s) < SPEED_SAMPLES:
             return None
-        numpy_s, compiled_s = self.numpy_s.median(), self.compiled_s.median()
+        numpy_s = self.numpy_s.median()
         in_parts = len(self.parts_s) >= NUMPY_SAMPLES and PARTS_FACTOR * self.parts_s.median() < numpy_s
         other_s = self.parts_s.median() if in_parts else numpy_s
+        if self._has_lost_little(other_s):
+            return None
+        compiled_s = self.compiled_s.median()
         self.compiled_s.clear()
         if compiled_s <= (PARTS_FACTOR if in_parts else 1.0) * other_s:
             self._strikes = 0
@@ -160,6 +166,11 @@ class Speed:
             return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
         self.numpy_s.clear()
         return None
+
+    def _has_lost_little(self, other_s: float) -> bool:
+        """Whether there is nothing to lose by more samples. other_s: what a call takes without the program."""
+        samples = len(self.compiled_s)
+        return samples < MORE_SAMPLES and sum(self.compiled_s) - samples * other_s < NO_LOSS_S
 
     def _is_clearly_slower(self) -> bool:
         """Whether a few samples settle it: the fastest compiled call took far longer than NumPy's slowest."""

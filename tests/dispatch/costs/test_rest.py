@@ -237,16 +237,17 @@ def test_a_call_that_takes_long_ends_the_rest(real: None) -> None:
 
     fast: Any = accel.accelerate(body, name="both")
     small, large = np.zeros(4), np.linspace(0.0, 1.0, 100_000)
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.thread_time()
     for _ in range(30):
         fast(small)
         fast(large)
-    spent = time.perf_counter() - started
+    spent, worked = time.perf_counter() - started, time.thread_time() - worked
     assert fast._self_target.paths, "the large one is seen, however many small ones there are"
     book = open_ledger("both")
     assert book.calls == 60
     booked = book.numpy_total_s + book.costs.total() - book.costs["slowdown"]  # which is part of the calls on NumPy
-    assert 0.5 * spent < booked < 1.01 * spent, "all of it is in the books, once"
+    # where others use the processor, that takes time between the calls, too
+    assert 0.5 * worked < booked < 1.01 * spent, "all of it is in the books, once"
 
 
 def test_targets_of_one_name_are_all_counted(real: None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from statistics import median_low
 from typing import Any
 
@@ -15,7 +16,15 @@ import accel
 from accel.dispatch import late
 from accel.dispatch.comparing import policy
 from accel.dispatch.compiling import Compiling, is_quiet
-from accel.dispatch.costs.speed import Speed
+from accel.dispatch.costs.speed import (
+    MIN_SAMPLES,
+    MORE_SAMPLES,
+    NO_LOSS_S,
+    NUMPY_SAMPLES,
+    SPEED_SAMPLES,
+    STRIKES,
+    Speed,
+)
 
 SECONDS = st.floats(1e-5, 1.0)
 
@@ -58,6 +67,29 @@ def test_what_numpy_would_have_taken_is_no_more_than_its_median(quiet: list[floa
     assert speed.usual_s is not None
     assert speed.usual_s <= min(median_low(quiet), median_low(disturbed))
     assert speed.more_slowdown_s() == pytest.approx(max(0.0, sum(disturbed) - len(disturbed) * speed.usual_s))
+
+
+def judged(compiled: Iterable[float]) -> tuple[int, str | None]:
+    """After how many compiled calls a program is given up, where NumPy takes 0.1 ms, and the figures."""
+    speed = Speed()
+    for number, seconds in enumerate(compiled):
+        while len(speed.numpy_s) < NUMPY_SAMPLES:
+            speed.numpy_s.add(1e-4)
+        speed.compiled_s.add(seconds)
+        if figures := speed.evidence_of_slowness():
+            return number + 1, figures
+    return 0, None
+
+
+def test_slow_first_calls_of_a_small_function_decide_nothing() -> None:
+    assert judged([*[2e-4] * 7, *[8e-5] * 200]) == (0, None)
+    assert judged([5e-4] * 200) == (NO_LOSS_S // 4e-4 + 1, "0.5 ms compiled, 0.1 ms on NumPy")
+    assert judged([1.2e-4] * 200) == (STRIKES * MORE_SAMPLES, "0.12 ms compiled, 0.1 ms on NumPy")
+
+
+def test_what_costs_more_is_given_up_by_few_calls() -> None:
+    assert judged([0.1] * 200) == (SPEED_SAMPLES // 2, "100 ms compiled, 0.1 ms on NumPy")
+    assert judged([0.6] * 200) == (MIN_SAMPLES, "600 ms compiled, 0.1 ms on NumPy")
 
 
 def test_calls_are_no_samples_while_the_worker_starts(monkeypatch: pytest.MonkeyPatch) -> None:
