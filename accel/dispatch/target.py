@@ -327,7 +327,17 @@ class Target:
             path.backoff -= 1
             self._refusals.raise_if_strict()
             return self._numpy.backing_off(call, is_long=path.backoff > SHORT_BACKOFF)
+        if path.speed.wanted and self.mode == "auto" and is_quiet():
+            return self._time_numpy(path, call)
         return self._replay(path, values, call, siblings=True)
+
+    def _time_numpy(self, path: Path, call: Call) -> Any:
+        """Answer a call of a path with a program on NumPy, to time it."""
+        if resident.current.is_held:
+            resident.current.bring_up_to_date("NumPy's calls are timed")
+        result = self._numpy.whole(call, quiet=True)
+        path.speed.note_wanted(call.seconds or 0.0)
+        return result
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
         """Take a path on towards its program, as far as this call allows. See `Stage`."""

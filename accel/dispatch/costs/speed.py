@@ -27,6 +27,11 @@ NO_LOSS_S, MORE_SAMPLES = 0.003, 16
 """As long as a program has cost its caller less than this, it is judged only by so many samples: the first calls are no
 measure of those that follow, as neither code nor data are in the processor's caches."""
 
+SHORT_S, CALLS_IN_A_ROW = 0.001, 4
+"""NumPy's call of a comparison finds the processor's caches full of what the comparison needed: a call that takes less
+than SHORT_S has been seen to take five times as long as in a row. Such calls are compared with so many of NumPy's in a
+row, the first of which is no sample."""
+
 STRIKES = 2
 """A program is given up after this many judgements that it is slower, each from new samples."""
 
@@ -84,7 +89,8 @@ class Speed:
     """How long a path's calls take, compiled and on NumPy. Of times taken during a compile, only `disturbed_s` has any.
 
     parts_s: of calls without a program whose parts had programs (see accel.dispatch.costs.parts). disturbed_s: of calls
-    on NumPy while something was compiled, or the worker was starting.
+    on NumPy while something was compiled, or the worker was starting. wanted: calls in a row that are to run on NumPy,
+    to be timed.
     """
 
     def __init__(self) -> None:
@@ -92,6 +98,8 @@ class Speed:
         self.parts_s = Times()
         self.compiled_s = Times()
         self.disturbed_s = Times()
+        self.wanted = 0
+        self._in_a_row = False
         self._disturbed_calls = 0
         self._disturbed_s = 0.0  # of all of them, and not of the last ones alone
         self._slowdown_s = 0.0
@@ -101,7 +109,22 @@ class Speed:
         """Judge by new samples alone."""
         self.numpy_s.clear()
         self.compiled_s.clear()
+        self.wanted, self._in_a_row = 0, False
         self._strikes = 0
+
+    def note_compared(self, seconds: float) -> None:
+        """Note NumPy's call of a comparison."""
+        if not self._in_a_row:
+            self.numpy_s.add(seconds)
+
+    def note_wanted(self, seconds: float) -> None:
+        """Note one of the calls that were to run on NumPy."""
+        if self.wanted == CALLS_IN_A_ROW:
+            self.numpy_s.clear()
+            self._in_a_row = True
+        else:
+            self.numpy_s.add(seconds)
+        self.wanted -= 1
 
     @property
     def knows_numpy(self) -> bool:
@@ -159,13 +182,21 @@ class Speed:
         self.compiled_s.clear()
         if compiled_s <= (PARTS_FACTOR if in_parts else 1.0) * other_s:
             self._strikes = 0
+            if not self._in_a_row:
+                self._want_calls(compiled_s)
             return None
         self._strikes += 1
         if plainly or self._strikes >= STRIKES:
             others = f"{other_s * 1e3:.3g} ms {'in parts' if in_parts else 'on NumPy'}"
             return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
         self.numpy_s.clear()
+        self._want_calls(compiled_s)
         return None
+
+    def _want_calls(self, compiled_s: float) -> None:
+        """Have NumPy's speed measured by calls in a row, if calls are short."""
+        self.wanted = CALLS_IN_A_ROW if compiled_s < SHORT_S else 0
+        self._in_a_row = False
 
     def _has_lost_little(self, other_s: float) -> bool:
         """Whether there is nothing to lose by more samples. other_s: what a call takes without the program."""
