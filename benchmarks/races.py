@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import copy
 import inspect
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +27,9 @@ T = TypeVar("T")
 
 SETTLED = ("compiled", "demoted", "inlined")
 """States in accel's report after which nothing more is to be waited for."""
+
+SETS = 8
+"""Of arguments, in the timing."""
 
 JUDGED_CALLS, JUDGED_S = 100, 4.0
 """Calls, or seconds of them, in which accel may still find that a program is slower, as it would in a longer run."""
@@ -139,10 +143,14 @@ def settled(entry: Mapping[str, Any]) -> bool:
 
 
 def timed(contest: Contest, budget_s: float) -> dict[str, list[float]]:
-    """Time both ways in turn on equal arguments that do not make the function raise; s per call."""
-    arguments = harmless(contest)
+    """Time both ways in turn on equal arguments that do not make the function raise; s per call.
+
+    They change from round to round: a processor learns which way the branches of one set go, as in no real program.
+    """
     rivals = {"numpy": contest.plain, "accel": contest.function}
-    return harness.interleaved(rivals, lambda: copy.deepcopy(arguments), rounds=200, budget_s=budget_s)
+    sets = [harmless(contest) for _ in range(SETS)]
+    turns = (arguments for arguments in itertools.cycle(sets) for _ in rivals)
+    return harness.interleaved(rivals, lambda: copy.deepcopy(next(turns)), rounds=200, budget_s=budget_s)
 
 
 def harmless(contest: Contest) -> tuple[Any, ...]:
