@@ -91,6 +91,7 @@ def held(contest: Contest, effort: Effort) -> dict[str, Any]:
     """Validate, let compiling finish, validate again, then time: one row. Times in ms."""
     wrong = validate(contest, effort.calls)
     settle(contest, effort.settle_s)
+    let_judge(contest)
     with within_budget():
         let_judge(contest)
         wrong += validate(contest, effort.calls)

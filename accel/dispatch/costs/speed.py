@@ -28,9 +28,9 @@ NO_LOSS_S, MORE_SAMPLES = 0.003, 16
 measure of those that follow, as neither code nor data are in the processor's caches."""
 
 SHORT_S, CALLS_IN_A_ROW = 0.001, 4
-"""NumPy's call of a comparison finds the processor's caches full of what the comparison needed: a call that takes less
-than SHORT_S has been seen to take five times as long as in a row. Such calls are compared with so many of NumPy's in a
-row, the first of which is no sample."""
+"""NumPy's call of a comparison finds the processor's caches full of what the comparison needed: one that takes less
+than SHORT_S has been seen to take five times as long as in a row. So such calls are judged by so many of NumPy's in a
+row, and so is what seemed to be slower. The first of them is no sample."""
 
 STRIKES = 2
 """A program is given up after this many judgements that it is slower, each from new samples."""
@@ -182,21 +182,17 @@ class Speed:
         self.compiled_s.clear()
         if compiled_s <= (PARTS_FACTOR if in_parts else 1.0) * other_s:
             self._strikes = 0
-            if not self._in_a_row:
-                self._want_calls(compiled_s)
+            if compiled_s < SHORT_S and not self._in_a_row:
+                self.wanted = CALLS_IN_A_ROW
             return None
         self._strikes += 1
         if plainly or self._strikes >= STRIKES:
             others = f"{other_s * 1e3:.3g} ms {'in parts' if in_parts else 'on NumPy'}"
             return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
+        # what is slower need not wait for comparisons, which come rarely
         self.numpy_s.clear()
-        self._want_calls(compiled_s)
+        self.wanted, self._in_a_row = CALLS_IN_A_ROW, False
         return None
-
-    def _want_calls(self, compiled_s: float) -> None:
-        """Have NumPy's speed measured by calls in a row, if calls are short."""
-        self.wanted = CALLS_IN_A_ROW if compiled_s < SHORT_S else 0
-        self._in_a_row = False
 
     def _has_lost_little(self, other_s: float) -> bool:
         """Whether there is nothing to lose by more samples. other_s: what a call takes without the program."""
