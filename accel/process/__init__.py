@@ -16,6 +16,7 @@ filters         what the filters of Python's warnings make of one
 bars            progress bars, whose code looks at nothing of the program's
 onlookers       what else of the process could look at the program's objects
 aside           threads of accel's own, which run no Python while arrays are out of date
+errands         short work that such a thread does for a moment
 status          the line on a terminal while something goes on
 jax_internals   private interfaces of JAX, all of them
 """

@@ -20,7 +20,7 @@ from typing import Any
 
 from accel.process import aside, bars, interrupts
 
-WAITING_THREADS = frozenset({"accel-load", "accel-compile", "accel-status"})
+WAITING_THREADS = frozenset({"accel-load", "accel-compile", "accel-status", "accel-errands"})
 """Threads of accel's own that run no Python while arrays are out of date (see accel.process.aside)."""
 
 PASSING_THREADS = frozenset({"accel-start", "accel-hook", "accel-watch"})

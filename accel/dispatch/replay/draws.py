@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.dispatch.replay.ahead import OWNERS, ahead_of
 from accel.dispatch.replay.host import Expressions
 from accel.ir.tape import Node, nodes_in
 from accel.record.draws.draw import Draw, Form
@@ -37,6 +38,11 @@ class Drawn:
             self._owners.append((kind, owner))
         self._before = self._states()
         self.after: list[Any] | None = None
+
+    @property
+    def only(self) -> tuple[Kind, Any, Any] | None:
+        """The generator, if it is one alone: its kind, itself, and its state before the draws."""
+        return (*self._owners[0], self._before[0]) if len(self._owners) == 1 else None
 
     def _states(self) -> list[Any]:
         return [kind.state(owner) for kind, owner in self._owners]
@@ -72,6 +78,7 @@ class Draws:
         # what the call makes itself is nobody's afterwards
         self._owners = sorted({draw.owner for draw in draws if draw.owner is not None} - made)
         self._make = _Maker(draws, of_some).make if draws else None
+        self._ahead = ahead_of(draws)
 
     def make(self, values: list[Any]) -> Drawn | None:
         """Make the draws, and put what they give into their slots. None where there are none.
@@ -81,8 +88,12 @@ class Draws:
         if self._make is None:
             return None
         drawn = Drawn({id(owner): owner for owner in (values[slot] for slot in self._owners)}.values())
+        only = drawn.only
         try:
-            self._make(values)
+            if self._ahead is None or only is None or type(only[1]) not in OWNERS:
+                self._make(values)
+            else:
+                self._ahead.make(self._make, values, *only)
         except BaseException:
             drawn.put_back()
             raise

@@ -1,0 +1,229 @@
+"""Drawing ahead: what the next replay of a path will draw is drawn aside, while the program and this replay's end run.
+
+A twin of the program's generator draws, from the state in which this replay's draws have left that. The generator
+itself is as NumPy would have it at any time. The next replay takes the numbers if it finds the generator in that very
+state, and puts it into the state in which the twin has ended; else it draws itself. So it does not matter what becomes
+of this replay, nor what the program does with its generator.
+
+Where two threads can draw one stream (accel.dispatch.replay.halves), the next replay draws a part itself: as much as
+makes both end at the same time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from accel.dispatch.replay.halves import ADVANCING, Divisible, End, Halves, Rooms, Twins, divisible
+from accel.ir.tape import nodes_in
+from accel.process import errands, processors
+from accel.record.draws.draw import Draw
+from accel.record.draws.generators import Kind, is_same_state
+
+Make = Callable[[list[Any]], None]
+
+OWNERS = (np.random.Generator, np.random.RandomState)
+"""Generators that draw without Python's lock."""
+
+LEAST_S = 1.5e-4
+"""Draws that take fewer seconds are not worth another thread."""
+
+SEEN = 3
+"""So many calls in a row have to find the generator as the one before has left it, before anything is drawn ahead."""
+
+JUDGED = 32
+"""After so many calls it is looked whether drawing ahead is any faster."""
+
+WORTH = 0.9
+"""Drawing ahead has to take less than this share of the time that drawing takes."""
+
+PAUSE, LONGEST_PAUSE = 32, 2**12
+"""Calls that draw themselves after something was drawn in vain, and twice as many after each further time. Only so many
+as the first time where the other thread had not begun, for want of a processor: that costs little."""
+
+ADAPTED = 0.25
+"""The share of the difference between the ends of both halves by which they are changed for the next time."""
+
+
+class Pace:
+    """Decides when to draw ahead. plain_s: what draws take in the program's own thread."""
+
+    def __init__(self) -> None:
+        self._plain = deque[float](maxlen=5)
+        self._seen = 0
+        self._ahead: list[float] = []
+        self._pause, self._next_pause = 0, PAUSE
+
+    @property
+    def plain_s(self) -> float:
+        return sorted(self._plain)[len(self._plain) // 2]
+
+    def note_plain(self, seconds: float, *, expected: bool) -> None:
+        """Note a call that drew itself. expected: it found the generator as the call before had left it."""
+        self._plain.append(seconds)
+        self._pause = max(0, self._pause - 1)
+        self._seen = self._seen + 1 if expected else 0
+
+    def note_ahead(self, seconds: float) -> None:
+        """Note a call that took what had been drawn ahead."""
+        self._ahead.append(seconds)
+        if len(self._ahead) < JUDGED:
+            return
+        is_worth = sorted(self._ahead)[JUDGED // 2] < WORTH * self.plain_s
+        self._ahead.clear()
+        if is_worth:
+            self._next_pause = PAUSE
+        else:
+            self.note_miss()
+
+    def note_miss(self) -> None:
+        """Note that something was drawn ahead in vain."""
+        self._ahead.clear()
+        self._pause, self._next_pause = self._next_pause, min(2 * self._next_pause, LONGEST_PAUSE)
+
+    def note_not_begun(self) -> None:
+        """Note that the other thread had not begun."""
+        self._pause = PAUSE
+
+    def is_time(self) -> bool:
+        """Whether the next call's draws should be made ahead."""
+        return not self._pause and self._seen >= SEEN and self.plain_s >= LEAST_S
+
+
+class Whole:
+    """The draws of the next call, which another thread makes."""
+
+    def __init__(self, draws: Sequence[Draw], make: Make, kind: Kind, twin: Any, state: Any) -> None:
+        self._slots, self._make, self._kind = [draw.slot for draw in draws], make, kind
+        owners = {draw.owner for draw in draws if draw.owner is not None}
+        self._values: list[Any] = [None] * (1 + max(owners.union(self._slots)))
+        for owner in owners:
+            self._values[owner] = twin
+        self._twin = twin
+        kind.put_back(twin, state)
+
+    def work(self) -> Any:
+        """In the other thread: draw. Returns the state after it."""
+        self._make(self._values)
+        return self._kind.state(self._twin)
+
+    def collect(self, errand: errands.Errand[Any], values: list[Any]) -> Any:
+        """Put what was drawn into the slots. Returns the generator's state after it. Raises errands.Failed."""
+        after = errand.outcome()
+        for slot in self._slots:
+            values[slot] = self._values[slot]
+        return after
+
+
+class Shared:
+    """The same where this thread draws a part of them."""
+
+    def __init__(self, halves: Halves, shares: Shares) -> None:
+        self._halves, self._shares = halves, shares
+
+    def work(self) -> End:
+        return self._halves.draw_first()
+
+    def collect(self, errand: errands.Errand[Any], values: list[Any]) -> Any:
+        self._halves.draw_second()
+        drawn = time.perf_counter()
+        end = errand.outcome()
+        self._shares.adapt(drawn, end)
+        after = self._halves.join(end)
+        for slot, array in self._halves.values():
+            values[slot] = array
+        return after
+
+
+class Shares:
+    """How two threads share draws. count: of the numbers that the first one draws."""
+
+    def __init__(self, divisible: Divisible) -> None:
+        self._divisible = divisible
+        self._rooms = Rooms(divisible.total)
+        self.count = divisible.total // 2
+
+    def halves(self, twins: Twins, state: Any) -> Halves:
+        return Halves(self._divisible, twins, state, self._rooms.room(), self.count)
+
+    def adapt(self, drawn: float, end: End) -> None:
+        """Let both end at the same time. drawn: when this thread had drawn its part."""
+        total = self._divisible.total
+        change = ADAPTED * (drawn - end.at) / max(end.seconds, 1e-6)
+        self.count = round(min(max(self.count * (1 + change), total / 8), total * 7 / 8))
+
+
+class Ahead:
+    """Draws a path's numbers ahead."""
+
+    def __init__(self, draws: Sequence[Draw]) -> None:
+        self._draws = draws
+        shared = divisible(draws)
+        self._shares = None if shared is None else Shares(shared)
+        self._twins: Twins | None = None
+        self._pace = Pace()
+        self._left: Any = None  # the state in which the last call has left the generator
+        self._begun: tuple[errands.Errand[Any], Whole | Shared] | None = None
+
+    def make(self, make: Make, values: list[Any], kind: Kind, generator: Any, state: Any) -> None:
+        """Make the draws of a call by `make`, or take them. state: the generator's. What NumPy raises is raised."""
+        begun, self._begun = self._begun, None
+        left, self._left = self._left, None
+        began = time.perf_counter()
+        expected = left is not None and is_same_state(state, left)
+        after = self._collected(begun, values) if begun is not None and expected else None
+        if after is not None:
+            kind.put_back(generator, after)
+            self._pace.note_ahead(time.perf_counter() - began)
+        else:
+            if begun is not None:
+                self._note_in_vain(begun[0], expected)
+            make(values)
+            self._pace.note_plain(time.perf_counter() - began, expected=expected)
+            after = kind.state(generator)
+        self._left = after
+        if self._pace.is_time() and processors.usable() > 1:
+            self._begin(make, kind, generator, after)
+
+    def _collected(self, begun: tuple[errands.Errand[Any], Whole | Shared], values: list[Any]) -> Any:
+        """The generator's state after draws that were made ahead; None if they were not made."""
+        errand, drawing = begun
+        if errand.call_back():
+            return None
+        try:
+            return drawing.collect(errand, values)
+        except errands.Failed:
+            return None
+
+    def _note_in_vain(self, errand: errands.Errand[Any], expected: bool) -> None:
+        has_not_begun = errand.call_back()
+        if not has_not_begun:
+            self._twins = None  # the other thread may be using them
+        if has_not_begun and expected:
+            self._pace.note_not_begun()
+        else:
+            self._pace.note_miss()
+
+    def _begin(self, make: Make, kind: Kind, generator: Any, state: Any) -> None:
+        bits = generator.bit_generator if type(generator) is np.random.Generator else generator._bit_generator
+        if self._twins is None or self._twins.of != (type(generator), type(bits)):
+            self._twins = Twins(generator, type(bits), state)
+        drawing: Whole | Shared
+        if self._shares is not None and type(generator) is np.random.Generator and type(bits) in ADVANCING:
+            drawing = Shared(self._shares.halves(self._twins, state), self._shares)
+        else:
+            drawing = Whole(self._draws, make, kind, self._twins.first, state)
+        errand = errands.send(drawing.work)
+        if errand is not None:
+            self._begun = errand, drawing
+
+
+def ahead_of(draws: Sequence[Draw]) -> Ahead | None:
+    """What draws them ahead; None where each call has to make them, as they take what it computes."""
+    owners = {draw.owner for draw in draws}
+    taken = nodes_in([(draw.args, draw.kwargs) for draw in draws])
+    return Ahead(draws) if len(owners) == 1 and None not in owners and not taken else None

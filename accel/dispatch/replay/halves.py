@@ -1,0 +1,224 @@
+"""Halves: two threads draw the numbers of one stream, and get those that one alone would have got.
+
+How many of a bit generator's numbers a draw takes is known beforehand only about: NumPy takes more for some of what it
+gives. But whoever begins to draw a little before or after the right place comes to draw the same as the others very
+soon, as soon as both begin a number at the same place. So the second thread begins some numbers before the place where
+the first one is expected to end. Where the first has ended, it is looked up among the second's first numbers. What
+proves the place is the generator's state there, which must be the very one at which the first has ended.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accel.backend.spans import ALIGNED
+from accel.record.draws.draw import Draw
+from accel.record.draws.generators import KINDS
+from accel.record.draws.twins import twin_of
+
+Numbers = NDArray[np.float64]
+
+KIND = KINDS[np.random.Generator]
+
+ADVANCING = frozenset({np.random.PCG64, np.random.PCG64DXSM})
+"""Bit generators that can go on by so many of their numbers at once."""
+
+
+class Rate(NamedTuple):
+    """How many of a bit generator's numbers one number takes, and the deviation of that, which adds up as its root."""
+
+    mean: float
+    deviation: float
+
+
+RATES = {
+    "random": Rate(1.0, 0.0),
+    "standard_normal": Rate(1.0221, 0.2),
+    "standard_exponential": Rate(1.0338, 0.25),
+}
+"""Methods that fill an array with float64s, one after the other. Measured over a million numbers."""
+
+SKIP = 64
+"""So many numbers, at least, does the second thread draw before the place where the first one ends."""
+
+PROBED = SKIP // 2
+"""The second's number that is looked for among the first's: by then both draw the same."""
+
+DEVIATIONS = 6.0
+"""So many deviations from the expected place are provided for."""
+
+LEAST = 10_000
+"""Fewer numbers are not worth two threads."""
+
+
+@dataclass(frozen=True)
+class Divisible:
+    """Draws that two threads can make: consecutive ones of one generator's, all by one method.
+
+    owner: the generator's slot. parts: of each draw, its slot, its shape, and where it begins and ends. total: of all.
+    """
+
+    owner: int
+    method: str
+    parts: tuple[tuple[int, tuple[int, ...], int, int], ...]
+    total: int
+
+
+def divisible(draws: Sequence[Draw]) -> Divisible | None:
+    """The draws of a path as those of two threads; None where one thread has to make them."""
+    methods, owners = {draw.method for draw in draws}, {draw.owner for draw in draws}
+    if len(methods) != 1 or len(owners) != 1 or not all(map(_is_plain, draws)):
+        return None
+    parts, total = [], 0
+    for draw in draws:
+        assert draw.form is not None
+        size = math.prod(draw.form.shape)
+        parts.append((draw.slot, draw.form.shape, total, total + size))
+        total += size
+    (owner,), (method,) = owners, methods
+    return Divisible(owner, method, tuple(parts), total) if total >= LEAST and owner is not None else None
+
+
+def _is_plain(draw: Draw) -> bool:
+    """Whether it is a draw of an array of float64s, of which nothing is given but its shape."""
+    form = draw.form
+    if draw.method not in RATES or form is None or form.dtype != np.float64 or form.scalar is not None:
+        return False
+    sizes = (*draw.args, *(draw.kwargs[name] for name in draw.kwargs if name == "size"))
+    size = sizes[0] if len(sizes) == 1 and len(draw.args) + len(draw.kwargs) == 1 else None
+    return size == form.shape or (type(size) is int and (size,) == form.shape)
+
+
+class Rooms:
+    """Aligned memory for so many numbers, which is used again once nothing refers to it."""
+
+    MOST = 4
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._memory: list[Numbers] = []
+
+    def room(self) -> Numbers:
+        """Room for the numbers. As long as it or a part of it is held, it is given to nobody else."""
+        for at in range(len(self._memory)):
+            if sys.getrefcount(self._memory[at]) == _UNUSED:
+                return self._aligned(self._memory[at])
+        memory = np.empty(self._size + ALIGNED // 8)
+        if len(self._memory) < self.MOST:
+            self._memory.append(memory)
+        return self._aligned(memory)
+
+    def _aligned(self, memory: Numbers) -> Numbers:
+        first = -memory.ctypes.data % ALIGNED // 8
+        return memory[first : first + self._size]
+
+
+def _references_of_unused() -> int:
+    memory = [np.empty(1)]
+    return sys.getrefcount(memory[0])
+
+
+_UNUSED = _references_of_unused()
+
+
+class Twins:
+    """Generators of accel's own for the two halves, and one to prove that they fit together. of: their types."""
+
+    def __init__(self, generator: Any, bits: type, state: Any) -> None:
+        self.of = type(generator), bits
+        self.first, self.second, self.proof = (twin_of(generator, state) for _ in range(3))
+
+
+class End(NamedTuple):
+    """Where the first half has ended: at which state, when by `time.perf_counter`, and how long it took."""
+
+    state: Any
+    at: float
+    seconds: float
+
+
+class Halves:
+    """One run's numbers. state: of the generator before them. room: for them. count: of the first half."""
+
+    def __init__(self, divisible: Divisible, twins: Twins, state: Any, room: Numbers, count: int) -> None:
+        self._divisible, self._twins, self._state = divisible, twins, state
+        self._room, self._count = room, count
+        rate = RATES[divisible.method]
+        self._before = SKIP + math.ceil(DEVIATIONS * rate.deviation * math.sqrt(count))
+        self._place = max(0, round(rate.mean * (count - self._before)))
+        self._head = np.empty(SKIP)
+
+    def draw_first(self) -> End:
+        """Draw the first half."""
+        began = time.perf_counter()
+        twin = self._twins.first
+        KIND.put_back(twin, self._state)
+        self._draw(twin, self._room[: self._count])
+        state, ended = KIND.state(twin), time.perf_counter()
+        return End(state, ended, ended - began)
+
+    def draw_second(self) -> None:
+        """Draw the second half, at the same time."""
+        twin = self._twins.second
+        self._go_to_place(twin)
+        self._draw(twin, self._head)
+        self._draw(twin, self._room[self._count :])
+
+    def join(self, end: End) -> Any:
+        """Make one sequence of both. Returns the state of the generator after it."""
+        room, count = self._room, self._count
+        drawn_before = self._drawn_before(end)
+        if drawn_before is None:  # hardly ever
+            KIND.put_back(self._twins.second, end.state)
+            self._draw(self._twins.second, room[count:])
+        else:
+            left = min(drawn_before - SKIP, room.size - count)
+            # NumPy copies within one array in the right order
+            room[count : room.size - left] = room[count + left :]
+            self._draw(self._twins.second, room[room.size - left :], skipped=drawn_before - SKIP - left)
+        return self._as_left(KIND.state(self._twins.second))
+
+    def _drawn_before(self, end: End) -> int | None:
+        """How many numbers the second half's thread has drawn before the place where the first half ends.
+
+        At least SKIP; None if it did not come to draw the same by then.
+        """
+        start = max(0, self._count - 2 * self._before)
+        found = np.flatnonzero(self._room[start : self._count] == self._head[PROBED])
+        for at in found.tolist():
+            drawn = self._count - (start + at - PROBED)
+            if drawn >= SKIP and self._is_proved(drawn, end):
+                return int(drawn)
+        return None
+
+    def _is_proved(self, drawn: int, end: End) -> bool:
+        twin = self._twins.proof
+        self._go_to_place(twin)
+        self._draw(twin, np.empty(drawn))
+        return bool(KIND.state(twin)["state"] == end.state["state"])
+
+    def _go_to_place(self, twin: Any) -> None:
+        KIND.put_back(twin, self._state)
+        twin.bit_generator.advance(self._place)
+
+    def _draw(self, twin: Any, into: Numbers, skipped: int = 0) -> None:
+        method = getattr(twin, self._divisible.method)
+        if skipped:
+            method(skipped)
+        method(out=into)
+
+    def _as_left(self, state: Any) -> Any:
+        """A twin's state as the generator's: half a number that it has kept for integers is not touched by draws."""
+        return {**self._state, "state": state["state"]}
+
+    def values(self) -> list[tuple[int, NDArray[np.float64]]]:
+        """What each draw gives, with its slot."""
+        return [(slot, self._room[start:end].reshape(shape)) for slot, shape, start, end in self._divisible.parts]
