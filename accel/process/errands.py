@@ -10,7 +10,7 @@ import atexit
 import contextlib
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 from accel.process import aside, forks, interrupts
@@ -25,7 +25,7 @@ LEAVE_S = 0.5
 
 
 class Failed(Exception):
-    """An errand's work raised something, or its thread does not exist in this process."""
+    """An errand's work raised something or takes too long, or its thread does not exist in this process."""
 
 
 class Errand(Generic[Outcome]):
@@ -43,14 +43,17 @@ class Errand(Generic[Outcome]):
         self._work = None
         return True
 
-    def outcome(self) -> Outcome:
+    def outcome(self, patience_s: float) -> Outcome:
         """What the work gave, once it is done. Asked for once, of an errand that could not be called back.
 
-        Raises Failed.
+        Raises Failed, also where it takes longer than that.
         """
         if self._runner is not _runner:
             raise Failed("in a forked child")
-        found = self._outcome.get()
+        try:
+            found = self._outcome.get(timeout=patience_s)
+        except Empty:
+            raise Failed("it takes too long") from None
         if isinstance(found, BaseException):
             raise Failed(f"{type(found).__name__}: {found}")
         return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -35,63 +36,80 @@ LEAST_S = 1.5e-4
 SEEN = 3
 """So many calls in a row have to find the generator as the one before has left it, before anything is drawn ahead."""
 
-JUDGED = 32
-"""After so many calls it is looked whether drawing ahead is any faster."""
-
 WORTH = 0.9
-"""Drawing ahead has to take less than this share of the time that drawing takes."""
+"""A run for which was drawn ahead has to take less than this share of the time of another run."""
+
+MOST_LOST, MOST_SAVED = 2.0, 8.0
+"""Drawing ahead pauses once it has lost the time of so many runs. So many that it has saved before count against that,
+and no more: the machine may have become busy since."""
+
+PATIENCE = 1.0
+"""So many times as long as the draws take does a call wait for the other thread, which may have lost its processor."""
 
 PAUSE, LONGEST_PAUSE = 32, 2**12
-"""Calls that draw themselves after something was drawn in vain, and twice as many after each further time. Only so many
-as the first time where the other thread had not begun, for want of a processor: that costs little."""
+"""Calls that draw themselves after something was drawn in vain, and twice as many after each further time."""
+
+SHORT_PAUSE = 3
+"""The same where the other thread had not begun, for want of a processor: that costs little."""
 
 ADAPTED = 0.25
 """The share of the difference between the ends of both halves by which they are changed for the next time."""
 
 
-class Pace:
-    """Decides when to draw ahead. plain_s: what draws take in the program's own thread."""
+class Recent:
+    """The median of the last few times."""
 
     def __init__(self) -> None:
-        self._plain = deque[float](maxlen=5)
+        self._seconds = deque[float](maxlen=7)
+        self.median = inf
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    def add(self, seconds: float) -> None:
+        self._seconds.append(seconds)
+        self.median = sorted(self._seconds)[len(self._seconds) // 2]
+
+
+class Pace:
+    """Decides when to draw ahead.
+
+    draw_s: what draws take in the program's own thread. run_s: what they and the program take, where nothing is drawn
+    ahead meanwhile. Where there is no processor for the other thread, it takes the time of the program's.
+    """
+
+    def __init__(self) -> None:
+        self.draw_s, self.run_s = Recent(), Recent()
         self._seen = 0
-        self._ahead: list[float] = []
+        self._lost = 0.0
         self._pause, self._next_pause = 0, PAUSE
 
-    @property
-    def plain_s(self) -> float:
-        return sorted(self._plain)[len(self._plain) // 2]
-
     def note_plain(self, seconds: float, *, expected: bool) -> None:
-        """Note a call that drew itself. expected: it found the generator as the call before had left it."""
-        self._plain.append(seconds)
+        """Note draws that a call made itself. expected: it found the generator as the call before had left it."""
+        self.draw_s.add(seconds)
         self._pause = max(0, self._pause - 1)
         self._seen = self._seen + 1 if expected else 0
 
     def note_ahead(self, seconds: float) -> None:
-        """Note a call that took what had been drawn ahead."""
-        self._ahead.append(seconds)
-        if len(self._ahead) < JUDGED:
-            return
-        is_worth = sorted(self._ahead)[JUDGED // 2] < WORTH * self.plain_s
-        self._ahead.clear()
-        if is_worth:
-            self._next_pause = PAUSE
-        else:
+        """Note a run that took what had been drawn ahead, and during which something was drawn ahead."""
+        self._lost = max(self._lost + seconds / self.run_s.median - WORTH, -MOST_SAVED)
+        if self._lost > MOST_LOST:
             self.note_miss()
+        elif self._lost == -MOST_SAVED:
+            self._next_pause = PAUSE
 
     def note_miss(self) -> None:
         """Note that something was drawn ahead in vain."""
-        self._ahead.clear()
+        self._lost = 0.0
         self._pause, self._next_pause = self._next_pause, min(2 * self._next_pause, LONGEST_PAUSE)
 
     def note_not_begun(self) -> None:
         """Note that the other thread had not begun."""
-        self._pause = PAUSE
+        self._pause = SHORT_PAUSE
 
     def is_time(self) -> bool:
         """Whether the next call's draws should be made ahead."""
-        return not self._pause and self._seen >= SEEN and self.plain_s >= LEAST_S
+        return not self._pause and self._seen >= SEEN and self.draw_s.median >= LEAST_S and len(self.run_s) >= SEEN
 
 
 class Whole:
@@ -111,9 +129,9 @@ class Whole:
         self._make(self._values)
         return self._kind.state(self._twin)
 
-    def collect(self, errand: errands.Errand[Any], values: list[Any]) -> Any:
+    def collect(self, errand: errands.Errand[Any], values: list[Any], patience_s: float) -> Any:
         """Put what was drawn into the slots. Returns the generator's state after it. Raises errands.Failed."""
-        after = errand.outcome()
+        after = errand.outcome(patience_s)
         for slot in self._slots:
             values[slot] = self._values[slot]
         return after
@@ -128,10 +146,10 @@ class Shared:
     def work(self) -> End:
         return self._halves.draw_first()
 
-    def collect(self, errand: errands.Errand[Any], values: list[Any]) -> Any:
+    def collect(self, errand: errands.Errand[Any], values: list[Any], patience_s: float) -> Any:
         self._halves.draw_second()
         drawn = time.perf_counter()
-        end = errand.outcome()
+        end = errand.outcome(patience_s)
         self._shares.adapt(drawn, end)
         after = self._halves.join(end)
         for slot, array in self._halves.values():
@@ -168,20 +186,28 @@ class Ahead:
         self._pace = Pace()
         self._left: Any = None  # the state in which the last call has left the generator
         self._begun: tuple[errands.Errand[Any], Whole | Shared] | None = None
+        self._was_ahead = False
+
+    def note_run(self, seconds: float) -> None:
+        """Note what a call's draws and its program have taken together."""
+        if self._was_ahead and self._begun is not None:
+            self._pace.note_ahead(seconds)
+        elif not self._was_ahead and self._begun is None:
+            self._pace.run_s.add(seconds)
 
     def make(self, make: Make, values: list[Any], kind: Kind, generator: Any, state: Any) -> None:
         """Make the draws of a call by `make`, or take them. state: the generator's. What NumPy raises is raised."""
         begun, self._begun = self._begun, None
         left, self._left = self._left, None
-        began = time.perf_counter()
         expected = left is not None and is_same_state(state, left)
         after = self._collected(begun, values) if begun is not None and expected else None
+        self._was_ahead = after is not None
         if after is not None:
             kind.put_back(generator, after)
-            self._pace.note_ahead(time.perf_counter() - began)
         else:
             if begun is not None:
                 self._note_in_vain(begun[0], expected)
+            began = time.perf_counter()
             make(values)
             self._pace.note_plain(time.perf_counter() - began, expected=expected)
             after = kind.state(generator)
@@ -195,7 +221,7 @@ class Ahead:
         if errand.call_back():
             return None
         try:
-            return drawing.collect(errand, values)
+            return drawing.collect(errand, values, PATIENCE * self._pace.draw_s.median)
         except errands.Failed:
             return None
 

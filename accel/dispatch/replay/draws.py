@@ -99,6 +99,11 @@ class Draws:
             raise
         return drawn
 
+    def note_run(self, seconds: float) -> None:
+        """Note what the draws of a call and its program have taken together."""
+        if self._ahead is not None:
+            self._ahead.note_run(seconds)
+
 
 class _Maker(Expressions):
     """The draws as one generated function, with the numbers that they need in between."""

@@ -187,6 +187,7 @@ class Launchable:
         changed = self._constants.changed_scalars(values)
         if changed:
             return StaleConstants(changed)
+        began = time.perf_counter()
         drawn = self._draw(values)
         try:
             given = self._launch(values) if drawn is None else self._parted(values) or self._launch(values)
@@ -196,6 +197,7 @@ class Launchable:
             raise
         if drawn is not None and isinstance(given, StagedOutputs):
             given.drawn = drawn
+            self._draws.note_run(time.perf_counter() - began)
         elif drawn is not None:
             drawn.put_back()
         return given
