@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import accel
+from accel import config
 from accel.dispatch.replay import ahead, halves
 from accel.dispatch.replay.draws import Draws
 from accel.dispatch.replay.halves import Divisible, Halves, Rooms, Twins, divisible
@@ -121,6 +122,18 @@ def test_where_the_program_always_draws_in_between_nothing_is_drawn_ahead(monkey
     for _ in range(12):
         made(draws, generator)
         generator.random()
+
+
+@pytest.mark.parametrize("how", ["one thread is asked for", "one processor", "on a device"])
+def test_nothing_is_drawn_ahead(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errands, "send", lambda work: pytest.fail("it was"))
+    if how == "one processor":
+        monkeypatch.setattr(processors, "usable", lambda: 1)
+    draws = Draws(draws_of("standard_normal"), ahead=how != "on a device")
+    generator = np.random.default_rng(5)
+    with config.override(threads=1 if how == "one thread is asked for" else None):
+        for _ in range(12):
+            made(draws, generator)
 
 
 def test_another_generator_of_another_kind_is_drawn_from(taken: list[bool]) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from accel import config
 from accel.dispatch.replay.halves import ADVANCING, Divisible, End, Halves, Rooms, Twins, divisible
 from accel.ir.tape import nodes_in
 from accel.process import errands, processors
@@ -212,7 +213,7 @@ class Ahead:
             self._pace.note_plain(time.perf_counter() - began, expected=expected)
             after = kind.state(generator)
         self._left = after
-        if self._pace.is_time() and processors.usable() > 1:
+        if self._pace.is_time() and _may_use_two_threads():
             self._begin(make, kind, generator, after)
 
     def _collected(self, begun: tuple[errands.Errand[Any], Whole | Shared], values: list[Any]) -> Any:
@@ -246,6 +247,10 @@ class Ahead:
         errand = errands.send(drawing.work)
         if errand is not None:
             self._begun = errand, drawing
+
+
+def _may_use_two_threads() -> bool:
+    return config.current().threads != 1 and processors.usable() > 1
 
 
 def ahead_of(draws: Sequence[Draw]) -> Ahead | None:

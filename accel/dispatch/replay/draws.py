@@ -71,14 +71,17 @@ class Drawn:
 
 
 class Draws:
-    """The draws of a path. of_some: indices of nodes that only some of several merged paths compute."""
+    """The draws of a path. of_some: indices of nodes that only some of several merged paths compute.
 
-    def __init__(self, draws: Sequence[Draw], of_some: Collection[int] = ()) -> None:
+    ahead: whether they may be made ahead. Not where arrays may stay behind on a device: another thread would end that.
+    """
+
+    def __init__(self, draws: Sequence[Draw], of_some: Collection[int] = (), *, ahead: bool = True) -> None:
         made = {draw.slot for draw in draws}
         # what the call makes itself is nobody's afterwards
         self._owners = sorted({draw.owner for draw in draws if draw.owner is not None} - made)
         self._make = _Maker(draws, of_some).make if draws else None
-        self._ahead = ahead_of(draws)
+        self._ahead = ahead_of(draws) if ahead else None
 
     def make(self, values: list[Any]) -> Drawn | None:
         """Make the draws, and put what they give into their slots. None where there are none.

@@ -152,7 +152,7 @@ class Launchable:
 
     def __init__(self, executable: Executable, draws: Sequence[Draw] = (), of_some: Collection[int] = ()) -> None:
         self.executable = executable
-        self._draws = Draws(draws, of_some)
+        self._draws = Draws(draws, of_some, ahead=executable.on_cpu)
         program = executable.program
         self._program = program
         self._constants = Constants(program)
