@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,12 +39,24 @@ class Rate(NamedTuple):
     deviation: float
 
 
+_ONE, _NORMAL, _EXPONENTIAL = Rate(1.0, 0.0), Rate(1.0221, 0.2), Rate(1.0338, 0.25)
+
 RATES = {
-    "random": Rate(1.0, 0.0),
-    "standard_normal": Rate(1.0221, 0.2),
-    "standard_exponential": Rate(1.0338, 0.25),
+    **dict.fromkeys(("random", "uniform", "laplace", "logistic", "gumbel", "triangular"), _ONE),
+    **dict.fromkeys(("standard_normal", "normal", "lognormal"), _NORMAL),
+    **dict.fromkeys(
+        ("standard_exponential", "exponential", "rayleigh", "weibull", "pareto", "power"),
+        _EXPONENTIAL,
+    ),
 }
-"""Methods that fill an array with float64s, one after the other. Measured over a million numbers."""
+"""Methods whose numbers are drawn one after the other, and do not take more for other parameters. Measured over a
+million numbers. Were one wrong in some version of NumPy, the halves would not fit together: one thread would draw."""
+
+FILLING = frozenset({"random", "standard_normal", "standard_exponential"})
+"""Those of them that fill an array which they are given."""
+
+MOST_TRIED = 4
+"""So many places at which the halves might fit together are tried: of numbers that are all alike, there are many."""
 
 SKIP = 64
 """So many numbers, at least, does the second thread draw before the place where the first one ends."""
@@ -63,11 +75,13 @@ LEAST = 10_000
 class Divisible:
     """Draws that two threads can make: consecutive ones of one generator's, all by one method.
 
-    owner: the generator's slot. parts: of each draw, its slot, its shape, and where it begins and ends. total: of all.
+    owner: the generator's slot. parameters: of all draws, by name. parts: of each draw, its slot, its shape, and where
+    it begins and ends. total: of all.
     """
 
     owner: int
     method: str
+    parameters: Mapping[str, float]
     parts: tuple[tuple[int, tuple[int, ...], int, int], ...]
     total: int
 
@@ -75,7 +89,8 @@ class Divisible:
 def divisible(draws: Sequence[Draw]) -> Divisible | None:
     """The draws of a path as those of two threads; None where one thread has to make them."""
     methods, owners = {draw.method for draw in draws}, {draw.owner for draw in draws}
-    if len(methods) != 1 or len(owners) != 1 or not all(map(_is_plain, draws)):
+    given = [_parameters(draw) for draw in draws]
+    if len(methods) != 1 or len(owners) != 1 or any(each is None or each != given[0] for each in given):
         return None
     parts, total = [], 0
     for draw in draws:
@@ -84,17 +99,20 @@ def divisible(draws: Sequence[Draw]) -> Divisible | None:
         parts.append((draw.slot, draw.form.shape, total, total + size))
         total += size
     (owner,), (method,) = owners, methods
-    return Divisible(owner, method, tuple(parts), total) if total >= LEAST and owner is not None else None
+    if total < LEAST or owner is None or given[0] is None:
+        return None
+    return Divisible(owner, method, given[0], tuple(parts), total)
 
 
-def _is_plain(draw: Draw) -> bool:
-    """Whether it is a draw of an array of float64s, of which nothing is given but its shape."""
+def _parameters(draw: Draw) -> dict[str, float] | None:
+    """The parameters of a draw of an array of float64s; None if it takes more than numbers and a shape."""
     form = draw.form
     if draw.method not in RATES or form is None or form.dtype != np.float64 or form.scalar is not None:
-        return False
-    sizes = (*draw.args, *(draw.kwargs[name] for name in draw.kwargs if name == "size"))
-    size = sizes[0] if len(sizes) == 1 and len(draw.args) + len(draw.kwargs) == 1 else None
-    return size == form.shape or (type(size) is int and (size,) == form.shape)
+        return None
+    given = KIND.methods[draw.method].bound(draw.args, draw.kwargs)
+    size = given.pop("size", None)
+    is_of_form = size == form.shape or (type(size) is int and (size,) == form.shape)
+    return given if is_of_form and all(type(value) in (int, float) for value in given.values()) else None
 
 
 class Rooms:
@@ -193,7 +211,7 @@ class Halves:
         """
         start = max(0, self._count - 2 * self._before)
         found = np.flatnonzero(self._room[start : self._count] == self._head[PROBED])
-        for at in found.tolist():
+        for at in found[:MOST_TRIED].tolist():
             drawn = self._count - (start + at - PROBED)
             if drawn >= SKIP and self._is_proved(drawn, end):
                 return int(drawn)
@@ -212,8 +230,11 @@ class Halves:
     def _draw(self, twin: Any, into: Numbers, skipped: int = 0) -> None:
         method = getattr(twin, self._divisible.method)
         if skipped:
-            method(skipped)
-        method(out=into)
+            method(**self._divisible.parameters, size=skipped)
+        if self._divisible.method in FILLING:
+            method(out=into)
+        else:
+            into[...] = method(**self._divisible.parameters, size=into.size)
 
     def _as_left(self, state: Any) -> Any:
         """A twin's state as the generator's: half a number that it has kept for integers is not touched by draws."""
