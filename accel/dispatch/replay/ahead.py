@@ -40,14 +40,14 @@ SEEN = 3
 WORTH = 0.9
 """A run for which was drawn ahead has to take less than this share of the time of another run."""
 
-MOST_LOST, MOST_SAVED = 1.0, 1.0
+MOST_LOST, MOST_SAVED = 2.0, 4.0
 """Drawing ahead pauses once it has lost the time of so many runs. So many that it has saved before count against that,
 and no more: the machine may have become busy since. Few, as a program is given up after some slow runs in a row."""
 
-PATIENCE = 0.5
+PATIENCE = 1.0
 """So many times as long as the draws take does a call wait for the other thread, which may have lost its processor."""
 
-PAUSE, LONGEST_PAUSE = 32, 2**12
+PAUSE, LONGEST_PAUSE = 32, 512
 """Calls that draw themselves after something was drawn in vain, and twice as many after each further time."""
 
 SHORT_PAUSE = 3
