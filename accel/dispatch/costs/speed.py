@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections import deque
 from collections.abc import Iterator
 
@@ -34,6 +35,9 @@ row, and so is what seemed to be slower. The first of them is no sample."""
 
 STRIKES = 2
 """A program is given up after this many judgements that it is slower, each from new samples."""
+
+APART_S = 0.03
+"""So many seconds have to lie between two such judgements: others may have used the processor for some milliseconds."""
 
 PARTS_FACTOR = 1.25
 """A program is given up for the programs of its parts only if it takes so many times as long: they were timed earlier,
@@ -104,6 +108,7 @@ class Speed:
         self._disturbed_s = 0.0  # of all of them, and not of the last ones alone
         self._slowdown_s = 0.0
         self._strikes = 0
+        self._next_at = 0.0
 
     def begin_anew(self) -> None:
         """Judge by new samples alone."""
@@ -171,7 +176,7 @@ class Speed:
         if len(self.compiled_s) < MIN_SAMPLES or not len(self.numpy_s):
             return None
         plainly = self._is_clearly_slower()
-        if not plainly and len(self.compiled_s) < SPEED_SAMPLES:
+        if not plainly and (len(self.compiled_s) < SPEED_SAMPLES or time.perf_counter() < self._next_at):
             return None
         numpy_s = self.numpy_s.median()
         in_parts = len(self.parts_s) >= NUMPY_SAMPLES and PARTS_FACTOR * self.parts_s.median() < numpy_s
@@ -189,6 +194,7 @@ class Speed:
         if plainly or self._strikes >= STRIKES:
             others = f"{other_s * 1e3:.3g} ms {'in parts' if in_parts else 'on NumPy'}"
             return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
+        self._next_at = time.perf_counter() + APART_S
         # what is slower need not wait for comparisons, which come rarely
         self.numpy_s.clear()
         self.wanted, self._in_a_row = CALLS_IN_A_ROW, False

@@ -135,7 +135,10 @@ def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
 
 
 @pytest.mark.parametrize(("compiled_s", "verdict"), [(0.02, "20 ms compiled, 10 ms in parts"), (0.011, None)])
-def test_a_program_that_is_much_slower_than_the_parts_is_given_up(compiled_s: float, verdict: str | None) -> None:
+def test_a_program_that_is_much_slower_than_the_parts_is_given_up(
+    compiled_s: float, verdict: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accel.dispatch.costs.speed.APART_S", 0.0)
     speed = Speed()
     for _ in range(NUMPY_SAMPLES):
         speed.numpy_s.add(0.05)

@@ -71,6 +71,12 @@ def test_what_numpy_would_have_taken_is_no_more_than_its_median(quiet: list[floa
     assert speed.more_slowdown_s() == pytest.approx(max(0.0, sum(disturbed) - len(disturbed) * speed.usual_s))
 
 
+@pytest.fixture
+def at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judge again at once."""
+    monkeypatch.setattr("accel.dispatch.costs.speed.APART_S", 0.0)
+
+
 def judged(compiled: Iterable[float], in_a_row: float = 1e-4) -> tuple[int, str | None]:
     """After how many compiled calls a program is given up, and the figures, where NumPy takes 0.1 ms when compared."""
     speed = Speed()
@@ -85,12 +91,18 @@ def judged(compiled: Iterable[float], in_a_row: float = 1e-4) -> tuple[int, str 
     return 0, None
 
 
+@pytest.mark.usefixtures("at_any_time")
 def test_slow_first_calls_of_a_small_function_decide_nothing() -> None:
     assert judged([*[2e-4] * 7, *[8e-5] * 200]) == (0, None)
     assert judged([5e-4] * 200) == (NO_LOSS_S // 4e-4 + 1, "0.5 ms compiled, 0.1 ms on NumPy")
     assert judged([1.2e-4] * 200) == (STRIKES * MORE_SAMPLES, "0.12 ms compiled, 0.1 ms on NumPy")
 
 
+def test_a_moment_in_which_others_use_the_processor_is_one_judgement() -> None:
+    assert judged([1.2e-4] * 200) == (0, None)  # all of them at once
+
+
+@pytest.mark.usefixtures("at_any_time")
 def test_numpy_s_calls_in_a_row_are_what_a_small_function_is_judged_by() -> None:
     # as where comparisons find the caches full of other things
     assert judged([6e-5] * 200, in_a_row=2e-5) == (2 * MORE_SAMPLES, "0.06 ms compiled, 0.02 ms on NumPy")
