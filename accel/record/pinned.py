@@ -29,6 +29,10 @@ MOST_COMPARED = 4096
 """Elements of an array that is needed as a whole: later calls compare all of them. Chosen, not measured."""
 
 
+MOST_STEPS = 16
+"""Operations that make one number of a table's elements. Chosen, not measured."""
+
+
 def pinned_whole(array: Any) -> NDArray[Any]:
     """The elements of a small recorded array that came from outside, and is still what it was then.
 
@@ -55,10 +59,29 @@ def _table_of(node: Node) -> Node | None:
 
 
 def is_of_table(number: Any) -> bool:
-    """Whether a recorded number is an element of a small array that came in, such as one of a list of angles."""
-    table = _table_of(number.node())
+    """Whether a recorded number is an element of a small array that came in, such as one of a list of angles.
+
+    Or arithmetic on such elements and constants alone, as `-angle` or `np.pi / 180 * angle`: it recurs where they do.
+    """
     is_itself = bool(number._plain_ == number._plain_)  # NaN is no number that a later call could be found to have
-    return table is not None and is_itself and math.prod(table.shape or ()) <= MOST_COMPARED
+    return is_itself and _follows_from_tables(number.node())
+
+
+def _follows_from_tables(node: Node) -> bool:
+    """Whether a few operations of arithmetic make a number of elements of small arrays that came in, and constants."""
+    found, steps, left = False, 0, [node]
+    while left and steps < MOST_STEPS:
+        each, steps = left.pop(), steps + 1
+        table = _table_of(each)
+        if table is not None:
+            if math.prod(table.shape or ()) > MOST_COMPARED:
+                return False
+            found = True
+        elif each.rule is core.SCALAR or (each.rule.cost.arithmetic and not each.shape):
+            left += each.operands()
+        elif not each.constant:
+            return False
+    return found and not left
 
 
 def note_pinned(outcomes: Iterable[Outcome], storages: Iterable[Storage], slots: Inputs) -> dict[int, Any]:

@@ -168,6 +168,34 @@ def test_numbers_of_a_table_may_shape_the_program(count: int) -> None:
     assert open_ledger(f"projected {count}").compiled_calls > 4
 
 
+@pytest.mark.parametrize(
+    "made", [lambda a: -a, lambda a: 90.0 - a * 0.5, lambda a: np.rad2deg(1.0) + a / 3.0 + 2.0 * a]
+)
+def test_so_may_arithmetic_on_them(made: Any) -> None:
+    """As the back projection of a tomography does: it turns each projection back by `-angle`."""
+
+    def smeared(rows: Any, angles: Any) -> Any:
+        total = np.zeros((9, 9))
+        for i, a in enumerate(angles):
+            total += ndimage.rotate(np.tile(rows[i], (9, 1)), made(a), reshape=False, order=1)
+        return total
+
+    fast = accel.accelerate(smeared, name=f"smeared {made}")
+    for i in range(16):
+        rows = np.random.default_rng(i).random((5, 9))
+        angles = np.linspace(0.0, 180.0, 5, endpoint=False) + (1.0 if i > 8 else 0.0)
+        np.testing.assert_allclose(fast(rows, angles), smeared(rows, angles), rtol=1e-10, atol=1e-12)
+    assert open_ledger(f"smeared {made}").compiled_calls > 4
+
+
+def test_arithmetic_on_a_table_and_on_what_an_array_made_may_not() -> None:
+    def turned(x: Any, angles: Any) -> Any:
+        return ndimage.rotate(x, angles[0] + x.mean(), reshape=False, order=1)
+
+    refusal = record(turned, (np.ones((5, 5)), np.ones(3)), {}, max_nodes=1000).refusal
+    assert refusal is not None and refusal.reason == "value.forced"
+
+
 def test_a_number_that_an_array_made_may_not() -> None:
     def turned(x: Any) -> Any:
         return ndimage.rotate(x, x.mean(), reshape=False, order=1)
