@@ -149,6 +149,11 @@ class Target:
         """Whether a path is observed, to be compiled later."""
         return not self.final and self.paths.are_observed
 
+    @property
+    def may_try_again(self) -> bool:
+        """Whether programs that were slower than NumPy are tried again after some time of calls on NumPy."""
+        return self._second_look is not None
+
     # -- the way in and out -------------------------------------------------------------------------------------------
 
     def answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

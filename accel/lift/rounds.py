@@ -16,6 +16,10 @@ from accel.process.bodies import add_body
 LOOK_AFTER = 32
 """After every so many rounds it is asked whether a loop can gain anything."""
 
+COUNTED_S = 3e-4
+"""Rounds that take so many seconds may go on being counted where the loop's programs were slower than NumPy, as calls
+of functions are: the programs are tried again later."""
+
 
 class Rounds:
     """Answers the rounds of one loop.
@@ -47,7 +51,8 @@ class Rounds:
         round_s = (now - self._since) / LOOK_AFTER
         self._left, self._since = LOOK_AFTER, now
         is_small = account.is_limited(target.mode) and not target.paths and round_s < rest.SMALL_CALL_S
-        if target.mode != "strict" and (target.final or is_small):
+        stays = target.final and not (target.may_try_again and round_s >= COUNTED_S)
+        if target.mode != "strict" and (stays or is_small):
             self._switch.turn_off()
 
 

@@ -33,8 +33,10 @@ SHORT_S, CALLS_IN_A_ROW = 0.001, 4
 than SHORT_S has been seen to take five times as long as in a row. So such calls are judged by so many of NumPy's in a
 row, and so is what seemed to be slower. The first of them is no sample."""
 
-STRIKES = 2
-"""A program is given up after this many judgements that it is slower, each from new samples."""
+STRIKES, LOSS_S = 2, 0.01
+"""A program is given up after this many judgements in a row that it is slower, each from new samples, and once the
+calls judged have cost so much in all: a program that is about as fast as NumPy may yet become faster, when arrays come
+aligned, or random numbers are drawn ahead."""
 
 APART_S = 0.03
 """So many seconds have to lie between two such judgements: others may have used the processor for some milliseconds."""
@@ -107,7 +109,7 @@ class Speed:
         self._disturbed_calls = 0
         self._disturbed_s = 0.0  # of all of them, and not of the last ones alone
         self._slowdown_s = 0.0
-        self._strikes = 0
+        self._strikes, self._lost_s = 0, 0.0
         self._next_at = 0.0
 
     def begin_anew(self) -> None:
@@ -115,7 +117,7 @@ class Speed:
         self.numpy_s.clear()
         self.compiled_s.clear()
         self.wanted, self._in_a_row = 0, False
-        self._strikes = 0
+        self._strikes, self._lost_s = 0, 0.0
 
     def note_compared(self, seconds: float) -> None:
         """Note NumPy's call of a comparison."""
@@ -183,15 +185,16 @@ class Speed:
         other_s = self.parts_s.median() if in_parts else numpy_s
         if self._has_lost_little(other_s):
             return None
-        compiled_s = self.compiled_s.median()
+        compiled_s, samples = self.compiled_s.median(), len(self.compiled_s)
         self.compiled_s.clear()
         if compiled_s <= (PARTS_FACTOR if in_parts else 1.0) * other_s:
-            self._strikes = 0
+            self._strikes, self._lost_s = 0, 0.0
             if compiled_s < SHORT_S and not self._in_a_row:
                 self.wanted = CALLS_IN_A_ROW
             return None
         self._strikes += 1
-        if plainly or self._strikes >= STRIKES:
+        self._lost_s += samples * (compiled_s - other_s)
+        if plainly or (self._strikes >= STRIKES and self._lost_s >= LOSS_S):
             others = f"{other_s * 1e3:.3g} ms {'in parts' if in_parts else 'on NumPy'}"
             return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
         self._next_at = time.perf_counter() + APART_S

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable
 from statistics import median_low
@@ -18,12 +19,12 @@ from accel.dispatch.comparing import policy
 from accel.dispatch.compiling import Compiling, is_quiet
 from accel.dispatch.costs.speed import (
     CALLS_IN_A_ROW,
+    LOSS_S,
     MIN_SAMPLES,
     MORE_SAMPLES,
     NO_LOSS_S,
     NUMPY_SAMPLES,
     SPEED_SAMPLES,
-    STRIKES,
     Speed,
 )
 from accel.reports.ledger import open_ledger
@@ -95,11 +96,12 @@ def judged(compiled: Iterable[float], in_a_row: float = 1e-4) -> tuple[int, str 
 def test_slow_first_calls_of_a_small_function_decide_nothing() -> None:
     assert judged([*[2e-4] * 7, *[8e-5] * 200]) == (0, None)
     assert judged([5e-4] * 200) == (NO_LOSS_S // 4e-4 + 1, "0.5 ms compiled, 0.1 ms on NumPy")
-    assert judged([1.2e-4] * 200) == (STRIKES * MORE_SAMPLES, "0.12 ms compiled, 0.1 ms on NumPy")
+    judgements = math.ceil(LOSS_S / 2e-5 / MORE_SAMPLES)
+    assert judged([1.2e-4] * 600) == (judgements * MORE_SAMPLES, "0.12 ms compiled, 0.1 ms on NumPy")
 
 
 def test_a_moment_in_which_others_use_the_processor_is_one_judgement() -> None:
-    assert judged([1.2e-4] * 200) == (0, None)  # all of them at once
+    assert judged([1.2e-4] * 600) == (0, None)  # all of them at once
 
 
 @pytest.mark.usefixtures("at_any_time")
