@@ -191,13 +191,13 @@ class Launchable:
         drawn = self._draw(values)
         try:
             given = self._launch(values) if drawn is None else self._parted(values) or self._launch(values)
+            self._draws.note_run(time.perf_counter() - began)
         except BaseException:
             if drawn is not None:
                 drawn.put_back()
             raise
         if drawn is not None and isinstance(given, StagedOutputs):
             given.drawn = drawn
-            self._draws.note_run(time.perf_counter() - began)
         elif drawn is not None:
             drawn.put_back()
         return given
