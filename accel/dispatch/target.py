@@ -332,7 +332,8 @@ class Target:
             path.backoff -= 1
             self._refusals.raise_if_strict()
             return self._numpy.backing_off(call, is_long=path.backoff > SHORT_BACKOFF)
-        if path.speed.wanted and self.mode == "auto" and is_quiet():
+        # not inside a round of a loop that is still to be recorded: the paths of its parts tell of which kind it is
+        if path.speed.wanted and THREAD.taken is None and self.mode == "auto" and is_quiet():
             return self._time_numpy(path, call)
         return self._replay(path, values, call, siblings=True)
 
