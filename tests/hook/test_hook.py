@@ -610,6 +610,7 @@ def test_a_hold_answers_its_value_and_leaves_a_note(planet: ModuleType, books: M
         assert planet.is_fast() is False
         assert planet.alias() is False
         assert planet.is_fast("any", thing=1) is False
+        assert planet.is_fast.__closure__ is None, "another process could not find what is in a cell"
         assert planet.is_fast.__wrapped__ is original
     assert planet.is_fast is planet.alias is original
     assert planet.is_fast() is True
