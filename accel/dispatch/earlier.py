@@ -35,12 +35,9 @@ def key_of(name: str, code: CodeType, effects: bool) -> str:
     return digest(name, code_number(code), effects)
 
 
-def has_programs(name: str, code: CodeType) -> bool:
-    """Whether an earlier run has compiled a target whose calls run `code`, and has kept its recordings."""
-    if not cache.is_used():
-        return False
-    paths = experience.recordings_of(key_of(name, as_written(code), effects=True))
-    return any(experience.read(path).together for path in paths)
+def has_recordings(name: str, code: CodeType) -> bool:
+    """Whether an earlier run has kept recordings of a target whose calls run `code`."""
+    return cache.is_used() and bool(experience.recordings_of(key_of(name, as_written(code), effects=True)))
 
 
 class Earlier:

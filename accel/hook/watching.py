@@ -3,7 +3,7 @@
 A thread looks at the program's main thread a hundred times a second, for the first minute. A function that is on the
 stack in a tenth of these looks is accelerated from its next call on, as if a catalogue named it: if there is none, that
 costs nothing. So is one with a smaller share, once it has held the time for a while: in a run that long it may still
-pay. A function that an earlier run has compiled needs one look, so that its programs are used from the start. Loops
+pay. A function that an earlier run has recorded needs one look, so that its programs are used from the start. Loops
 need no watching: all loops of the program itself are lifted when it is loaded.
 """
 
@@ -36,7 +36,7 @@ Choose = Callable[[Row], bool]
 """Accelerates the function of a row from its next call on. Returns whether there is one."""
 
 IsKnown = Callable[[Row, CodeType], bool]
-"""Whether an earlier run has compiled the function of a row, which has this code."""
+"""Whether an earlier run has recorded the function of a row, which has this code."""
 
 
 class Watch:

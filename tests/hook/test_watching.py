@@ -75,7 +75,7 @@ def test_a_small_share_is_enough_once_it_has_held_the_time_for_long(looks: int) 
     assert any(row.qualname == "Hot.often" for row in chosen) is (looks == watching.HELD)
 
 
-def test_one_look_is_enough_for_what_an_earlier_run_has_compiled() -> None:
+def test_one_look_is_enough_for_what_an_earlier_run_has_recorded() -> None:
     chosen: Looks = []
     often = Hot.often.__code__
     watch = Watch(
