@@ -28,18 +28,6 @@ if TYPE_CHECKING:
 _WORTH_KEEPING = (Stage.PENDING, Stage.COMPILED, Stage.JOINED)
 
 
-def key_of(name: str, code: CodeType, effects: bool) -> str:
-    """By what a target is known on disk. code: what its calls run, as the program has written it."""
-    from accel.ir.fingerprint import code_number, digest
-
-    return digest(name, code_number(code), effects)
-
-
-def has_recordings(name: str, code: CodeType) -> bool:
-    """Whether an earlier run has kept recordings of a target whose calls run `code`."""
-    return cache.is_used() and bool(experience.recordings_of(key_of(name, as_written(code), effects=True)))
-
-
 class Earlier:
     """What is on disk of one target's recordings.
 
@@ -119,7 +107,9 @@ class Earlier:
 
     def _key_of(self, function: FunctionType) -> str:
         if self._key is None:
-            self._key = key_of(self._name, self._own(function)[1], self._effects)
+            from accel.ir.fingerprint import code_number, digest
+
+            self._key = digest(self._name, code_number(self._own(function)[1]), self._effects)
         return self._key
 
     def _own(self, function: FunctionType) -> tuple[FunctionType, CodeType]:

@@ -268,7 +268,7 @@ def hook_main(module: ModuleType, code: CodeType | None = None) -> None:
 def watch() -> None:
     """Accelerate what holds the time of this thread from now on, too, if anything is installed."""
     if _current is not None:
-        Watch(threading.get_ident(), _choose_one_more, WHY, _is_recorded).start()
+        Watch(threading.get_ident(), _choose_one_more, WHY).start()
 
 
 def _choose_one_more(row: Row) -> bool:
@@ -276,15 +276,6 @@ def _choose_one_more(row: Row) -> bool:
         return False
     logs.LOGGER.info("%s is accelerated: it holds the time", row.target)
     return True
-
-
-def _is_recorded(row: Row, code: CodeType) -> bool:
-    # before the program has NumPy, no function has arrays, and accel is not to import it
-    if NUMPY not in sys.modules:
-        return False
-    from accel.dispatch.earlier import has_recordings
-
-    return has_recordings(row.target, code)
 
 
 def chosen() -> list[Row]:

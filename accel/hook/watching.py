@@ -2,9 +2,7 @@
 
 A thread looks at the program's main thread a hundred times a second, for the first minute. A function that is on the
 stack in a tenth of these looks is accelerated from its next call on, as if a catalogue named it: if there is none, that
-costs nothing. So is one with a smaller share, once it has held the time for a while: in a run that long it may still
-pay. A function that an earlier run has recorded needs one look, so that its programs are used from the start. Loops
-need no watching: all loops of the program itself are lifted when it is loaded.
+costs nothing. Loops need no watching: all loops of the program itself are lifted when it is loaded.
 """
 
 from __future__ import annotations
@@ -29,27 +27,17 @@ LOOKS = 100
 SHARE = 0.1
 """A function is chosen that is on the stack in this share of all looks."""
 
-HELD, LEAST_SHARE = 30, 0.02
-"""So is one that is there in so many looks, and in this share of all. Chosen, not measured."""
-
 Choose = Callable[[Row], bool]
 """Accelerates the function of a row from its next call on. Returns whether there is one."""
 
-IsKnown = Callable[[Row, CodeType], bool]
-"""Whether an earlier run has recorded the function of a row, which has this code."""
-
 
 class Watch:
-    """Watches one thread of the program. choose: what is done with a function that holds the time. why: for its row.
+    """Watches one thread of the program. choose: what is done with a function that holds the time. why: for its row."""
 
-    is_known: tells of functions that need not be seen often, as an earlier run has chosen them.
-    """
-
-    def __init__(self, thread: int, choose: Choose, why: str, is_known: IsKnown = lambda row, code: False) -> None:
+    def __init__(self, thread: int, choose: Choose, why: str) -> None:
         self._thread = thread
         self._choose = choose
         self._why = why
-        self._is_known = is_known
         self._looks = 0
         self._seen: Counter[CodeType] = Counter()
         self._modules: dict[CodeType, str] = {}
@@ -80,34 +68,19 @@ class Watch:
             if code not in self._decided and is_project_file(code.co_filename) and not runs_body(code):
                 now.add(code)
                 self._modules[code] = each.f_globals.get("__name__", "")
-        new = now - self._seen.keys()
         self._seen.update(now)
-        for code in new:
-            if self._is_named(code) and self._is_known(self._row(code), code):
-                self._decide_for(code)
         if self._looks % LOOKS == 0:
             self._decide()
 
     def _decide(self) -> None:
-        enough = min(SHARE * self._looks, max(HELD, LEAST_SHARE * self._looks))
         for code, seen in self._seen.most_common():
-            if seen < enough:
+            if seen < SHARE * self._looks:
                 return
-            if code not in self._decided:
-                self._decide_for(code)
-
-    def _decide_for(self, code: CodeType) -> None:
-        self._decided.add(code)
-        if self._is_named(code):
-            self._choose(self._row(code))
-
-    def _row(self, code: CodeType) -> Row:
-        return Row(self._modules[code], code.co_qualname, self._why)
-
-    @staticmethod
-    def _is_named(code: CodeType) -> bool:
-        """Whether it is neither a nested function's, nor the module's itself."""
-        return "<" not in code.co_qualname
+            if code in self._decided:
+                continue
+            self._decided.add(code)
+            if "<" not in code.co_qualname:  # neither a nested function, nor the module itself
+                self._choose(Row(self._modules[code], code.co_qualname, self._why))
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:

@@ -22,7 +22,6 @@ import pytest
 
 from accel.backend.disk import references
 from accel.dispatch import Target
-from accel.dispatch.earlier import has_recordings
 from tests.processes import ROOT, said_by, without_settings
 
 pytestmark = pytest.mark.usefixtures("foreground", "in_background")
@@ -149,15 +148,6 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_later_run_records_nothing(case: str) -> None:
     assert_taken_up(*CASES[case])
-
-
-def test_it_is_known_without_a_target_that_there_are_recordings() -> None:
-    name, code = f"{__name__}:helped", helped.__code__
-    assert not has_recordings(name, code)
-    run(helped, grids)
-    assert has_recordings(name, code)
-    assert not has_recordings(name, branching.__code__)
-    assert not has_recordings(f"{__name__}:branching", code)
 
 
 def test_a_loop_whose_parts_come_first_takes_them_up_when_these_leave_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,30 +64,6 @@ def test_what_takes_little_is_not() -> None:
     assert not any(row.qualname.startswith("Hot") for row in chosen)
 
 
-@pytest.mark.parametrize("looks", [watching.HELD - 1, watching.HELD])
-def test_a_small_share_is_enough_once_it_has_held_the_time_for_long(looks: int) -> None:
-    chosen: Looks = []
-    hot = Hot(watch_for(chosen))
-    for held in (0, looks, 0):
-        hot.often(held)
-        for _ in range(6 * watching.LOOKS):
-            hot.watch.look(sys._getframe())
-    assert any(row.qualname == "Hot.often" for row in chosen) is (looks == watching.HELD)
-
-
-def test_one_look_is_enough_for_what_an_earlier_run_has_recorded() -> None:
-    chosen: Looks = []
-    often = Hot.often.__code__
-    watch = Watch(
-        threading.get_ident(),
-        lambda row: chosen.append(row) is None,
-        "a test",
-        lambda row, code: row.target == f"{__name__}:Hot.often" and code is often,
-    )
-    Hot(watch).often(3)
-    assert [row.qualname for row in chosen] == ["Hot.often"]
-
-
 SOURCE = """
 import numpy as np
 class Model:

@@ -168,7 +168,9 @@ def test_numbers_of_a_table_may_shape_the_program(count: int) -> None:
     assert open_ledger(f"projected {count}").compiled_calls > 4
 
 
-@pytest.mark.parametrize("made", [lambda a: -a, lambda a: 90.0 - a * 0.5, lambda a: np.rad2deg(1.0) + a / 3.0 + a])
+@pytest.mark.parametrize(
+    "made", [lambda a: -a, lambda a: 90.0 - a * 0.5, lambda a: np.rad2deg(1.0) + a / 3.0 + 2.0 * a]
+)
 def test_so_may_arithmetic_on_them(made: Any) -> None:
     """As the back projection of a tomography does: it turns each projection back by `-angle`."""
 
