@@ -228,12 +228,9 @@ class Installation:
 
 def _held(original: Callable[..., Any], value: object) -> Callable[..., Any]:
     """A function that gives `value`, which stands in its code: recordings of what calls it may be kept on disk."""
-    constants = tuple(value if each == _VALUE else each for each in _give.__code__.co_consts)
+    constants = tuple(value if each == _give() else each for each in _give.__code__.co_consts)
     made = FunctionType(_give.__code__.replace(co_consts=constants), globals())
     return functools.wraps(original)(made)
-
-
-_VALUE = "the value that is held"
 
 
 def _give(*args: object, **kwargs: object) -> object:

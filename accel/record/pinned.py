@@ -28,7 +28,6 @@ MANY = 32
 MOST_COMPARED = 4096
 """Elements of an array that is needed as a whole: later calls compare all of them. Chosen, not measured."""
 
-
 MOST_STEPS = 16
 """Operations that make one number of a table's elements. Chosen, not measured."""
 

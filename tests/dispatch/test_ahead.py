@@ -76,6 +76,12 @@ def made(draws: Draws, generator: Any, count: int = len(SIZES)) -> list[Any]:
     return values[1:]
 
 
+def assert_draws_alike(draws: Draws, mine: Any, theirs: Any, method: str) -> None:
+    """What a call draws by one generator is what NumPy draws by the other."""
+    for size, array in zip(SIZES, made(draws, mine), strict=True):
+        np.testing.assert_array_equal(array, getattr(theirs, method)(*PARAMETERS.get(method, ()), size=size))
+
+
 def assert_alike(mine: Any, theirs: Any) -> None:
     kind = KINDS[type(mine)]
     assert str(kind.state(mine)) == str(kind.state(theirs))
@@ -89,8 +95,7 @@ def test_the_stream_is_numpys(method: str, bits: Any, taken: list[bool]) -> None
         each.integers(5, dtype=np.int32)  # which keeps half a number
     draws = Draws(draws_of(method))
     for _ in range(12):
-        for size, array in zip(SIZES, made(draws, mine), strict=True):
-            np.testing.assert_array_equal(array, getattr(theirs, method)(*PARAMETERS.get(method, ()), size=size))
+        assert_draws_alike(draws, mine, theirs, method)
         assert_alike(mine, theirs)
     assert sum(taken) >= 6
     assert mine.integers(5, dtype=np.int32) == theirs.integers(5, dtype=np.int32)
@@ -100,8 +105,7 @@ def test_so_is_that_of_the_old_generators(taken: list[bool]) -> None:
     mine, theirs = (np.random.RandomState(5) for _ in range(2))
     draws = Draws(draws_of("standard_normal"))
     for _ in range(12):
-        for size, array in zip(SIZES, made(draws, mine), strict=True):
-            np.testing.assert_array_equal(array, theirs.standard_normal(size))
+        assert_draws_alike(draws, mine, theirs, "standard_normal")
         assert_alike(mine, theirs)
     assert sum(taken) >= 6
 
@@ -110,8 +114,7 @@ def test_a_program_that_draws_in_between_finds_its_generator(taken: list[bool]) 
     mine, theirs = (np.random.default_rng(5) for _ in range(2))
     draws = Draws(draws_of("standard_normal"))
     for i in range(60):
-        for size, array in zip(SIZES, made(draws, mine), strict=True):
-            np.testing.assert_array_equal(array, theirs.standard_normal(size))
+        assert_draws_alike(draws, mine, theirs, "standard_normal")
         if i % 20 == 10:
             assert mine.random() == theirs.random()
         assert_alike(mine, theirs)
@@ -163,8 +166,7 @@ def test_without_the_other_thread_the_call_draws(fault: str, monkeypatch: pytest
     mine, theirs = (np.random.default_rng(5) for _ in range(2))
     draws = Draws(draws_of("standard_normal"))
     for _ in range(12):
-        for size, array in zip(SIZES, made(draws, mine), strict=True):
-            np.testing.assert_array_equal(array, theirs.standard_normal(size))
+        assert_draws_alike(draws, mine, theirs, "standard_normal")
         assert_alike(mine, theirs)
 
 

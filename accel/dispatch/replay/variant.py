@@ -190,8 +190,11 @@ class Launchable:
         began = time.perf_counter()
         drawn = self._draw(values)
         try:
-            given = self._launch(values) if drawn is None else self._parted(values) or self._launch(values)
-            self._draws.note_run(time.perf_counter() - began)
+            if drawn is None:
+                given = self._launch(values)
+            else:
+                given = self._parted(values) or self._launch(values)
+                self._draws.note_run(time.perf_counter() - began)
         except BaseException:
             if drawn is not None:
                 drawn.put_back()

@@ -119,9 +119,8 @@ def test_what_costs_more_is_given_up_by_few_calls() -> None:
 @pytest.mark.usefixtures("foreground")
 def test_a_few_calls_in_a_row_run_on_numpy_once_to_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel.dispatch.costs.speed.SPEED_SAMPLES", SPEED_SAMPLES)
-    monkeypatch.setattr(
-        Speed, "note_compared", lambda self, seconds: self.numpy_s.add(1.0)
-    )  # compiled calls are faster
+    # compiled calls are faster
+    monkeypatch.setattr(Speed, "note_compared", lambda self, seconds: self.numpy_s.add(1.0))
 
     @accel.accelerate
     def body(x: Any) -> Any:
