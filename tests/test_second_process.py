@@ -432,6 +432,7 @@ PLANET = {"QD_N_LAT": "31", "QD_N_LON": "61", "QD_SIM_DAYS": "0.15", "QD_PLOT": 
 def planet() -> dict[str, Any]:
     """The body: the planet with the catalogue's functions accelerated, whether that pays at this size or not."""
     import accel
+
     assert CATALOGUE.demo_root is not None
     sys.path.insert(0, str(CATALOGUE.demo_root))
     accel.install()

@@ -18,6 +18,7 @@ from accel.dispatch.paths import joining
 from accel.dispatch.paths.joint import JointPath
 from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths.refolds import Refold
 from accel.process import gain
 from accel.reasons import Refusal
 from accel.reports import timeline
@@ -160,21 +161,28 @@ class Compiling:
         text = "%s compiled in %.2f s: %d operations, %d folded"
         logs.LOGGER.info(text, self._name, executable.seconds, operations, executable.program.folded)
 
-    def renew_constants(self, path: Path, changed: tuple[int, ...], values: list[Any], call: Call) -> None:
+    def renew_constants(self, path: Path, changed: tuple[int, ...], values: list[Any], call: Call) -> Refold:
         """Constants have changed: give the program the new ones, or compile it again, with them as inputs.
 
-        values: of the call's slots.
+        values: of the call's slots. Returns what becomes of the program that was in use.
         """
         names = [path.trace.inputs.name(slot) for slot in changed]
         arrays = {slot: values[slot] for slot in changed if isinstance(values[slot], np.ndarray)}
-        if len(arrays) == len(changed) and path.refold(arrays):
+        often, is_first = path.changes_often, not path.refolded.issuperset(changed)
+        found = path.refold(arrays) if len(arrays) == len(changed) else Refold.ANOTHER
+        if found is Refold.ANOTHER:
+            logs.LOGGER.info("%s is compiled again: %s changed", self._name, ", ".join(names))
+            path.respecialize(changed)
+            # what changes on one path is likely to change on the others: spare each of them a run in vain and a compile
+            self._paths.stop_folding(names, path)
+            self.start(path, call)
+            return found
+        if is_first and found is Refold.GOES_ON:
             logs.LOGGER.info("%s goes on with other constants: %s changed", self._name, ", ".join(names))
-            return
-        logs.LOGGER.info("%s is compiled again: %s changed", self._name, ", ".join(names))
-        path.respecialize(changed)
-        # what changes on one path is likely to change on the others: spare each of them a run in vain and a compile
-        self._paths.stop_folding(names, path)
-        self.start(path, call)
+        if (often or found is Refold.OTHER_WAY) and path.begin_successor(changed):
+            logs.LOGGER.info("%s is compiled again meanwhile: %s changed", self._name, ", ".join(names))
+            self._paths.stop_folding(names, path)
+        return found
 
     def renew(self, path: Path, call: Call) -> None:
         """The settings name another precision than the path's program has: compile it again."""

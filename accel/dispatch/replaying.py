@@ -108,8 +108,8 @@ class Replaying:
             taken.speed.compiled_s.add(seconds)
         if path.reconsider():
             self._compiling.note_compiled(path)
-        # while a program with spans is on its way, the one without is not judged: the other may be faster
-        if path.pending_spans is not None or budget.for_later_runs:
+        # while another program is on its way, the one in use is not judged: the other may be faster
+        if path.successor is not None or budget.for_later_runs:
             return None
         return taken.speed.evidence_of_slowness()
 

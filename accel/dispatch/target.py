@@ -33,6 +33,7 @@ from accel.dispatch.earlier import Earlier
 from accel.dispatch.numpy_calls import NumPyCalls
 from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths.refolds import Refold
 from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.recordings import Recordings
 from accel.dispatch.refusals import Refusals
@@ -364,7 +365,8 @@ class Target:
             # they are looked through together, to give them one program
             price_s = sum(other.start_s for other in self.paths)
             covers = budget.covers(self.ledger, price_s, self.account.call_s, self.account.total_s)
-            path.may_start = covers or not self._is_limited or budget.for_later_runs
+            missed = self.parts.pay and self.parts.leave_enough
+            path.may_start = covers or missed or not self._is_limited or budget.for_later_runs
         return path.may_start
 
     def _new_path(self, call: Call) -> Any:
@@ -625,7 +627,9 @@ class Target:
                 self._refusals.refuse(met.refusal)
             return self._numpy.uncovered(call)
         if not isinstance(met, Answered):  # constants have changed
-            self._compiling.renew_constants(path, met.slots, values, call)
+            found = self._compiling.renew_constants(path, met.slots, values, call)
+            if found is Refold.OTHER_WAY:
+                return self._other_way(path, call)
             return self._follow(path, values, call)
         if met.slower is not None:
             self._give_up_as_slower(path, met.slower)
@@ -634,6 +638,16 @@ class Target:
         if call.raised is not None:
             raise call.raised
         return call.result
+
+    def _other_way(self, path: Path, call: Call) -> Any:
+        """Constants have changed so that the call takes another path than the program's. Later ones may take that."""
+        discarded_s = self.account.charge_discarded(call)
+        self.parts.note_unmatched(discarded_s)
+        known = set(self.paths)
+        result = self._new_path(call)
+        if known.issuperset(self.paths):  # there is none that the next one could take instead
+            path.back_off(discarded_s, self.account.call_s)
+        return result
 
     def _give_up_as_slower(self, path: Path, detail: str) -> None:
         if path is self.paths.joint:

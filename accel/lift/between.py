@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from operator import length_hint
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,8 @@ def _inside(iterator: Any) -> list[Any] | None:
     return list(given if type(iterator) is zip else given[:1])
 
 
+_SEQUENCE_ITERATOR: type = type(iter(np.empty(0)))
+
 _KNOWN: dict[type, Callable[[Any], list[Any] | None]] = {
     range: lambda _: [],
     type(iter(range(0))): lambda _: [],
@@ -113,7 +117,7 @@ _KNOWN: dict[type, Callable[[Any], list[Any] | None]] = {
     tuple: _of_elements,
     type(iter([])): lambda iterator: _of_elements(_rest(iterator)),
     type(iter(())): lambda iterator: _of_elements(_rest(iterator)),
-    type(iter(np.empty(0))): lambda iterator: [_rest(iterator)],
+    _SEQUENCE_ITERATOR: lambda iterator: [_rest(iterator)],
     enumerate: _inside,
     zip: _inside,
 }
@@ -123,6 +127,40 @@ _KNOWN: dict[type, Callable[[Any], list[Any] | None]] = {
 def _rest(iterator: Any) -> Any:
     """What the iterator of a sequence goes through, from its start: it tells that to whoever copies it."""
     return iterator.__reduce__()[1][0]
+
+
+def rounds_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
+    """How many rounds a loop over an iterable has, where that can be told without running code of the program's."""
+    if depth == 0:
+        return None
+    kind = type(iterable)
+    if kind in _SIZED or (kind is _SEQUENCE_ITERATOR and type(_rest(iterable)) is np.ndarray):
+        return length_hint(iterable)
+    bar = bars.bar_of(iterable)
+    if bar is None and kind not in (enumerate, zip):
+        return None
+    parts = _inside(iterable) if bar is None else bars.gone_through(bar)
+    counts = [rounds_of(part, depth - 1) for part in parts or ()]
+    known = [count for count in counts if count is not None]
+    return min(known) if known and len(known) == len(counts) else None
+
+
+_EXAMPLES: tuple[Any, ...] = (
+    [],
+    (),
+    {},
+    {}.items(),
+    {}.values(),
+    set(),
+    "",
+    "\xff",
+    b"",
+    range(0),
+    range(1 << 70),
+    deque(),
+)
+_SIZED = {frozenset, np.ndarray, *map(type, _EXAMPLES), *(type(iter(each)) for each in _EXAMPLES)}
+"""Types of iterables that know their length, or what is left of it."""
 
 
 def is_plain_target(node: ast.expr) -> bool:

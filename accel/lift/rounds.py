@@ -34,6 +34,7 @@ class Rounds:
         self._accelerated = accelerated
         self._target = accelerated._self_target
         self._holding = Holding(switch, self._target)
+        self._target.parts.calls_left = lambda: switch.left
         self._left = LOOK_AFTER
         self._since = time.perf_counter()
 

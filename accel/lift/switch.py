@@ -50,9 +50,9 @@ class Switch:
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
     happens in each round besides, or None. statement: the loop as it is written.
 
-    read: what `knows` has given for the loop that runs; None if it is not known. keep: takes the iterable of a loop at
-    the top of a module, where no other name may be seen; `knows_kept` looks at it, and `given` gives it back. holds:
-    whether rounds have left arrays on a device.
+    read: what `knows` has given for the loop that runs; None if it is not known. left: its rounds to come; None if
+    nobody knows. keep: takes the iterable of a loop at the top of a module, where no other name may be seen;
+    `knows_kept` looks at it, and `given` gives it back. holds: whether rounds have left arrays on a device.
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
     function's own variables that the body shares; all others of its free variables belong to functions around it. own:
@@ -81,6 +81,7 @@ class Switch:
         self.owned: frozenset[str] = frozenset()
         self.uncertain: tuple[int, ...] = ()
         self.read: Iterated | None = None
+        self.left: int | None = None
         self._kept: deque[Any] = deque(maxlen=1)
         # in C: no tracer sees them
         self.keep = functools.partial(max, key=self._kept.append)
@@ -130,9 +131,11 @@ class Switch:
         """What is behind a loop's iterable, as far as that is known (see accel.lift.between)."""
         if "numpy" not in sys.modules:  # the program's first import of it is not to be accel's
             return None
-        from accel.lift.between import iterated
+        from accel.lift.between import iterated, rounds_of
 
+        self.left = None
         try:
+            self.left = rounds_of(iterable)
             return iterated(iterable)
         except Exception as error:
             interrupts.pass_on(error)
@@ -156,6 +159,8 @@ class Switch:
 
         Returns NOT_RUN, GONE_ON, BROKEN or a tuple.
         """
+        if self.left is not None:
+            self.left -= 1
         if body is None:
             body = self._in_module(sys._getframe(1).f_globals)
         else:

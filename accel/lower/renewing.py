@@ -14,8 +14,11 @@ from accel.ir.tape import Node
 from accel.lower.arguments import ProgramArguments
 from accel.lower.folding import Folding
 from accel.lower.program import Known, Lowerable
-from accel.lower.repetition import CompactConstant, without_repetition
 from accel.record.bits import same_value
+
+
+class OtherWay(Exception):
+    """Another side of a branch follows from constants, so that a call with them takes another path."""
 
 
 class ConstantsAnew:
@@ -28,25 +31,36 @@ class ConstantsAnew:
     def __init__(self, trace: Lowerable, folding: Folding, arguments: ProgramArguments) -> None:
         self._trace = trace
         self._positions = arguments.computed
-        self._forms = {position: _form(arguments.constants[position]) for position in self._positions.values()}
+        self._constants = arguments.constants
+        self._branches = {outcome.node.index for outcome in trace.tape.outcomes}
         self._decided = [(node, folding.computed(node)) for node in folding.decided.values()]
 
     @np.errstate(all="ignore")  # it is computed again: NumPy has warned before
     def constants(self, known: Known, changed: Collection[int]) -> Mapping[int, Any] | None:
-        """The constants, by position, that are others where these slots have changed; None: it is another program."""
+        """The constants, by position, that are others where these slots have changed; None: it is another program.
+
+        Raises OtherWay.
+        """
         nodes = self._trace.tape.nodes
         reached = _depending(nodes, changed)
         folding = Folding(self._trace, known)
-        for node, value in self._decided:
-            if node.index in reached and not same_value(folding.computed(node), value):
-                return None
+        others = {
+            node.index
+            for node, value in self._decided
+            if node.index in reached and not same_value(folding.computed(node), value)
+        }
+        if not others.issubset(self._branches):
+            return None
+        if others:
+            raise OtherWay
         found: dict[int, Any] = {}
         for index, position in self._positions.items():
             if index in reached:
-                constant = without_repetition(folding.computed(nodes[index]))
-                if _form(constant) != self._forms[position]:
+                value, constant = folding.computed(nodes[index]), self._constants[position]
+                stored = constant.of(value) if value.shape == constant.shape else None
+                if stored is None:
                     return None
-                found[position] = constant.stored
+                found[position] = stored
         return found
 
 
@@ -58,8 +72,3 @@ def _depending(nodes: list[Node], slots: Collection[int]) -> set[int]:
         if reads:
             found.add(node.index)
     return found
-
-
-def _form(constant: CompactConstant) -> tuple[Any, ...]:
-    """All that the compiled program knows of it. What repeats is stored once: of a uniform field, one element."""
-    return constant.form, constant.stored.shape, constant.stored.dtype

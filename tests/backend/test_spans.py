@@ -143,7 +143,7 @@ def test_a_constant_that_changes_while_spans_are_prepared_is_no_constant_afterwa
     for _ in range(3 + paths.SPAN_SAMPLES):
         fast(placed(numbers(LARGE), 16))
     (path,) = fast._self_target.paths
-    assert path.pending_spans is not None
+    assert path.successor is not None
     box["gain"] = 5.0
     for _ in range(CALLS):
         np.testing.assert_array_equal(fast(placed(numbers(LARGE), 16)), numbers(LARGE) * 5.0)
@@ -170,7 +170,7 @@ def test_what_is_changed_is_no_reason_to_compile_again() -> None:
         fast(placed(numbers(LARGE), 16))
     (path,) = fast._self_target.paths
     assert path.replays > paths.SPAN_SAMPLES
-    assert not path.spanned and path.pending_spans is None
+    assert not path.spanned and path.successor is None
 
 
 def test_a_program_keeps_the_memory_that_it_reads() -> None:

@@ -340,6 +340,30 @@ def test_a_later_run_takes_the_whole_program_with_its_first_path(
 
 
 @pytest.mark.usefixtures("unchecked")
+def weighing(size: float) -> Any:
+    weights = np.linspace(0.0, size, 30).reshape(6, 5)
+
+    def weighed(x: Any) -> Any:
+        y = np.exp(-weights) * x
+        return np.sin(y) + weights if x.mean() > 0.0 else y
+
+    return weighed
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_later_run_with_another_constant_array_takes_the_program(in_background: Path) -> None:
+    """It is an argument of the program: nothing has to be compiled for it."""
+    first = accel.accelerate(weighing(2.0), name="weighed")
+    play(weighing(2.0), first, [(x,) for x in fields(0, 20)])
+    (program,) = target_of(first).paths.describe()
+    for size in (3.0, 4.0):
+        second = accel.accelerate(weighing(size), name=f"weighed again by {size}")
+        play(weighing(size), second, [(x,) for x in fields(0, 20)])
+        (again,) = target_of(second).paths.describe()
+        assert again["constants"] == program["constants"] == ["weighed's weights"]
+        assert again["operations"] == program["operations"]
+
+
 def test_a_later_run_crosses_the_paths_of_a_program_on_disk(in_background: Path) -> None:
     calls = {(x.mean() > 0.0, x[0, 0] > 0.3): (x,) for x in fields(0, 40)}
     recorded = [calls[False, False], calls[True, True]] * 8

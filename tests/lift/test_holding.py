@@ -910,8 +910,11 @@ def test_a_warm_start_holds_state_too(in_background: bool, both: Any, behind: Co
         behind.clear()
         with config.override(ahead_of_time=in_background):
             made.check(of_kinds(200), times=1)
-            assert is_idle(PATIENCE_S)
-            made.check(of_kinds(200), times=1)
+            for _ in range(5 if plays else 1):  # its programs come in the background
+                assert is_idle(PATIENCE_S)
+                made.check(of_kinds(200), times=1)
+                if behind["held"] > 20:
+                    break
         starts.append(behind["held"])
     assert starts[0] == 0 and min(starts[1:]) > 20, starts
 

@@ -27,7 +27,13 @@ def test_the_switch_of_a_loop_whose_program_is_given_up(
     monkeypatch.setattr(rounds, "Holding", lambda switch, target: None)
     turned_off: list[bool] = []
     switch: Any = SimpleNamespace(turn_off=lambda: turned_off.append(True))
-    target = SimpleNamespace(mode="auto", final=final, may_try_again=may_try_again, paths=["a path"])
+    target = SimpleNamespace(
+        parts=SimpleNamespace(),
+        mode="auto",
+        final=final,
+        may_try_again=may_try_again,
+        paths=["a path"],
+    )
 
     def accelerated(body: Any) -> Any:
         return body()

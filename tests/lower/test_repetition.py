@@ -43,12 +43,39 @@ def test_every_array_comes_back_to_the_bit(data: st.DataObject, dtype: str, shap
     assert found.tobytes() == array.tobytes()
 
 
+@given(data=st.data(), dtype=dtypes, shape=hnp.array_shapes(min_dims=1, max_dims=3, max_side=4))
+@few
+def test_a_program_takes_another_array_only_if_it_restores_that(
+    data: st.DataObject, dtype: str, shape: tuple[int, ...]
+) -> None:
+    def drawn() -> Any:
+        small = tuple(1 if data.draw(st.booleans()) else size for size in shape)
+        elements = st.sampled_from(
+            np.array([-0.0, 0.0, 1.0, 3.0]).astype(dtype).tolist()[: data.draw(st.integers(1, 4))]
+        )
+        return np.ascontiguousarray(np.broadcast_to(data.draw(hnp.arrays(dtype, small, elements=elements)), shape))
+
+    one, other = drawn(), drawn()
+    form = without_repetition(one)
+    own = form.of(one)
+    assert own is not None and own.tobytes() == form.stored.tobytes()
+    stored = form.of(other)
+    if stored is None:
+        assert form.stored.shape != shape or form.numbers is not None, "it knows nothing of the elements"
+        return
+    assert (stored.shape, stored.dtype) == (form.stored.shape, form.stored.dtype)
+    with jax.enable_x64(True):
+        found = form.restore(jax.numpy.asarray(stored))
+        whole = np.asarray(found.whole() if isinstance(found, RepeatedValue) else found)
+    assert whole.tobytes() == other.tobytes()
+
+
 @pytest.mark.parametrize(
     ("array", "stored"),
     [
         (np.repeat([[1.0], [2.0], [3.0]], 4, axis=1), (3, 1)),
         (np.repeat([[1.0, 2.0, 3.0]], 4, axis=0), (1, 3)),
-        (np.full((3, 4), 7.0), (1, 1)),
+        (np.full((3, 4), 7.0), (3, 4)),
         (np.arange(12.0).reshape(3, 4), (3, 4)),
     ],
 )

@@ -6,6 +6,8 @@ its program takes long to compile, and some of its rounds (that print, or plot) 
 What a round then takes while no program runs is all that a program of the loop could save. It is *missed*:
 
 - The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes.
+- Where it is known how many rounds are to come, as in a loop over `range(n)`, a list or a progress bar, and they take
+  far longer than those so far, it is recorded then: most of its parts have programs, which show its kinds of rounds.
 - Where that was refused, and no kind of round is known, rounds have to miss far more than it took before it is
   recorded again. One that was broken off as it took too long says little: it is made again once it may take longer
   (see `Recordings.may_take`).
@@ -19,6 +21,8 @@ What a round then takes while no program runs is all that a program of the loop 
 from __future__ import annotations
 
 import functools
+from collections import deque
+from collections.abc import Callable
 from types import CodeType
 
 from accel.backend.disk import experience
@@ -38,6 +42,13 @@ PARTS_SHARE = 0.5
 
 PATIENCE_S = 30.0
 """Seconds of calls after which the whole is recorded, if its parts have no programs by then."""
+
+EARLY_S, TIMES_AS_LONG = 4.0, 2.0
+"""The same after so many seconds where it is known that the calls to come take so many times as long as that, even if
+programs of the parts save most of it: what compiling the whole takes is worth it."""
+
+LAST = 16
+"""The fastest of so many calls shows how long those to come take."""
 
 RETRY_SHARE = 3.0
 """How many times as long as its refused recordings took calls have to miss before a target without a path is recorded
@@ -60,7 +71,8 @@ recorded = _Recorded()
 class Parts:
     """The parts of one target's calls. code: by which its programs are known; None where calls do not run in parts.
 
-    used: whether they do. name: the target's. kinds: what they show of these calls.
+    used: whether they do. name: the target's. kinds: what they show of these calls. calls_left: gives the number of
+    calls to come, or None where nobody knows.
     """
 
     def __init__(self, name: str, code: CodeType | None) -> None:
@@ -68,12 +80,14 @@ class Parts:
         self._name = name
         self._code = code
         self.kinds = Kinds()
+        self.calls_left: Callable[[], int | None] = lambda: None
         self._share = 0.0
         self._calls = 0
         self._recorded = 0
         self._waited_s = 0.0
         self._counts = 1.0  # the share that counts of what calls miss
         self._missed_s = 0.0
+        self._last_s: deque[float] = deque((0.0,), maxlen=LAST)
         self._unmatched_s = 0.0
         self._matched_s = 0.0
         self._looks_in_vain = 0
@@ -104,6 +118,7 @@ class Parts:
         seconds = call.seconds or 0.0
         self._calls += 1
         self._waited_s += seconds
+        self._last_s.append(seconds)
         if seconds > 0.0:  # the largest: that of calls whose parts have no programs yet
             self._share = max(self._share, 1.0 - call.own_s / seconds)
         self._counts = 1.0 if settled else UNSETTLED_SHARE
@@ -134,7 +149,14 @@ class Parts:
             return True
         if not self._calls:  # the first call ran on NumPy: nobody knows yet whether it has parts
             return False
-        return self._share < PARTS_SHARE or self._waited_s > PATIENCE_S or self._missed_s >= MISSED_S
+        if self._share < PARTS_SHARE or self._waited_s > PATIENCE_S or self._missed_s >= MISSED_S:
+            return True
+        return self._waited_s > EARLY_S and self._left_s > TIMES_AS_LONG * EARLY_S
+
+    @property
+    def _left_s(self) -> float:
+        """How long the calls to come take, as far as that is known: as the last ones have."""
+        return (self.calls_left() or 0) * min(self._last_s)
 
     @property
     def pay(self) -> bool:

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from accel import logs
 from accel.dispatch.paths.constants import as_known
 from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths.refolds import Refold
 from accel.record.bits import same_value
 
 if TYPE_CHECKING:
@@ -83,13 +85,17 @@ class JointPath(Path):
             self.waited_s += path.waited_s
 
     def _adopt(self, known: Mapping[int, Any]) -> None:
-        """Take for constant what an earlier run did, but for what is known to be otherwise here."""
+        """Take for constant what an earlier run did, but for numbers that are known to be others here.
+
+        An array may be another one: its program goes on with that (see `refold`).
+        """
         # what no call has shown yet is taken from there: it is compared before a run
         values, varying = self.constants.values, self.constants.varying
         self.constants.values = {
             slot: values.get(slot, value)
             for slot, value in known.items()
-            if slot not in varying and same_value(values.get(slot, value), value)
+            if _have_one_form(values.get(slot, value), value)
+            or (slot not in varying and same_value(values.get(slot, value), value))
         }
 
     def fold_no_more_than(self, other: JointPath) -> None:
@@ -99,7 +105,7 @@ class JointPath(Path):
         """
         known, name = other.variant.executable.program.known, other.trace.inputs.name
         read = {*other.trace.array_slots, *other.trace.scalar_slots}.difference(known.scalars, known.arrays)
-        names = {name(slot) for slot in read}
+        names = {name(slot) for slot in read | other.constants.varying}
         self.constants.rule_out(slot for slot in self.constants.candidates if self.trace.inputs.name(slot) in names)
 
     def _foldable_now(self) -> Known:
@@ -137,15 +143,27 @@ class JointPath(Path):
 
             together.note_members(self._key_on_disk, self.trace, known)
 
-    def refold(self, changed: Mapping[int, NDArray[Any]]) -> bool:
-        if not super().refold(changed):
-            return False
+    def refold(self, changed: Mapping[int, NDArray[Any]]) -> Refold:
+        found = super().refold(changed)
+        if found is not Refold.GOES_ON:
+            return found
         # what they take for constant, their next program does
         for member in self.trace.members:
             values, slots = self._by_trace[id(member.trace)].constants.values, member.placement.slots
             copies = {slot: self.constants.values[slots[slot]] for slot in values if slots[slot] in changed}
             values.update(copies)
-        return True
+        return found
+
+    @property
+    def usual_s(self) -> float:
+        return max(path.numpy_call_s for path in self.members)
+
+    def vary(self, changed: Collection[int]) -> None:
+        super().vary(changed)
+        # nor does a program that they have with further paths
+        for member in self.trace.members:
+            path, slots = self._by_trace[id(member.trace)], member.placement.slots
+            path.constants.rule_out([slot for slot in path.constants.values if slots[slot] in changed])
 
     def _drawn_outcomes(self) -> list[Outcome]:
         return []  # not asked for: which paths the draws leave, the program's matcher knows
@@ -200,6 +218,13 @@ class JointPath(Path):
     def describe(self) -> dict[str, Any]:
         counts = {"paths": len(self.members), "crossed": len(self.crossed)}
         return {**super().describe(), **counts, "branches": self.branches()}
+
+
+def _have_one_form(one: Any, other: Any) -> bool:
+    """Whether two values are arrays that one program may take for constant, one after the other."""
+    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+        return False
+    return (one.shape, one.dtype) == (other.shape, other.dtype)
 
 
 class CrossedPath(Path):

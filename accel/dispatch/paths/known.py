@@ -212,6 +212,8 @@ class KnownPaths:
 
     def use(self, joint: JointPath) -> None:
         """The joint path replays the calls of its members from now on."""
+        if self.joint is not None and self.joint is not joint:
+            self.joint.withdraw()
         self.joint = joint
 
     def dissolve(self, why: str) -> None:
@@ -274,7 +276,7 @@ class KnownPaths:
         """Whether the path's calls on NumPy have taken a large enough share of what compiling it will take."""
         known = [other.variant.executable.seconds for other in self.with_program]
         # one after the other: the next joins what the one before has brought together
-        if not may_start(self):
+        if not may_start(self) or (self.joint is not None and self.joint.successor is not None):
             return False
         # what the first programs took is the best estimate for the next
         if known:

@@ -15,6 +15,7 @@ from accel import config, logs
 from accel.backend.disk import cache
 from accel.dispatch.costs.speed import Speed
 from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants
+from accel.dispatch.paths.refolds import Refold, Refolds
 from accel.process import interrupts
 from accel.reasons import Refusal
 from accel.reports.ledger import current_run, open_ledger
@@ -37,10 +38,6 @@ more arrays come from NumPy, which does not align them."""
 
 MAX_RESPECIALIZED = 3
 """How often a path is compiled again because a constant changed. After that, none of its inputs is folded."""
-
-REFOLD_SHARE, REFOLD_AFTER = 0.1, 4
-"""A constant that changes again is folded again if that takes no more than this share of the time since the last one,
-and not before so many launches. One that changes more often becomes an input."""
 
 START_NODE_S = 1.2e-4
 """Seconds per operation that describing a path takes, for its key on disk and for the process that compiles it."""
@@ -100,8 +97,8 @@ class Path:
     observed: calls in stage OBSERVING so far.
     constants: the inputs that have not changed so far, and may be folded.
     spanned: slots whose arrays the program takes as spans (see accel.backend.spans).
-    pending: the program that is being compiled. pending_spans: one with spans that is being compiled while the program
-    without them is in use.
+    pending: the program that is being compiled. successor: one that is being compiled while another is in use, to take
+    its place: with spans, or with inputs in the place of constants that change often.
     numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the recording that had no program.
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
     replays: of its program. compared_at: the value of `replays` at the last comparison.
@@ -125,12 +122,13 @@ class Path:
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = ""
         self.pending: PendingProgram | None = None
-        self.pending_spans: PendingProgram | None = None
+        self.successor: PendingProgram | None = None
         self.joint: JointPath | None = None
         self.apart = ""
         self._respecialized = 0
         self.refolded: set[int] = set()
-        self._may_refold_at, self._launches_then = 0.0, 0
+        self._refolds = Refolds()
+        self._begun: frozenset[int] = frozenset()  # slots that a program reads which is to succeed the one in use
         self.numpy_call_s = 0.0
         self.waited_s = 0.0
         self.replays = 0
@@ -244,7 +242,7 @@ class Path:
         """A program of several paths replays the calls of this one from now on."""
         if self.pending is not None and self.joint is None:
             self.pending.withdraw()
-        self._variant = self.pending = self.pending_spans = self.joint = None
+        self._variant = self.pending = self.successor = self.joint = None
         self._enter(Stage.JOINED)
         self.forget_replays()
 
@@ -371,7 +369,8 @@ class Path:
         # a program from disk may have spans already
         self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
-        if self.stage is not Stage.COMPILED:  # as it is if a program with spans takes the place of one without
+        self._refolds, self._begun = Refolds(), frozenset()
+        if self.stage is not Stage.COMPILED:  # as it is if a program takes the place of another
             self._enter(Stage.COMPILED)
         self.forget_replays()
 
@@ -382,16 +381,14 @@ class Path:
         before, self._variant = self._variant, self._launchable(executable)
         there = [] if before is None else before.executable.constants
         open_ledger(self.name).transfers.append(Transfers(self.trace, self._variant, there))
-        if before is not None:
-            self._launches_then -= before.launches.count
 
     def _launchable(self, executable: Executable) -> Launchable:
         from accel.dispatch.replay import Variant
 
         return Variant(self.trace, executable)
 
-    def refold(self, changed: Mapping[int, NDArray[Any]]) -> bool:
-        """Give the program these arrays, by slot, in place of constants. Returns whether it can, and is not too often.
+    def refold(self, changed: Mapping[int, NDArray[Any]]) -> Refold:
+        """Give the program these arrays, by slot, in place of constants, if it can take them and that pays.
 
         If others of them have changed than before, the next replays are compared with NumPy again.
         """
@@ -400,45 +397,79 @@ class Path:
             slot in known and (array.shape, array.dtype) == (known[slot].shape, known[slot].dtype)
             for slot, array in changed.items()
         )
-        if not same_form or self._refolds_too_often or self.pending_spans is not None:
-            return False
-        from accel.backend.refolding import refolded
+        if not same_form or (self._refolds.cost_more(self.usual_s) and self.changes_often):
+            return Refold.ANOTHER
+        from accel.backend.refolding import refolded, renewable
+        from accel.lower import OtherWay
 
+        executable = renewable(self.trace, self.variant.executable)
+        if executable is None:
+            return Refold.ANOTHER
+        if executable is not self.variant.executable:
+            self._use(executable)
         started = time.perf_counter()
         copies = {slot: array.copy() for slot, array in changed.items()}  # the program may write to its arrays
-        executable = refolded(self.trace, self.variant.executable, copies)
-        if executable is None:
-            return False
-        if not self.variant.renew(executable, copies):
-            self._use(executable)
-        self.constants.values.update(copies)
+        try:
+            again = refolded(executable, copies)
+        except OtherWay:
+            return Refold.OTHER_WAY
+        if again is None:
+            return Refold.ANOTHER
+        self.variant.renew(again, copies)
+        varying = self.constants.varying
+        self.constants.values.update((slot, copy) for slot, copy in copies.items() if slot not in varying)
         if not self.refolded.issuperset(copies):
             self.forget_replays()
         self.refolded.update(copies)
-        now = time.perf_counter()
-        self._may_refold_at = now + (now - started) / REFOLD_SHARE
-        self._launches_then = self.variant.launches.count
-        return True
+        self._refolds.note(time.perf_counter() - started)
+        return Refold.GOES_ON
 
     @property
-    def _refolds_too_often(self) -> bool:
-        if not self.refolded:
-            return False
-        launches = self.variant.launches.count - self._launches_then
-        return launches < REFOLD_AFTER or time.perf_counter() < self._may_refold_at
+    def usual_s(self) -> float:
+        """Seconds of a call on NumPy, about."""
+        return self.numpy_call_s
 
-    def respecialize(self, changed: tuple[int, ...]) -> None:
-        """Drop the program, because constants in these slots changed. The next one takes them as inputs."""
+    @property
+    def changes_often(self) -> bool:
+        """Whether constants have changed often."""
+        return self._refolds.are_often
+
+    def begin_successor(self, changed: Collection[int]) -> bool:
+        """Have a program compiled that takes these constants as inputs, while the one in use goes on with new ones.
+
+        Returns whether that is begun now.
+        """
+        if self._begun.issuperset(changed) or not self.withdraw():
+            return False
+        self._begun |= frozenset(changed)
+        self.vary(changed)
+        self.successor = self._compile(self.numpy_call_s)
+        return True
+
+    def vary(self, changed: Collection[int]) -> None:
+        """Constants in these slots have changed: no further program takes them for constant."""
         self._respecialized += 1
         self.constants.rule_out(changed)
         if self._respecialized >= MAX_RESPECIALIZED:
             self.constants.rule_out(self.constants.values)
-        # a program with spans that is on its way has folded the same constants
+
+    def withdraw(self) -> bool:
+        """Have nothing compiled that would take the place of the program in use. Returns whether that was possible."""
+        if self.successor is not None and not self.successor.withdraw():
+            return False
+        self.successor = None
+        return True
+
+    def respecialize(self, changed: tuple[int, ...]) -> None:
+        """Drop the program, because constants in these slots changed. The next one takes them as inputs."""
+        self.vary(changed)
+        # one that is on its way has folded the same constants
         self.drop_program()
 
     def drop_program(self) -> None:
         """Forget the program: another one is to be compiled."""
-        self._variant = self.pending_spans = None
+        self.withdraw()
+        self._variant = self.successor = None
         self._enter(Stage.OBSERVING)
 
     def stop_folding(self, names: Collection[str]) -> None:
@@ -455,9 +486,9 @@ class Path:
 
         Returns whether the program with spans has just replaced the one without.
         """
-        if self.pending_spans is not None:
+        if self.successor is not None:
             # it is on its way: until it is there, the program without spans goes on
-            return self.pending_spans.done() and self._renew()
+            return self.successor.done() and self._renew()
         samples = SPAN_SAMPLES_FOUND if self.found_on_disk else SPAN_SAMPLES
         if self.replays % samples or self._spans_tried:
             return False
@@ -471,18 +502,18 @@ class Path:
         # it is an improvement only: programs that paths wait for come first
         if copied and not queues.busy():
             self.spanned, self._spans_tried = frozenset(copied), True
-            self.pending_spans = self._compile(self.numpy_call_s)
+            self.successor = self._compile(self.numpy_call_s)
         return False
 
     def _renew(self) -> bool:
-        assert self.pending_spans is not None
-        again, self.pending_spans = self.pending_spans, None
+        assert self.successor is not None
+        again, self.successor = self.successor, None
         try:
             self._install(again)
         except Exception as error:
             # the program without spans stays in use
             self.spanned = frozenset()
-            logs.LOGGER.info("%s could not be compiled with spans: %s", self.name, error)
+            logs.LOGGER.info("%s could not be compiled again: %s", self.name, error)
             return False
         return True
 

@@ -43,6 +43,27 @@ def call_of(seconds: float, own_s: float) -> Call:
     return call
 
 
+def test_a_loop_that_has_long_to_go_is_recorded_early(of_loop: Parts) -> None:
+    """Where nobody knows how long that is, what programs of the parts leave has to be worth it."""
+    left = [1000]
+    for _ in range(int(parts.EARLY_S / 0.1) + 2):
+        of_loop.note(call_of(0.1, 0.001), 0.0, settled=False)
+    assert not of_loop.leave_enough
+    of_loop.calls_left = lambda: left[0]
+    assert of_loop.leave_enough and of_loop.pay and not of_loop.come_first
+    left[0] = 10
+    assert not of_loop.leave_enough, "what is left is over before the whole is compiled"
+    left[0] = 1000
+    of_loop.note(call_of(0.001, 0.0), 0.0, settled=False)
+    assert not of_loop.leave_enough, "the parts have their programs: there is little left to gain"
+
+
+def test_a_loop_is_not_recorded_before_its_parts_had_time(of_loop: Parts) -> None:
+    of_loop.calls_left = lambda: 10**6
+    of_loop.note(call_of(0.5 * parts.EARLY_S, 0.001), 0.0, settled=False)
+    assert not of_loop.leave_enough
+
+
 def test_a_function_has_no_parts() -> None:
     made = Parts("function", None)
     assert not made.come_first

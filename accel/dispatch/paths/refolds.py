@@ -1,0 +1,47 @@
+"""Refolds: what became of constants that changed, how often they do, and what that takes."""
+
+from __future__ import annotations
+
+import time
+from enum import Enum
+
+REFOLD_SHARE, REFOLD_AFTER = 0.1, 4
+"""Constants change often if to fold them again has taken more than this share of the time since the program is in use,
+after so many times. Those become inputs of the next program."""
+
+
+class Refold(Enum):
+    """What a program does once constants have changed.
+
+    GOES_ON: it has the new ones. OTHER_WAY: by the new ones a branch takes another side; those of later calls may be as
+    they were. ANOTHER: only another program can take them.
+    """
+
+    GOES_ON = "goes on"
+    OTHER_WAY = "other way"
+    ANOTHER = "another"
+
+
+class Refolds:
+    """How often constants of the program in use have been folded again, and what that took."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._last_s, self._all_s = 0.0, 0.0
+        self._since = time.perf_counter()
+
+    def note(self, seconds: float) -> None:
+        """Note one, in seconds. Without what only the first one takes."""
+        self._count += 1
+        self._last_s = seconds
+        self._all_s += seconds
+
+    @property
+    def are_often(self) -> bool:
+        """Whether the program had better read these constants at each launch."""
+        share = self._all_s / max(time.perf_counter() - self._since, 1e-9)
+        return self._count >= REFOLD_AFTER and share > REFOLD_SHARE
+
+    def cost_more(self, numpy_s: float) -> bool:
+        """Whether one costs more than a call on NumPy, which takes so many seconds."""
+        return self._last_s > numpy_s
