@@ -415,7 +415,8 @@ class Path:
             return Refold.OTHER_WAY
         if again is None:
             return Refold.ANOTHER
-        self.variant.renew(again, copies)
+        if not self.variant.renew(again, copies):
+            self._use(again)
         varying = self.constants.varying
         self.constants.values.update((slot, copy) for slot, copy in copies.items() if slot not in varying)
         if not self.refolded.issuperset(copies):
