@@ -49,6 +49,9 @@ PATIENCE_S = 120.0
 @pytest.fixture
 def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The CPU as a device with a memory of its own. No comparisons, so that each replay stands; nobody looks on."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (queues.busy() or aside.threads.are_running) and time.monotonic() < deadline:  # for a test before this one
+        time.sleep(1e-3)
     room = resident.room
 
     def poisoned(shape: tuple[int, ...], dtype: Any) -> Any:
