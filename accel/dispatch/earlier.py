@@ -32,7 +32,7 @@ class Earlier:
     """What is on disk of one target's recordings.
 
     code: what its calls run, where that is not the recorded function's own. effects: whether replays may show text.
-    looked: whether it has been looked for them. kept: the paths whose recordings are there.
+    looked: whether it has been looked for them. taken: the paths that were taken up from there.
     """
 
     def __init__(self, name: str, code: CodeType | None, effects: bool) -> None:
@@ -41,7 +41,8 @@ class Earlier:
         self._effects = effects
         self.looked = False
         self._key: str | None = None
-        self.kept: WeakSet[Path] = WeakSet()
+        self.taken: WeakSet[Path] = WeakSet()
+        self._kept: WeakSet[Path] = WeakSet()
         self._vain: vain.Vain | None = None  # what earlier runs have recorded in vain, once it has been looked for
         self._vain_now = vain.NONE  # with this run's
 
@@ -60,15 +61,22 @@ class Earlier:
             yield from recordings.read(self._key_of(function), self._own(function), targets)
         open_ledger(self._name).charge("loading", time.perf_counter() - started)
 
-    def keep(self, function: FunctionType, paths: Iterable[Path]) -> None:
-        """Keep the recordings of paths that have programs, or for which one is being compiled."""
-        for path in paths:
-            if path.stage not in _WORTH_KEEPING or path in self.kept or path.key is None:
+    def note_taken(self, path: Path) -> None:
+        """The recording of a path is from there."""
+        self.taken.add(path)
+        self._kept.add(path)
+
+    def keep(self, function: FunctionType, paths: Iterable[Path]) -> bool:
+        """Keep the recordings of paths that have programs or soon will. Returns whether there were any new."""
+        found = [path for path in paths if path.stage in _WORTH_KEEPING and path not in self._kept]
+        for path in found:
+            self._kept.add(path)
+            if path.key is None:
                 continue
-            self.kept.add(path)
             from accel.backend.disk import recordings
 
             recordings.save(self._key_of(function), path.key, path.trace, self._own(function))
+        return bool(found)
 
     def in_vain(self, function: FunctionType, call_s: float, total_s: float) -> Refusal | None:
         """Why an earlier run's recordings ended at a limit, where one more would not pay yet; None if it may be made.

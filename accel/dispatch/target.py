@@ -349,9 +349,11 @@ class Target:
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
         """Take a path on towards its program, as far as this call allows. See `Stage`."""
         if path.stage is Stage.OBSERVING and self._may_start(path):
-            settled = not self._is_limited or (self.parts.leave_enough and self.parts.kinds.are_settled)
-            self._compiling.observe(path, values, call, limited=self._is_limited, settled=settled)
-            self._earlier.keep(self.recorded, [path])
+            settled = path in self._earlier.taken or (self.parts.leave_enough and self.parts.kinds.are_settled)
+            limited = self._is_limited
+            self._compiling.observe(path, values, call, limited=limited, settled=settled or not limited)
+            if self._earlier.keep(self.recorded, [path]):
+                self.parts.note_begun()
         if path.is_ready():
             self._finish(path)
         else:
@@ -528,7 +530,7 @@ class Target:
         started = time.perf_counter()
         for trace in self._earlier.take_up(self.recorded, _TARGETS.get):
             path = self.paths.add(trace, self.name)
-            self._earlier.kept.add(path)
+            self._earlier.note_taken(path)
             self._compiling.join_at_once(path)
             logs.LOGGER.info("%s was recorded by an earlier run, %d operations", self.name, len(trace.tape.nodes))
         if self.paths:
@@ -588,7 +590,7 @@ class Target:
         if refusal is not None:
             self._give_up(path, refusal)
         else:
-            self.parts.note_compiled()
+            self.parts.note_begun()
             self._earlier.keep(self.recorded, self.paths)
 
     def _give_up(self, path: Path, refusal: Refusal) -> None:

@@ -6,8 +6,10 @@ its program takes long to compile, and some of its rounds (that print, or plot) 
 What a round then takes while no program runs is all that a program of the loop could save. It is *missed*:
 
 - The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes.
-- Where it is known how many rounds are to come, as in a loop over `range(n)`, a list or a progress bar, and they take
-  far longer than those so far, it is recorded then: most of its parts have programs, which show its kinds of rounds.
+- It is recorded as well once rounds have taken some seconds, so that most of the parts have programs, which show the
+  kinds of rounds; and if those to come take far longer. A loop over `range(n)`, a list or a progress bar says how many
+  they are. Others are expected to go on for as long as they have.
+- What an earlier run has begun to compile is compiled at once.
 - Where that was refused, and no kind of round is known, rounds have to miss far more than it took before it is
   recorded again. One that was broken off as it took too long says little: it is made again once it may take longer
   (see `Recordings.may_take`).
@@ -44,8 +46,8 @@ PATIENCE_S = 30.0
 """Seconds of calls after which the whole is recorded, if its parts have no programs by then."""
 
 EARLY_S, TIMES_AS_LONG = 4.0, 2.0
-"""The same after so many seconds where it is known that the calls to come take so many times as long as that, even if
-programs of the parts save most of it: what compiling the whole takes is worth it."""
+"""The same after so many seconds where the calls to come take so many times as long as that, even if programs of the
+parts save most of it: what compiling the whole takes is worth it."""
 
 LAST = 16
 """The fastest of so many calls shows how long those to come take."""
@@ -100,11 +102,11 @@ class Parts:
 
     @functools.cached_property
     def is_known(self) -> bool:
-        """Whether an earlier run has compiled programs of the target itself."""
+        """Whether an earlier run has begun to compile programs of the target itself."""
         return self.used and experience.is_known(self._key)
 
-    def note_compiled(self) -> None:
-        """Note for later runs that there is a program of the target."""
+    def note_begun(self) -> None:
+        """Note for later runs that a program of the target is being compiled."""
         if self.used:
             experience.note_known(self._key)
 
@@ -155,8 +157,9 @@ class Parts:
 
     @property
     def _left_s(self) -> float:
-        """How long the calls to come take, as far as that is known: as the last ones have."""
-        return (self.calls_left() or 0) * min(self._last_s)
+        """How long the calls to come take, as the last ones have; where nobody knows, as long as those so far."""
+        left = self.calls_left()
+        return self._waited_s if left is None else left * min(self._last_s)
 
     @property
     def pay(self) -> bool:

@@ -44,11 +44,15 @@ def call_of(seconds: float, own_s: float) -> Call:
 
 
 def test_a_loop_that_has_long_to_go_is_recorded_early(of_loop: Parts) -> None:
-    """Where nobody knows how long that is, what programs of the parts leave has to be worth it."""
+    """Where nobody knows how long that is, it is expected to go on as long as it has."""
     left = [1000]
     for _ in range(int(parts.EARLY_S / 0.1) + 2):
         of_loop.note(call_of(0.1, 0.001), 0.0, settled=False)
     assert not of_loop.leave_enough
+    of_loop.note(call_of(parts.EARLY_S, 0.001), 0.0, settled=False)
+    assert of_loop.leave_enough
+    for _ in range(parts.LAST):
+        of_loop.note(call_of(0.1, 0.001), 0.0, settled=False)
     of_loop.calls_left = lambda: left[0]
     assert of_loop.leave_enough and of_loop.pay and not of_loop.come_first
     left[0] = 10
@@ -103,7 +107,7 @@ def test_only_what_large_parts_leave_pays_for_recordings(of_loop: Parts) -> None
 
 
 def test_a_loop_that_an_earlier_run_has_compiled_is_recorded_at_once(of_loop: Parts) -> None:
-    of_loop.note_compiled()
+    of_loop.note_begun()
     other = compile("x = 2; y = 3", "loop.py", "exec")
     for code, sooner in ((CODE, True), (other, False)):
         assert Parts("loop", code).come_first is not sooner
@@ -121,7 +125,7 @@ def test_without_any_path_refused_recordings_are_paid_for_before_the_next(of_loo
     of_loop.note_refused(1.0)
     of_loop.note_unmatched(1.5 * parts.RETRY_SHARE)
     assert not of_loop.pay_for_a_retry, "for all of them"
-    of_loop.note_compiled()
+    of_loop.note_begun()
     known = Parts("loop", CODE)
     known.note_refused(1.0)
     known.note_unmatched(1.1)
