@@ -56,7 +56,7 @@ class NumPyCalls:
         """Answer a call that no known path takes, and that is not recorded either."""
         if self._parts.used:
             result, missed_s = self.in_parts(call)
-            self._parts.note_unmatched(missed_s)
+            self._parts.note_unmatched(missed_s, in_full=bool(self._paths.with_program))
             return result
         try:
             return self.uncovered(call, quiet=quiet)

@@ -644,7 +644,7 @@ class Target:
     def _other_way(self, path: Path, call: Call) -> Any:
         """Constants have changed so that the call takes another path than the program's. Later ones may take that."""
         discarded_s = self.account.charge_discarded(call)
-        self.parts.note_unmatched(discarded_s)
+        self.parts.note_unmatched(discarded_s, in_full=True)
         known = set(self.paths)
         result = self._new_path(call)
         if known.issuperset(self.paths):  # there is none that the next one could take instead
@@ -711,7 +711,7 @@ class Target:
                 # where the draws decided it, nothing was launched: the next may well turn out to be another one too
                 return self._replay(other, values, call, siblings=exit.on_host, left=left)
         known = set(self.paths)
-        self.parts.note_unmatched(discarded_s)
+        self.parts.note_unmatched(discarded_s, in_full=True)
         scattering = self.paths.scattering if self._is_limited else ""
         if scattering:  # what this call's recording would show, no other call is going to need
             self._refusals.refuse(Refusal("shape.scattered", "", scattering))

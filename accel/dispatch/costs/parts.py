@@ -129,9 +129,9 @@ class Parts:
             self._missed_s += self._counts * missed_s
         self._recorded = recorded.count
 
-    def note_unmatched(self, missed_s: float) -> None:
-        """Note a call that no known path takes."""
-        self._unmatched_s += self._counts * missed_s
+    def note_unmatched(self, missed_s: float, *, in_full: bool = False) -> None:
+        """Note a call that no known path takes. in_full: whatever programs of the parts are on the way."""
+        self._unmatched_s += missed_s if in_full else self._counts * missed_s
 
     def note_matched(self, missed_s: float) -> None:
         """Note a call that a known path without a program seems to take."""
