@@ -106,6 +106,8 @@ class Replaying:
         self._note_taken(taken)
         if is_quiet():
             taken.speed.compiled_s.add(seconds)
+        if path.successor is not None and path.successor.done() and resident.current.is_held:
+            resident.current.bring_up_to_date("a program is put to use")
         if path.reconsider():
             self._compiling.note_compiled(path)
         # while another program is on its way, the one in use is not judged: the other may be faster

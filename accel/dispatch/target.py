@@ -371,8 +371,11 @@ class Target:
             path.may_start = covers or missed or not self._is_limited or budget.for_later_runs
         return path.may_start
 
-    def _new_path(self, call: Call) -> Any:
-        """Answer a call that matches no known path: record it, if that is allowed now."""
+    def _new_path(self, call: Call, *, again: bool = False) -> Any:
+        """Answer a call that matches no known path: record it, if that is allowed now.
+
+        again: it may take a known one all the same.
+        """
         if self.recordings.skip():
             self._refusals.raise_if_strict()
             return self._numpy.unmatched(call)
@@ -400,7 +403,7 @@ class Target:
         if not self.paths.make_room():
             self._refusals.refuse(Refusal("limit.variants", "", self.paths.why_many()))
             return self._numpy.unmatched(call)
-        return self._record(call)
+        return self._record(call, again=again)
 
     def _in_vain(self) -> Refusal | None:
         """Why not to record what earlier runs have recorded in vain; None where it may pay."""
@@ -646,7 +649,7 @@ class Target:
         discarded_s = self.account.charge_discarded(call)
         self.parts.note_unmatched(discarded_s, in_full=True)
         known = set(self.paths)
-        result = self._new_path(call)
+        result = self._new_path(call, again=True)
         if known.issuperset(self.paths):  # there is none that the next one could take instead
             path.back_off(discarded_s, self.account.call_s)
         return result

@@ -241,6 +241,7 @@ def test_a_branch_that_constants_decide_otherwise_for_once_drops_no_program(
         stages.append(any(path.has_program for path in fast._self_target.paths.with_program))
     first = stages.index(True)
     assert all(stages[first:]), "there was a program at all times from the first on"
+    assert len(fast._self_target.paths) == 2, "each side of the branch is one path"
     assert not open_ledger("grown").refusals
 
 
