@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -352,8 +352,7 @@ class Target:
             settled = path in self._earlier.taken or (self.parts.leave_enough and self.parts.kinds.are_settled)
             limited = self._is_limited
             self._compiling.observe(path, values, call, limited=limited, settled=settled or not limited)
-            if self._earlier.keep(self.recorded, [path]):
-                self.parts.note_begun()
+            self._keep([path])
         if path.is_ready():
             self._finish(path)
         else:
@@ -523,10 +522,15 @@ class Target:
         self._compiling.join_at_once(self.paths.add(trace, self.name))
         self._earlier.forget_vain(self.recorded)
         self._begin_with_paths()
-        self._earlier.keep(self.recorded, self.paths)
+        self._keep(self.paths)
         operations = len(trace.tape.nodes)
         timeline.note_event(timeline.RECORDED, self.name, f"{operations} operations", spent)
         logs.LOGGER.info("%s recorded, %d operations", self.name, operations)
+
+    def _keep(self, paths: Iterable[Path]) -> None:
+        """Keep what later runs can use of paths that have programs or soon will."""
+        if self._earlier.keep(self.recorded, paths):
+            self.parts.note_begun()
 
     def _take_up(self, call: Call) -> None:
         """Take up what earlier runs have recorded. What that takes does not count as the call's own time."""
@@ -593,8 +597,7 @@ class Target:
         if refusal is not None:
             self._give_up(path, refusal)
         else:
-            self.parts.note_begun()
-            self._earlier.keep(self.recorded, self.paths)
+            self._keep(self.paths)
 
     def _give_up(self, path: Path, refusal: Refusal) -> None:
         if path is self.paths.joint:
@@ -650,8 +653,7 @@ class Target:
         self.parts.note_unmatched(discarded_s, in_full=True)
         known = set(self.paths)
         result = self._new_path(call, again=True)
-        if known.issuperset(self.paths):  # there is none that the next one could take instead
-            path.back_off(discarded_s, self.account.call_s)
+        self._back_off_unless_recorded(path, known, discarded_s)
         return result
 
     def _give_up_as_slower(self, path: Path, detail: str) -> None:
@@ -722,7 +724,11 @@ class Target:
         else:
             result = self._new_path(call)
         self.paths.note_strange(known)
+        self._back_off_unless_recorded(path, known, discarded_s)
+        return result
+
+    def _back_off_unless_recorded(self, path: Path, known: set[Path], discarded_s: float) -> None:
+        """A run of the path was discarded. known: the paths before its call was answered."""
         # nothing was recorded that the next call of this kind could take instead
         if known.issuperset(self.paths):
             path.back_off(discarded_s, self.account.call_s)
-        return result

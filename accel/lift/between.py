@@ -136,7 +136,7 @@ def rounds_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
     kind = type(iterable)
     if kind in _SIZED or (kind is _SEQUENCE_ITERATOR and type(_rest(iterable)) is np.ndarray):
         return length_hint(iterable)
-    bar = bars.bar_of(iterable)
+    bar = None if kind in _KNOWN else bars.bar_of(iterable)
     if bar is None and kind not in (enumerate, zip):
         return None
     parts = _inside(iterable) if bar is None else bars.gone_through(bar)

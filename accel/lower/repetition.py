@@ -49,17 +49,16 @@ class CompactConstant:
         stored = array
         for axis, length in enumerate(self.stored.shape):
             if length < array.shape[axis]:
-                first = stored.take([0], axis)
-                if not _same_bits(stored, first):
+                once = _once(stored, axis)
+                if once is None:
                     return None
-                stored = first
+                stored = once
         if self.numbers is None:
             return stored if stored.dtype == self.stored.dtype else None
-        return _ones(stored) if stored.dtype == self.numbers and _is_mask(stored) else None
+        return _truths(stored) if stored.dtype == self.numbers else None
 
     def restore(self, stored: Any) -> Any:
         """The array as traced, or what repeats in it, given the stored part as traced."""
-
         if self.numbers is not None:
             stored = stored.astype(self.numbers)
         return stored if stored.shape == self.shape else RepeatedValue(stored, self.shape)
@@ -69,24 +68,26 @@ def without_repetition(array: np.ndarray[Any, Any]) -> CompactConstant:
     """`array` with what repeats along an axis kept once, and of a mask its truths."""
     stored = array
     for axis in range(array.ndim):
-        first = stored.take([0], axis)
-        if stored.shape[axis] > 1 and _same_bits(stored, first):
-            stored = first
+        once = _once(stored, axis)
+        stored = stored if once is None else once
     if stored.size == 1:
         return CompactConstant(array, array.shape)
-    if stored.dtype.itemsize > 1 and _is_mask(stored):  # a truth takes a byte itself
-        return CompactConstant(_ones(stored), array.shape, stored.dtype)
+    truths = _truths(stored) if stored.dtype.itemsize > 1 else None  # a truth takes a byte itself
+    if truths is not None:
+        return CompactConstant(truths, array.shape, stored.dtype)
     return CompactConstant(stored, array.shape)
 
 
-def _is_mask(array: np.ndarray[Any, Any]) -> bool:
-    """Whether all elements are 0 or 1, by bits."""
-    return not _differs(array[_ones(array)], array.dtype.type(1)).any()
+def _once(array: np.ndarray[Any, Any], axis: int) -> np.ndarray[Any, Any] | None:
+    """What repeats along an axis; None where something else stands there."""
+    first = array.take([0], axis)
+    return first if _same_bits(array, first) else None
 
 
-def _ones(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Where a mask is 1."""
-    return _differs(array, array.dtype.type(0))
+def _truths(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """Where a mask of numbers is 1; None where an element is neither 0 nor 1, by bits."""
+    others = _differs(array, array.dtype.type(0))
+    return None if _differs(array[others], array.dtype.type(1)).any() else others
 
 
 def _differs(array: np.ndarray[Any, Any], value: np.generic) -> np.ndarray[Any, Any]:

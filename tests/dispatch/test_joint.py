@@ -339,7 +339,6 @@ def test_a_later_run_takes_the_whole_program_with_its_first_path(
     assert [program["found_on_disk"] for program in programs] == [True]
 
 
-@pytest.mark.usefixtures("unchecked")
 def weighing(size: float) -> Any:
     weights = np.linspace(0.0, size, 30).reshape(6, 5)
 
@@ -364,6 +363,7 @@ def test_a_later_run_with_another_constant_array_takes_the_program(in_background
         assert again["operations"] == program["operations"]
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_later_run_crosses_the_paths_of_a_program_on_disk(in_background: Path) -> None:
     calls = {(x.mean() > 0.0, x[0, 0] > 0.3): (x,) for x in fields(0, 40)}
     recorded = [calls[False, False], calls[True, True]] * 8

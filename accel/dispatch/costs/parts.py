@@ -89,7 +89,7 @@ class Parts:
         self._waited_s = 0.0
         self._counts = 1.0  # the share that counts of what calls miss
         self._missed_s = 0.0
-        self._last_s: deque[float] = deque((0.0,), maxlen=LAST)
+        self._last_s: deque[float] = deque((0.0,), maxlen=LAST)  # 0 until there are so many
         self._unmatched_s = 0.0
         self._matched_s = 0.0
         self._looks_in_vain = 0

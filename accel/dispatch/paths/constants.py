@@ -82,5 +82,12 @@ def as_known(values: Mapping[int, Any]) -> Known:
     return Known({slot: value for slot, value in values.items() if slot not in arrays}, arrays)
 
 
+def have_one_form(one: Any, other: Any) -> bool:
+    """Whether two values are arrays that one program may take for constant, one after the other."""
+    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+        return False
+    return (one.shape, one.dtype) == (other.shape, other.dtype)
+
+
 def _is_cheap(value: Any) -> bool:
     return not isinstance(value, np.ndarray) or value.nbytes <= COMPARED_BYTES

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
 from accel import logs
-from accel.dispatch.paths.constants import as_known
+from accel.dispatch.paths.constants import as_known, have_one_form
 from accel.dispatch.paths.path import Path, Stage
 from accel.dispatch.paths.refolds import Refold
 from accel.record.bits import same_value
@@ -94,7 +93,7 @@ class JointPath(Path):
         self.constants.values = {
             slot: values.get(slot, value)
             for slot, value in known.items()
-            if _have_one_form(values.get(slot, value), value)
+            if have_one_form(values.get(slot, value), value)
             or (slot not in varying and same_value(values.get(slot, value), value))
         }
 
@@ -218,13 +217,6 @@ class JointPath(Path):
     def describe(self) -> dict[str, Any]:
         counts = {"paths": len(self.members), "crossed": len(self.crossed)}
         return {**super().describe(), **counts, "branches": self.branches()}
-
-
-def _have_one_form(one: Any, other: Any) -> bool:
-    """Whether two values are arrays that one program may take for constant, one after the other."""
-    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
-        return False
-    return (one.shape, one.dtype) == (other.shape, other.dtype)
 
 
 class CrossedPath(Path):

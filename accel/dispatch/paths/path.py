@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from accel import config, logs
 from accel.backend.disk import cache
 from accel.dispatch.costs.speed import Speed
-from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants
+from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants, have_one_form
 from accel.dispatch.paths.refolds import Refold, Refolds
 from accel.process import interrupts
 from accel.reasons import Refusal
@@ -393,10 +393,7 @@ class Path:
         If others of them have changed than before, the next replays are compared with NumPy again.
         """
         known = self.variant.executable.program.known.arrays
-        same_form = all(
-            slot in known and (array.shape, array.dtype) == (known[slot].shape, known[slot].dtype)
-            for slot, array in changed.items()
-        )
+        same_form = all(slot in known and have_one_form(array, known[slot]) for slot, array in changed.items())
         if not same_form or (self._refolds.cost_more(self.usual_s) and self.changes_often):
             return Refold.ANOTHER
         from accel.backend.refolding import refolded, renewable
@@ -485,10 +482,10 @@ class Path:
     def reconsider(self) -> bool:
         """Compile the path again with spans if most replays had to copy large arrays because they were not aligned.
 
-        Returns whether the program with spans has just replaced the one without.
+        Returns whether a program has just taken the place of another.
         """
         if self.successor is not None:
-            # it is on its way: until it is there, the program without spans goes on
+            # it is on its way: until it is there, the program in use goes on
             return self.successor.done() and self._renew()
         samples = SPAN_SAMPLES_FOUND if self.found_on_disk else SPAN_SAMPLES
         if self.replays % samples or self._spans_tried:
@@ -512,7 +509,7 @@ class Path:
         try:
             self._install(again)
         except Exception as error:
-            # the program without spans stays in use
+            # the program in use stays
             self.spanned = frozenset()
             logs.LOGGER.info("%s could not be compiled again: %s", self.name, error)
             return False
