@@ -289,6 +289,7 @@ class Target:
             self._lift_loops()
             self._refusals.refuse(refusal)
             return self._numpy.uncovered(call)
+        self.parts.note_kind(None)
         return self._new_path(call)
 
     def why_not_plain(self) -> str | None:
@@ -637,6 +638,7 @@ class Target:
         if not isinstance(met, Answered):  # constants have changed
             found = self._compiling.renew_constants(path, met.slots, values, call)
             if found is Refold.OTHER_WAY:
+                self.parts.note_kind(met.slots)
                 return self._other_way(path, call)
             return self._follow(path, values, call)
         if met.slower is not None:
@@ -716,6 +718,7 @@ class Target:
                 # where the draws decided it, nothing was launched: the next may well turn out to be another one too
                 return self._replay(other, values, call, siblings=exit.on_host, left=left)
         known = set(self.paths)
+        self.parts.note_kind(path.left_at(exit))
         self.parts.note_unmatched(discarded_s, in_full=True)
         scattering = self.paths.scattering if self._is_limited else ""
         if scattering:  # what this call's recording would show, no other call is going to need

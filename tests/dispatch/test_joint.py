@@ -120,6 +120,38 @@ def test_a_combination_that_was_never_recorded_is_recorded() -> None:
     assert len(members_of(fast)) == 4
 
 
+def three_questions(x: Any) -> Any:
+    y = x * 2.0
+    if x[0] > 0.5:
+        y = np.sin(y) + 1.0
+    if x[1] > 0.5:
+        y = np.cos(y) * 3.0
+    if x[2] > 0.5:
+        y = np.tanh(y) - 2.0
+    return y
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_call_of_a_new_kind_is_told_by_where_it_leaves_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of the paths it had been like until there, and whatever its later outcomes are."""
+    kinds: list[Any] = []
+    fast = accel.accelerate(three_questions, name="three")
+    monkeypatch.setattr(target_of(fast).parts, "note_kind", kinds.append)
+    first = three_questions.__code__.co_firstlineno
+
+    def calls(*questions: float) -> list[Any]:
+        return [(np.array([*questions, 0.1, 0.2, 0.3]) + k * 1e-3,) for k in range(12)]
+
+    play(three_questions, fast, calls(0, 0, 0))
+    assert kinds == [None], "there was no program to leave"
+    play(three_questions, fast, calls(1, 0, 0))
+    play(three_questions, fast, calls(0, 0, 1))
+    play(three_questions, fast, calls(1, 1, 1))
+    play(three_questions, fast, calls(0, 1, 0))
+    lines = [kind[1] - first for kind in kinds[1:]]
+    assert lines == [2, 6, 4], "the last way goes from one path to another"
+
+
 def rounds(x: Any) -> Any:
     y = x
     for i in range(int(np.ceil(x.max()))):

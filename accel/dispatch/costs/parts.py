@@ -15,16 +15,16 @@ What a round then takes while no program runs is all that a program of the loop 
   (see `Recordings.may_take`).
 - A round of a known kind may be of a new one after all: one is recorded once such rounds have missed what that takes,
   and ever more rarely.
-- A round of a new kind is recorded once such rounds have missed as much as a recording takes: kinds that come rarely
-  never pay for one.
+- A round of a new kind is recorded once rounds of that kind have missed as much as a recording takes: kinds that come
+  rarely never pay for one. Kinds are told apart by where they leave the program in use (`note_kind`).
 - A program of the loop that takes longer than rounds in parts is given up.
 """
 
 from __future__ import annotations
 
 import functools
-from collections import deque
-from collections.abc import Callable
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable
 from types import CodeType
 
 from accel.backend.disk import experience
@@ -90,10 +90,11 @@ class Parts:
         self._counts = 1.0  # the share that counts of what calls miss
         self._missed_s = 0.0
         self._last_s: deque[float] = deque((0.0,), maxlen=LAST)  # 0 until there are so many
-        self._unmatched_s = 0.0
+        self._kind: Hashable = None
+        self._unmatched_s: dict[Hashable, float] = defaultdict(float)  # by kind
+        self._refused_s: dict[Hashable, float] = defaultdict(float)
         self._matched_s = 0.0
         self._looks_in_vain = 0
-        self._refused_s = 0.0
 
     @functools.cached_property
     def _key(self) -> str:
@@ -129,9 +130,14 @@ class Parts:
             self._missed_s += self._counts * missed_s
         self._recorded = recorded.count
 
+    def note_kind(self, kind: Hashable) -> None:
+        """Note of which kind the unmatched calls are that follow. kind: where they leave the program; None if nobody
+        knows, as where it does not even begin."""
+        self._kind = kind
+
     def note_unmatched(self, missed_s: float, *, in_full: bool = False) -> None:
         """Note a call that no known path takes. in_full: whatever programs of the parts are on the way."""
-        self._unmatched_s += missed_s if in_full else self._counts * missed_s
+        self._unmatched_s[self._kind] += missed_s if in_full else self._counts * missed_s
 
     def note_matched(self, missed_s: float) -> None:
         """Note a call that a known path without a program seems to take."""
@@ -167,28 +173,29 @@ class Parts:
         return self.used and (self._share >= PARTS_SHARE or self.is_known)
 
     def pay_for_another(self, price_s: float, recordings: int, *, wanting: bool) -> bool:
-        """Whether calls that no known path takes have missed as much as another path costs.
+        """Whether unmatched calls of this kind have missed as much as another path costs.
 
         Asked before each recording. price_s: that, in seconds. recordings: those so far, in earlier runs too. wanting:
         whether the program in use has kinds that an earlier run has recorded: a recording is all that these need.
         """
         is_free = recordings < FREE_KINDS or wanting
-        if self.used and not is_free and self._unmatched_s < price_s + self._refused_s:
+        if self.used and not is_free and self._unmatched_s[self._kind] < price_s + self._refused_s[self._kind]:
             return False
-        self._unmatched_s = 0.0
+        self._unmatched_s[self._kind] = 0.0
         return True
 
     def note_refused(self, seconds: float) -> None:
-        """A recording was refused: before the next one, calls have to miss as much as all of these have taken."""
-        self._refused_s += seconds
-        self._unmatched_s = 0.0
+        """A recording was refused: before the next one of its kind, calls have to miss as much as these have taken."""
+        self._refused_s[self._kind] += seconds
+        self._unmatched_s[self._kind] = 0.0
 
     @property
     def pay_for_a_retry(self) -> bool:
         """Whether calls have missed enough since the last refused recording, where no path is known."""
-        if not self.used or not self._refused_s:
+        refused_s = sum(self._refused_s.values())
+        if not self.used or not refused_s:
             return True
-        return self._unmatched_s >= (1.0 if self.is_known else RETRY_SHARE) * self._refused_s
+        return sum(self._unmatched_s.values()) >= (1.0 if self.is_known else RETRY_SHARE) * refused_s
 
     def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
         """The same for a call that matches a known path, but may take another one: ever less often, if none does.

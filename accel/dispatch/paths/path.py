@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accel.backend.executable import Executable
     from accel.backend.underway.pending import PendingProgram
     from accel.dispatch.paths.joint import JointPath
-    from accel.dispatch.replay import Launchable, Matcher, MergedMatcher, StagedOutputs
+    from accel.dispatch.replay import Launchable, Matcher, MergedMatcher, SideExit, StagedOutputs
     from accel.ir.tape import Outcome
     from accel.lower import Known
     from accel.record import Trace
@@ -164,6 +164,10 @@ class Path:
     def taken(self, staged: StagedOutputs) -> Path:
         """The recorded path that a run of the program has taken."""
         return self
+
+    def left_at(self, exit: SideExit) -> Hashable:
+        """The place in the user's program where a call has left this path."""
+        return "what was drawn" if exit.on_host else self.variant.executable.program.outcomes[exit.position].where
 
     @property
     def has_program(self) -> bool:

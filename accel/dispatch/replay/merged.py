@@ -132,6 +132,15 @@ def _by_value(values: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
     return list(found.values())
 
 
+def _left_at(agree: NDArray[np.bool_]) -> int:
+    """The outcome at which a run has left all paths. agree: for each path that it might have taken, which ones agree.
+
+    That is the first by which no path goes on. Else each leaves at another one, and it is the last of these.
+    """
+    strange = ~agree.any(axis=0)
+    return int(strange.argmax()) if strange.any() else int(agree.argmin(axis=1).max())
+
+
 class MergedVariant(Launchable):
     """The program of several paths."""
 
@@ -173,11 +182,14 @@ class MergedVariant(Launchable):
 
     def _staged(self, run: Computed) -> StagedOutputs | SideExit:
         assert isinstance(run.values, Matched)
-        held = ((run.outcomes == self._expected) | self._free).all(axis=1)
+        agree = (run.outcomes == self._expected) | self._free
+        held = agree.all(axis=1)
         taken = next((path for path, holds in enumerate(held) if holds and run.values.paths >> path & 1), None)
         place = self._crossed(run, run.values) if taken is None else self._members[taken]
         if place is None:
-            return SideExit(0, run.outcomes.tolist())
+            possible = run.values.paths or run.values.guarded
+            rows = agree[[bool(possible >> path & 1) for path in range(len(agree))]]
+            return SideExit(_left_at(rows), run.outcomes.tolist())
         # computing it may have failed although nobody is to read it: so it does for NumPy
         if any(run.host[index] is ABSENT for index in place.host):
             raise HostError("computing it from this call's numbers raised")

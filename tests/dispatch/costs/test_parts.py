@@ -148,6 +148,13 @@ def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
     assert not of_loop.pay_for_another(1.0, 6, wanting=False), "a refused one is paid for first"
     of_loop.note_unmatched(1.0)
     assert of_loop.pay_for_another(1.0, 6, wanting=False)
+    of_loop.note_refused(5.0)
+    of_loop.note_kind(("model.py", 7))
+    of_loop.note_unmatched(1.1)
+    of_loop.note_kind(None)
+    assert not of_loop.pay_for_another(1.0, 6, wanting=False), "calls of each kind pay for themselves"
+    of_loop.note_kind(("model.py", 7))
+    assert of_loop.pay_for_another(1.0, 6, wanting=False), "and not for refusals of others"
     assert not of_loop.pay_for_a_look(1.0, 0)
     of_loop.note_matched(1.5)
     assert of_loop.pay_for_a_look(1.0, 0)
