@@ -18,7 +18,7 @@ from accel import config
 from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
-from accel.lower import Known, Lowerable, Program
+from accel.lower import ConstantsAnew, Known, Lowerable, Program
 from accel.record.draws.draw import Draw
 from accel.record.outputs import Outputs
 from accel.rules.rule import Rule
@@ -221,6 +221,7 @@ def packed(program: Program, trace: Any) -> dict[str, Any]:
         "host": [node.index for node in program.host],
         "scalars": {pack: [node.index for node in nodes] for pack, nodes in program.scalars.items()},
         "outcomes": [positions[id(outcome)] for outcome in program.outcomes],
+        "renewal": program.renewal.packed(),
         **{name: getattr(program, name) for name in _AS_THEY_ARE},
     }
 
@@ -234,5 +235,7 @@ def unpacked(fields: dict[str, Any], trace: Lowerable, known: Known) -> Program:
         host=[nodes[index] for index in fields["host"]],
         scalars={pack: [nodes[index] for index in indices] for pack, indices in fields["scalars"].items()},
         outcomes=[outcomes[index] for index in fields["outcomes"]],
+        # the last one is no value of the trace's, see `Program`
+        renewal=ConstantsAnew.unpacked(fields["renewal"], trace, fields["constants"][:-1]),
         **{name: fields[name] for name in _AS_THEY_ARE},
     )

@@ -22,6 +22,6 @@ values      the values of operations while the function is traced
 
 from accel.lower.lowering import lower
 from accel.lower.program import PACKS, Known, Lowerable, Program, agrees
-from accel.lower.renewing import OtherWay
+from accel.lower.renewing import ConstantsAnew, OtherWay
 
-__all__ = ["PACKS", "Known", "Lowerable", "OtherWay", "Program", "agrees", "lower"]
+__all__ = ["PACKS", "ConstantsAnew", "Known", "Lowerable", "OtherWay", "Program", "agrees", "lower"]

@@ -122,7 +122,7 @@ class _Lowering:
             folded=self._folding.count,
             fingerprint=described,
             indescribable=indescribable,
-            renewal=ConstantsAnew(trace, self._folding, arguments),
+            renewal=ConstantsAnew.of(trace, self._folding, arguments),
         )
 
     def _fingerprint(self, body: Sequence[Node], results: Sequence[Sequence[Node]]) -> tuple[str | None, str]:

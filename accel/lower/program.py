@@ -68,8 +68,7 @@ class Program:
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks. numbers: where each output number comes from.
     operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds
-    something that has no description: indescribable says what. renewal: how its constants change, where this process
-    has lowered it.
+    something that has no description: indescribable says what. renewal: how its constants change.
     """
 
     function: Callable[..., Any] | None
@@ -84,11 +83,14 @@ class Program:
     folded: int
     fingerprint: str | None
     indescribable: str
-    renewal: Renewal | None = None
+    renewal: Renewal
 
 
 class Renewal(Protocol):
     """See accel.lower.renewing."""
+
+    def packed(self) -> tuple[Any, ...]:
+        """It as data, for another process's trace."""
 
     def constants(self, known: Known, changed: Collection[int]) -> Mapping[int, Any] | None:
         """The constants, by position, that are others where these slots have changed; None: it is another program."""

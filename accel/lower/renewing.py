@@ -5,7 +5,7 @@ Lowering a whole step again takes a quarter of a second, and one field of it may
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from accel.ir.tape import Node
 from accel.lower.arguments import ProgramArguments
 from accel.lower.folding import Folding
 from accel.lower.program import Known, Lowerable
+from accel.lower.repetition import CompactConstant
 from accel.record.bits import same_value
 
 
@@ -28,12 +29,36 @@ class ConstantsAnew:
     any other, lowering has decided something, or has written it into the program: it has to be the same.
     """
 
-    def __init__(self, trace: Lowerable, folding: Folding, arguments: ProgramArguments) -> None:
+    def __init__(
+        self,
+        trace: Lowerable,
+        positions: Mapping[int, int],
+        constants: Sequence[CompactConstant],
+        decided: Mapping[int, Any],
+    ) -> None:
+        """positions: of the constants, by index of the node that each is the value of. decided: values by node."""
         self._trace = trace
-        self._positions = arguments.computed
-        self._constants = arguments.constants
+        self._positions = positions
+        self._constants = constants
         self._branches = {outcome.node.index for outcome in trace.tape.outcomes}
-        self._decided = [(node, folding.computed(node)) for node in folding.decided.values()]
+        self._decided = decided
+
+    @classmethod
+    def of(cls, trace: Lowerable, folding: Folding, arguments: ProgramArguments) -> ConstantsAnew:
+        """What lowering has asked for."""
+        decided = {index: folding.computed(node) for index, node in folding.decided.items()}
+        return cls(trace, arguments.computed, arguments.constants, decided)
+
+    def packed(self) -> tuple[Any, ...]:
+        """It as data, without what the trace and the program's constants say."""
+        return self._positions, [(constant.shape, constant.numbers) for constant in self._constants], self._decided
+
+    @classmethod
+    def unpacked(cls, packed: tuple[Any, ...], trace: Lowerable, stored: Iterable[Any]) -> ConstantsAnew:
+        """The same on another process's trace. stored: what the device keeps of the constants."""
+        positions, forms, decided = packed
+        constants = [CompactConstant(each, *form) for each, form in zip(stored, forms, strict=True)]
+        return cls(trace, positions, constants, decided)
 
     @np.errstate(all="ignore")  # it is computed again: NumPy has warned before
     def constants(self, known: Known, changed: Collection[int]) -> Mapping[int, Any] | None:
@@ -45,9 +70,9 @@ class ConstantsAnew:
         reached = _depending(nodes, changed)
         folding = Folding(self._trace, known)
         others = {
-            node.index
-            for node, value in self._decided
-            if node.index in reached and not same_value(folding.computed(node), value)
+            index
+            for index, value in self._decided.items()
+            if index in reached and not same_value(folding.computed(nodes[index]), value)
         }
         if not others.issubset(self._branches):
             return None

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import accel
 from accel import config
-from accel.backend import refolding
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch.compiling import Compiling
 from accel.dispatch.costs import speed
@@ -93,41 +92,50 @@ def weighted_field(model: Any, x: Any) -> Any:
 
 
 @pytest.fixture
-def lowered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A list that grows each time a program is lowered again. However often a constant changes, it stays one."""
+def always_refolded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a constant changes, it stays one."""
     monkeypatch.setattr(refolds, "REFOLD_SHARE", 1e9)
-    made: list[int] = []
-    lower = refolding.lower
-
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        made.append(1)
-        return lower(*args, **kwargs)
-
-    monkeypatch.setattr(refolding, "lower", counted)
-    return made
 
 
-def test_constants_are_renewed_without_lowering_again(built: list[int], lowered: list[int]) -> None:
-    """At most the first change lowers it again: where another process has compiled it."""
+def with_two(model: Any, x: Any) -> Any:
+    return np.exp(model.weights).cumsum() * x + np.sqrt(model.other) * model.weights - model.other[::-1]
+
+
+def changed_in_turns(fast: Any, model: Any) -> None:
+    for round in range(6):
+        name = ("weights", "other")[round % 2]
+        setattr(model, name, np.random.default_rng(round).random(50))
+        called(fast, with_two, model, 3, seed=round)
+
+
+def test_constants_are_renewed_without_lowering_again(built: list[int], always_refolded: None) -> None:
     model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50), other=np.linspace(1.0, 2.0, 50))
-
-    def both(model: Any, x: Any) -> Any:
-        return np.exp(model.weights).cumsum() * x + np.sqrt(model.other) * model.weights - model.other[::-1]
-
-    fast = accel.accelerate(both)
+    fast = accel.accelerate(with_two)
     with at_once():
-        called(fast, both, model, 12)
-        for round in range(6):
-            name = ("weights", "other")[round % 2]
-            setattr(model, name, np.random.default_rng(round).random(50))
-            called(fast, both, model, 3, seed=round)
+        called(fast, with_two, model, 12)
+        changed_in_turns(fast, model)
     assert len(built) == 1
-    assert len(lowered) <= 1
+
+
+def test_nor_is_a_program_lowered_that_another_process_has_compiled(
+    in_background: Any, built: list[int], always_refolded: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50), other=np.linspace(1.0, 2.0, 50))
+    called(accel.accelerate(with_two, name="earlier"), with_two, model, 30)
+    monkeypatch.setattr("accel.backend.compile.lower", lambda *args, **kwargs: pytest.fail("it is lowered"))
+    fast: Any = accel.accelerate(with_two, name="later")
+    called(fast, with_two, model, 30)
+    (path,) = fast._self_target.paths
+    assert path.found_on_disk
+    executable = path.variant.executable
+    changed_in_turns(fast, model)
+    renewed = path.variant.executable
+    assert renewed is not executable and renewed.compiled is executable.compiled
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), min_size=1, max_size=6))
-def test_whatever_changes_the_result_is_numpys(lowered: list[int], changes: list[tuple[str, int]]) -> None:
+def test_whatever_changes_the_result_is_numpys(always_refolded: None, changes: list[tuple[str, int]]) -> None:
     """Constants that are written into the program, decide something, repeat themselves, or are just read."""
     model = SimpleNamespace(a=np.linspace(0.0, 1.0, 50), b=np.linspace(1.0, 2.0, 5), c=np.arange(50))
     kinds = [

@@ -11,6 +11,7 @@ Jobs and products are pickled. The socket is private to the two processes.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import queue
@@ -178,6 +179,9 @@ def _get_ready() -> None:
         import accel.rules
 
         accel.rules.load()
+        # they stay: looking through JAX's own objects again and again takes some hundredths of each job's time
+        gc.collect()
+        gc.freeze()
     except Exception:  # it comes up again in the first job, which reports it
         pass
 

@@ -400,18 +400,13 @@ class Path:
         same_form = all(slot in known and have_one_form(array, known[slot]) for slot, array in changed.items())
         if not same_form or (self._refolds.cost_more(self.usual_s) and self.changes_often):
             return Refold.ANOTHER
-        from accel.backend.refolding import refolded, renewable
+        from accel.backend.refolding import refolded
         from accel.lower import OtherWay
 
-        executable = renewable(self.trace, self.variant.executable)
-        if executable is None:
-            return Refold.ANOTHER
-        if executable is not self.variant.executable:
-            self._use(executable)
         started = time.perf_counter()
         copies = {slot: array.copy() for slot, array in changed.items()}  # the program may write to its arrays
         try:
-            again = refolded(executable, copies)
+            again = refolded(self.variant.executable, copies)
         except OtherWay:
             return Refold.OTHER_WAY
         if again is None:

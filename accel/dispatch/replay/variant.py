@@ -166,8 +166,7 @@ class Launchable:
 
     def renew(self, executable: Executable, arrays: Mapping[int, NDArray[Any]]) -> bool:
         """Go on with other constants, if nothing else of the program has been decided anew. arrays: those, by slot."""
-        renewal = executable.program.renewal
-        if renewal is None or renewal is not self._program.renewal:
+        if executable.program.renewal is not self._program.renewal:
             return False
         self.launches.renewed += constant_bytes(
             executable.program.constants, executable.constants, self.executable.constants
