@@ -24,6 +24,12 @@ from accel.reports import ledger
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_configure() -> None:
+    """Have tests and what they start heed Ctrl-C, which a background job of a shell ignores, and what that starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def is_idle(seconds: float = 10.0) -> bool:
     """Whether nothing is under way any more; who waits for a result may have it a moment earlier."""
     deadline = time.monotonic() + seconds
@@ -50,14 +56,6 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     patching.uninstall()
     config.set_current(None)
-
-
-@pytest.fixture
-def heeded_interrupts() -> Iterator[None]:
-    """Processes that are started heed Ctrl-C, though a background job of a shell ignores it, and they with it."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, usual)
 
 
 @pytest.fixture

@@ -44,10 +44,7 @@ for i in range(1000):
 """
 PROGRAMS = {"waits.py": WAITS, "handles.py": HANDLES, "compiles.py": COMPILES}
 
-pytestmark = [
-    pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them"),
-    pytest.mark.usefixtures("heeded_interrupts"),
-]
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 
 
 def ended_by(number: int, bench: Bench, *command: str) -> tuple[int, str, str]:

@@ -170,7 +170,6 @@ def test_without_the_other_thread_the_call_draws(fault: str, monkeypatch: pytest
         assert_alike(mine, theirs)
 
 
-@pytest.mark.usefixtures("heeded_interrupts")
 def test_an_interrupt_while_taking_puts_the_state_back(taken: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     mine, theirs = (np.random.default_rng(5) for _ in range(2))
     draws = Draws(draws_of("standard_normal"))

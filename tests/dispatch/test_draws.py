@@ -192,7 +192,7 @@ def test_a_call_that_draws_more_than_was_recorded_is_found() -> None:
     )
 
 
-@pytest.mark.usefixtures("unchecked", "heeded_interrupts")
+@pytest.mark.usefixtures("unchecked")
 def test_an_interrupt_while_drawing_puts_the_state_back() -> None:
     def work(x: Any, rng: Any) -> Any:
         return x * rng.random() + rng.normal(size=12)

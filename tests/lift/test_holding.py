@@ -38,7 +38,7 @@ from accel.process import aside, bars, onlookers
 from accel.reports.ledger import open_ledger
 from tests.conftest import WriteModules, is_idle
 
-pytestmark = pytest.mark.usefixtures("foreground", "heeded_interrupts", "remote")
+pytestmark = pytest.mark.usefixtures("foreground", "remote")
 
 SHAPE = (6, 8)
 NBYTES = 6 * 8 * 8

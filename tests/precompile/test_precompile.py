@@ -164,7 +164,6 @@ def test_a_program_that_fails_has_its_last_output_shown(bench: Bench) -> None:
     assert "of 1 function kept in" in done.out, "what was compiled until then is kept"
 
 
-@pytest.mark.usefixtures("heeded_interrupts")
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise")
 @pytest.mark.parametrize(
     ("number", "code", "words"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
