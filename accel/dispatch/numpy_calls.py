@@ -56,7 +56,7 @@ class NumPyCalls:
         """Answer a call that no known path takes, and that is not recorded either."""
         if self._parts.used:
             result, missed_s = self.in_parts(call)
-            self._parts.note_unmatched(missed_s, in_full=bool(self._paths.with_program))
+            self._parts.note_unmatched(missed_s)
             return result
         try:
             return self.uncovered(call, quiet=quiet)
@@ -95,7 +95,8 @@ class NumPyCalls:
         self._parts.kinds.note(parts, list(self._paths))
         missed_s = max(0.0, (call.seconds or 0.0) - (run.launched_s - before_s))
         # before JAX is imported, no program can be in use
-        self._parts.note(call, missed_s, settled=is_quiet() and devices.is_started())
+        settled = bool(self._paths.with_program) or (is_quiet() and devices.is_started())
+        self._parts.note(call, missed_s, settled=settled)
         return result, missed_s
 
     def _note_unmatched(self, call: Call) -> None:

@@ -652,7 +652,7 @@ class Target:
     def _other_way(self, path: Path, call: Call) -> Any:
         """Constants have changed so that the call takes another path than the program's. Later ones may take that."""
         discarded_s = self.account.charge_discarded(call)
-        self.parts.note_unmatched(discarded_s, in_full=True)
+        self.parts.note_unmatched(discarded_s)
         known = set(self.paths)
         result = self._new_path(call, again=True)
         self._back_off_unless_recorded(path, known, discarded_s)
@@ -719,7 +719,7 @@ class Target:
                 return self._replay(other, values, call, siblings=exit.on_host, left=left)
         known = set(self.paths)
         self.parts.note_kind(path.left_at(exit))
-        self.parts.note_unmatched(discarded_s, in_full=True)
+        self.parts.note_unmatched(discarded_s)
         scattering = self.paths.scattering if self._is_limited else ""
         if scattering:  # what this call's recording would show, no other call is going to need
             self._refusals.refuse(Refusal("shape.scattered", "", scattering))

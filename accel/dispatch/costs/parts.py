@@ -116,7 +116,7 @@ class Parts:
     def note(self, call: Call, missed_s: float, *, settled: bool) -> None:
         """Note a call that has run in parts. missed_s: of that, while no program ran.
 
-        settled: whether no program is on its way.
+        settled: whether all of it counts: no program of its parts is on the way, or the target has programs itself.
         """
         seconds = call.seconds or 0.0
         self._calls += 1
@@ -135,9 +135,9 @@ class Parts:
         knows, as where it does not even begin."""
         self._kind = kind
 
-    def note_unmatched(self, missed_s: float, *, in_full: bool = False) -> None:
-        """Note a call that no known path takes. in_full: whatever programs of the parts are on the way."""
-        self._unmatched_s[self._kind] += missed_s if in_full else self._counts * missed_s
+    def note_unmatched(self, missed_s: float) -> None:
+        """Note a call that no known path takes."""
+        self._unmatched_s[self._kind] += self._counts * missed_s
 
     def note_matched(self, missed_s: float) -> None:
         """Note a call that a known path without a program seems to take."""
