@@ -43,13 +43,14 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Start from accel's defaults, whatever the machine's environment says, and leave nothing installed.
 
     Functions of tests are small and called a few times: that does not keep them from being compiled. No worker starts
-    early: while one does, calls of the next test would not be timed.
+    early: while one does, calls of the next test would not be timed. Nor does one test's recording put off the next's.
     """
     config.set_current(config.Settings(quiet=True))
     monkeypatch.setattr(gain, "COMPILE_GAIN_S", 0.0)
     monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 0.0)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
     monkeypatch.setattr(account, "RELIABLE_CALL_S", 0.0)
+    monkeypatch.setattr(account, "BURST_S", float("inf"))
     monkeypatch.setattr(rest, "MAX_REST", 0)
     monkeypatch.setattr(late.early, "done", True)
     monkeypatch.setattr(gain, "IMPORT_GAIN_S", 0.0)

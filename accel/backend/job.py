@@ -10,11 +10,11 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from accel import config
+from accel import config, logs
 from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
@@ -22,6 +22,12 @@ from accel.lower import ConstantsAnew, Known, Lowerable, Program
 from accel.record.draws.draw import Draw
 from accel.record.outputs import Outputs
 from accel.rules.rule import Rule
+
+
+class Recorded(Lowerable, Protocol):
+    """A trace of one or several recorded paths. key: its key on disk, once it is known."""
+
+    key: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +166,14 @@ def path_key_of(job: Job) -> str:
     return digest(rows, rest)
 
 
-def key_of_path(trace: Lowerable) -> str | None:
+def key_of_path(trace: Recorded) -> str | None:
     """The key on disk of a recorded path; None where no other process could find it."""
-    try:
-        return path_key_of(describe(trace, Known(), samples_of(trace), (), None))
-    except Indescribable:
-        return None
+    if trace.key is None:
+        try:
+            trace.key = path_key_of(describe(trace, Known(), samples_of(trace), (), None))
+        except Indescribable as error:
+            logs.LOGGER.info("a program cannot be found again on disk: %s", error)
+    return trace.key
 
 
 def key_of(path: str, job: Job) -> str:

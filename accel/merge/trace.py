@@ -38,7 +38,7 @@ class MergedTrace:
     """Several recorded paths as one trace, to be lowered and matched as that of one path is.
 
     members: the paths; sets of them are bit masks. of_some: indices of nodes that not all of them compute. Outcomes on
-    which the paths differ have None for their expected value. draws: all paths make the same.
+    which the paths differ have None for their expected value. draws: all paths make the same. key: as of a trace.
     """
 
     tape: Tape
@@ -51,6 +51,7 @@ class MergedTrace:
     members: list[Member]
     of_some: frozenset[int]
     draws: list[Draw]
+    key: str | None = None
 
     @functools.cached_property
     def crossings(self) -> Crossings:

@@ -243,7 +243,7 @@ def test_a_path_that_no_other_process_could_find_has_a_whole_job_all_the_same(
     def indescribable(job: Any) -> str:
         raise Indescribable("a function of its own")
 
-    monkeypatch.setattr(pending, "path_key_of", indescribable)
+    monkeypatch.setattr("accel.backend.job.path_key_of", indescribable)
     monkeypatch.setattr(pending.cache, "is_used", lambda: True)
     monkeypatch.setattr(pending.devices, "plan_threads", lambda *_: 3)
     one = pending.PendingProgram((*arguments_of(lambda x: x * 5.0), frozenset()))

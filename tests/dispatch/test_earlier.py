@@ -6,6 +6,7 @@ two processes, they are.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import math
 import os
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 
 from accel.backend.disk import references
+from accel.backend.job import key_of_path
 from accel.dispatch import Target
 from tests.processes import ROOT, said_by, without_settings
 
@@ -52,6 +54,8 @@ def assert_taken_up(function: Any, arguments: Callable[[int], tuple[Any, ...]]) 
         assert bool(target.recordings.count) is recordings
         assert target.paths.with_program
         assert [path.replays for path in target.paths] != [0] * len(target.paths)
+        for path in target.paths:  # what is taken up has the key that it was kept under
+            assert key_of_path(dataclasses.replace(path.trace, key=None)) == path.key == path.trace.key
         for one, other in zip(expected, found, strict=True):
             assert type(one) is type(other)
             np.testing.assert_allclose(other, one, rtol=1e-12)

@@ -58,7 +58,9 @@ def read(target: str, own: Own, targets: Callable[[str], Any]) -> Iterator[Trace
         content = cache.read(digest(target, path), cache.RECORDING)
         try:
             if content is not None:
-                yield _read(content, own, targets)
+                trace = _read(content, own, targets)
+                trace.key = path
+                yield trace
         except Exception as why:
             pass_on(why)
             logs.LOGGER.debug("a recording on disk cannot be used: %s: %s", type(why).__name__, why)

@@ -23,10 +23,9 @@ from accel.backend.compile import compile_trace, load, product_of, report_not_ke
 from accel.backend.disk import cache, experience, together
 from accel.backend.disk.experience import Experience
 from accel.backend.executable import Executable
-from accel.backend.job import Job, Product, describe, key_of, key_of_path, path_key_of
+from accel.backend.job import Job, Product, describe, key_of, key_of_path
 from accel.backend.underway.supervisor import has_worker, supervisor
 from accel.backend.underway.worker import WorkerLost
-from accel.ir.fingerprint import Indescribable
 from accel.lower import Known
 from accel.merge import MergedTrace
 from accel.record import Trace
@@ -130,7 +129,7 @@ class PendingProgram(Future[Executable]):
         """Describe the job, plan XLA's threads for it, and save what this run adds to earlier ones' experience."""
         trace, known, samples, spanned = self._arguments
         job = describe(trace, known, samples, spanned, None)
-        path = _path_on_disk(job)
+        path = key_of_path(trace) if cache.is_used() else None
         earlier = Experience() if path is None else experience.read(path)
         # the first program decides it for the process, and a program for another number of threads is another program
         job.settings["threads"] = threads = devices.plan_threads(usual_size(samples), earlier.threads)
@@ -274,12 +273,3 @@ class PendingProgram(Future[Executable]):
 def _note_done(pending: Future[Executable]) -> None:
     assert isinstance(pending, PendingProgram)
     pending._is_done = True
-
-
-def _path_on_disk(job: Job) -> str | None:
-    """The key of the job's path; None where the disk is not used, or could not find the path again."""
-    try:
-        return path_key_of(job) if cache.is_used() else None
-    except Indescribable as error:
-        logs.LOGGER.info("a program cannot be found again on disk: %s", error)
-        return None

@@ -29,6 +29,10 @@ RUN_FIXED_S, RUN_SHARE = 1.0, 0.1
 taken without accel. Where they have, each has LONGEST_RECORDING_S left: loops and what they call end there one by
 one."""
 
+BURST_S = 0.05
+"""After a recording that took longer, the next one is not made for as long: a step of a program that calls many targets
+would wait for all of them at once."""
+
 IN_VAIN_FACTOR = 1.5
 """By each recording in a row after which nothing was gained, the next one has to pay for itself so many times more."""
 
@@ -60,7 +64,18 @@ class _Recorded:
 
     def __init__(self) -> None:
         self._slowdowns: deque[float] = deque(maxlen=16)
+        self._goes_on = 0.0  # when the next one may be made
         self.in_vain_s = 0.0
+
+    def note_end(self, spent: float) -> None:
+        """A recording has ended that took so many seconds."""
+        if spent > BURST_S:
+            self._goes_on = time.perf_counter() + spent
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the last one was only just made."""
+        return time.perf_counter() < self._goes_on
 
     def note(self, spent: float, numpy_s: float) -> None:
         """Note a recording, in seconds, and what the call takes on NumPy."""
@@ -157,6 +172,11 @@ class Account:
 
     # -- recordings ---------------------------------------------------------------------------------------------------
 
+    @property
+    def pauses(self) -> bool:
+        """Whether no recording is to be made now, as this process has only just made one."""
+        return recorded.pauses
+
     def covers_recording(self, *, found: bool) -> bool:
         """Whether another recording is worth its cost. found: whether a program of the target was on disk.
 
@@ -197,6 +217,7 @@ class Account:
         # its own time on NumPy cannot be told from the recording's: the last call's stands for it
         usual = min(spent, self.call_s)
         recorded.note(spent, usual)
+        recorded.note_end(spent)
         # the last call may have been a longer one, as the first often is
         self._begin_unmatched(max(spent - usual, spent / 2))
         self.ledger.count_numpy(None, usual)
@@ -205,6 +226,7 @@ class Account:
 
     def charge_undone(self, spent: float) -> None:
         """Charge a recording that was undone: NumPy answers its call all over again."""
+        recorded.note_end(spent)
         self._begin_unmatched(spent)
         self.ledger.charge("recording", spent)
 

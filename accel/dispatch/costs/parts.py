@@ -5,7 +5,8 @@ then would not pay for recording and compiling them. A round of the program's ow
 its program takes long to compile, and some of its rounds (that print, or plot) never get one. So its parts come first.
 What a round then takes while no program runs is all that a program of the loop could save. It is *missed*:
 
-- The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes.
+- The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes;
+  not where those to come are known to end before its program can be there.
 - It is recorded as well once rounds have taken some seconds, so that most of the parts have programs, which show the
   kinds of rounds; and if those to come take far longer. A loop over `range(n)`, a list or a progress bar says how many
   they are. Others are expected to go on for as long as they have.
@@ -157,9 +158,17 @@ class Parts:
             return True
         if not self._calls:  # the first call ran on NumPy: nobody knows yet whether it has parts
             return False
-        if self._share < PARTS_SHARE or self._waited_s > PATIENCE_S or self._missed_s >= MISSED_S:
+        if self._share < PARTS_SHARE or self._waited_s > PATIENCE_S:
             return True
+        if self._missed_s >= MISSED_S:
+            return not self._ends_soon
         return self._waited_s > EARLY_S and self._left_s > TIMES_AS_LONG * EARLY_S
+
+    @property
+    def _ends_soon(self) -> bool:
+        """Whether the calls to come are known to take less than it takes to have a program of the whole compiled."""
+        left = self.calls_left()
+        return left is not None and left * self._last_s[-1] < EARLY_S
 
     @property
     def _left_s(self) -> float:

@@ -29,7 +29,8 @@ class Trace:
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
     (see accel.record.pinned). draws: the random numbers that it draws, in order. runs: where its loops were asked for
     their conditions (see accel.record.loops). joins: where branches join again, with what the program held there (see
-    accel.record.parts.joins). reused: outcomes from before a join on which the path relies after it again.
+    accel.record.parts.joins). reused: outcomes from before a join on which the path relies after it again. key: its
+    key on disk, once it is known (see accel.backend.job).
     """
 
     tape: Tape
@@ -47,6 +48,7 @@ class Trace:
     runs: list[Run] = field(default_factory=list)
     joins: list[Join] = field(default_factory=list)
     reused: list[Node] = field(default_factory=list)
+    key: str | None = None
 
 
 def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
 
+import accel
+from accel import config
 from accel.dispatch.costs import account, budget
 from accel.dispatch.costs.account import EXPECTED_GAIN_SHARE, MUCH_SLOWER, RECORDING_SLOWDOWN, Account
 from accel.reports.ledger import current_run
@@ -103,3 +107,32 @@ def test_a_few_calls_do_not_show_what_programs_gain(poor: Account, calls: int) -
         poor.ledger.count_compiled(0.01, gained_s=0.0)
     poor.note_unmatched(1.0)
     assert poor.covers_recording(found=False) == (calls < account.SHOWN_CALLS)
+
+
+def test_after_a_long_recording_no_other_is_made_for_as_long(poor: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever targets they are of, and whether the call was recorded to its end or not."""
+    now, other = [100.0], account_of(0.01)
+    monkeypatch.setattr(account.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(account, "BURST_S", 0.05)
+    for end in (poor.count_recorded, poor.charge_undone):
+        end(0.04)
+        assert not other.pauses
+        end(0.2)
+        assert other.pauses
+        now[0] += 0.19
+        assert other.pauses
+        now[0] += 0.02
+        assert not other.pauses
+
+
+def test_calls_that_come_meanwhile_stay_on_numpy(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "FIXED_S", 1e9)
+    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
+    fast: Any = accel.accelerate(lambda x: np.sin(x) + 1.0, name="due")
+    x = np.linspace(0.0, 1.0, 1000)
+    with config.override(ahead_of_time=True, cache_dir=None):
+        for pauses in (True, False):
+            monkeypatch.setattr(Account, "pauses", pauses)
+            for _ in range(5):
+                np.testing.assert_array_equal(fast(x), np.sin(x) + 1.0)
+            assert bool(fast._self_target.recordings.count) is not pauses

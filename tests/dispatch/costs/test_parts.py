@@ -89,6 +89,16 @@ def test_the_parts_come_first_until_enough_is_missed(of_loop: Parts) -> None:
     assert not of_loop.come_first
 
 
+def test_a_loop_that_ends_before_its_program_can_be_there_is_not_recorded(of_loop: Parts) -> None:
+    left = [100]
+    of_loop.calls_left = lambda: left[0]
+    for _ in range(3):
+        of_loop.note(call_of(0.5 * parts.EARLY_S / 100, 0.001), 2.0 * parts.MISSED_S, settled=True)
+    assert of_loop.come_first
+    left[0] = 1000
+    assert not of_loop.come_first, "whether the first few calls are typical or not"
+
+
 def test_they_do_not_come_first_where_they_take_little_or_too_long(of_loop: Parts) -> None:
     of_loop.note(call_of(0.01, 0.008), 0.01, settled=False)
     assert not of_loop.come_first
