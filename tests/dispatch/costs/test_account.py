@@ -125,6 +125,7 @@ def test_after_a_long_recording_no_other_is_made_for_as_long(poor: Account, monk
         assert not other.pauses
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # where it is an error, all calls stay on NumPy
 def test_calls_that_come_meanwhile_stay_on_numpy(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "FIXED_S", 1e9)
     monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
