@@ -15,7 +15,7 @@ from accel import config
 from accel.backend import resident
 from accel.dispatch import late
 from accel.dispatch.call import Call
-from accel.dispatch.costs import parts
+from accel.dispatch.costs import account, parts
 from accel.reasons import Refusal
 from accel.reports.ledger import current_run
 
@@ -76,7 +76,9 @@ class Recordings:
         effects: whether replays may show text. longest: operations of the longest path that this one is to have a
         program with; None if it need not have one with others. max_s: see `record`.
         """
-        current_run().charge("loading", late.import_now())
+        imported_s = late.import_now()
+        current_run().charge("loading", imported_s)
+        account.recorded.note_end(imported_s)  # of this recording, which may itself be short, a step has had enough
         from accel.loops import rolled
         from accel.lower.passes.arrange import is_worth
         from accel.merge.trace import MOST_GROWTH, SMALL
