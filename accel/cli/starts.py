@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from accel.config import SettingError
 from accel.hook.imports import find_module
+from accel.process import tracebacks
 
 TARGETS = "a module such as scripts.run_simulation, a script, a folder or zip file with __main__.py, -c CODE, or -"
 
@@ -187,7 +188,9 @@ def _text(command: Command) -> Start:
 
 
 def _load_text(text: str) -> Program:
-    return Program(compile(text, "<string>", "exec", dont_inherit=True), "-c", _without_a_file())
+    code = compile(text, "<string>", "exec", dont_inherit=True)
+    tracebacks.show_lines_of(code, text)
+    return Program(code, "-c", _without_a_file())
 
 
 def _standard_input(command: Command) -> Start:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 from collections.abc import Sequence
-from types import TracebackType
+from types import CodeType, TracebackType
 
 ON_BEHALF = "<called by accel>"
 """The name of a frame of accel's with the file and line of the program's (see accel.record.on_behalf)."""
@@ -39,3 +40,14 @@ def is_ours(entry: TracebackType) -> bool:
 def without_ours(traceback: TracebackType | None) -> TracebackType | None:
     """A traceback without accel's frames."""
     return linked([each for each in entries(traceback) if not is_ours(each)])
+
+
+def show_lines_of(code: CodeType, text: str) -> None:
+    """Have tracebacks show the lines of text that no file holds, as Python's own do for `-c` from 3.13 on.
+
+    They ask for them by the name of the file that there is not, and in later versions by the code.
+    """
+    register = getattr(linecache, "_register_code", None)
+    if register is not None:
+        by_code = hasattr(linecache, "_getline_from_code")
+        register(code if by_code else code.co_filename, text, code.co_filename)
