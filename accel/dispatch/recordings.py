@@ -78,7 +78,7 @@ class Recordings:
         """
         imported_s = late.import_now()
         current_run().charge("loading", imported_s)
-        account.recorded.note_end(imported_s)  # of this recording, which may itself be short, a step has had enough
+        account.recorded.note_end(imported_s)  # a step that waits for it has waited long enough
         from accel.loops import rolled
         from accel.lower.passes.arrange import is_worth
         from accel.merge.trace import MOST_GROWTH, SMALL

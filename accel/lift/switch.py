@@ -50,8 +50,8 @@ class Switch:
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
     happens in each round besides, or None. statement: the loop as it is written.
 
-    read: what `knows` has given for the loop that runs; None if it is not known. left: its rounds to come; None if
-    nobody knows. keep: takes the iterable of a loop at the top of a module, where no other name may be seen;
+    read: what `knows` has given for the loop that runs; None if it is not known. left: all its rounds to come; None if
+    nobody knows, as where it is entered again. keep: takes the iterable of a loop at the top of a module, where no other name may be seen;
     `knows_kept` looks at it, and `given` gives it back. holds: whether rounds have left arrays on a device.
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
@@ -82,6 +82,7 @@ class Switch:
         self.uncertain: tuple[int, ...] = ()
         self.read: Iterated | None = None
         self.left: int | None = None
+        self._entered = 0
         self._kept: deque[Any] = deque(maxlen=1)
         # in C: no tracer sees them
         self.keep = functools.partial(max, key=self._kept.append)
@@ -134,8 +135,10 @@ class Switch:
         from accel.lift.between import iterated, rounds_of
 
         self.left = None
+        self._entered += 1
         try:
-            self.left = rounds_of(iterable)
+            if self._entered == 1:
+                self.left = rounds_of(iterable)
             return iterated(iterable)
         except Exception as error:
             interrupts.pass_on(error)

@@ -12,6 +12,7 @@ import pytest
 from tqdm import tqdm
 
 from accel.lift.between import rounds_of
+from accel.lift.switch import Switch
 from accel.lift.lifting import lift_function
 from tests.conftest import WriteModules
 
@@ -101,3 +102,11 @@ def test_a_switch_says_how_many_rounds_are_to_come(
     first.on = second.on = True
     planet.main(3)
     assert left == [(2, None), (1, None), (0, None), (0, None), (0, None)]
+
+
+def test_a_loop_that_is_entered_again_does_not_say_how_many_rounds_there_are() -> None:
+    """Those of this time are not all, and nobody knows how often it is entered."""
+    switch = Switch(1)
+    for left in (3, None, None):
+        switch.knows([1, 2, 3])
+        assert switch.left == left

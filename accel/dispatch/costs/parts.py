@@ -158,10 +158,12 @@ class Parts:
             return True
         if not self._calls:  # the first call ran on NumPy: nobody knows yet whether it has parts
             return False
-        if self._share < PARTS_SHARE or self._waited_s > PATIENCE_S:
+        if self._share < PARTS_SHARE:
             return True
-        if self._missed_s >= MISSED_S:
-            return not self._ends_soon
+        if self._ends_soon:
+            return False
+        if self._waited_s > PATIENCE_S or self._missed_s >= MISSED_S:
+            return True
         return self._waited_s > EARLY_S and self._left_s > TIMES_AS_LONG * EARLY_S
 
     @property
