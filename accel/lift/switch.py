@@ -51,8 +51,9 @@ class Switch:
     happens in each round besides, or None. statement: the loop as it is written.
 
     read: what `knows` has given for the loop that runs; None if it is not known. left: all its rounds to come; None if
-    nobody knows, as where it is entered again. keep: takes the iterable of a loop at the top of a module, where no other name may be seen;
-    `knows_kept` looks at it, and `given` gives it back. holds: whether rounds have left arrays on a device.
+    nobody knows, as where it is entered again. keep: takes the iterable of a loop at the top of a module, where no
+    other name may be seen; `knows_kept` looks at it, and `given` gives it back. holds: whether rounds have left arrays
+    on a device.
 
     line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
     function's own variables that the body shares; all others of its free variables belong to functions around it. own:

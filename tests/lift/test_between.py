@@ -12,8 +12,8 @@ import pytest
 from tqdm import tqdm
 
 from accel.lift.between import rounds_of
-from accel.lift.switch import Switch
 from accel.lift.lifting import lift_function
+from accel.lift.switch import Switch
 from tests.conftest import WriteModules
 
 
