@@ -269,7 +269,7 @@ class Target:
         if not self._earlier.looked and not (self._is_limited and self.parts.come_first):
             self._take_up(call)
         self._finish_ready()
-        backs_off = False
+        backs_off, kind = False, None
         for path in self.paths.likely_first():
             # these calls count for the paths that have no program yet: most of them take one of those
             if path.backoff and self.paths.waiting is not None:
@@ -279,6 +279,8 @@ class Target:
             values = path.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
                 return self._follow(path, values, call)
+            if path.stage is Stage.COMPILED:
+                kind = values.place
         if backs_off:
             return self._numpy.late(call)
         if resident.current.is_held:
@@ -289,7 +291,7 @@ class Target:
             self._lift_loops()
             self._refusals.refuse(refusal)
             return self._numpy.uncovered(call)
-        self.parts.note_kind(None)
+        self.parts.note_kind(kind)
         return self._new_path(call)
 
     def why_not_plain(self) -> str | None:

@@ -152,6 +152,30 @@ def test_a_call_of_a_new_kind_is_told_by_where_it_leaves_the_program(monkeypatch
     assert lines == [2, 6, 4], "the last way goes from one path to another"
 
 
+def by_numbers(x: Any, step: int, scale: float) -> Any:
+    y = x * scale
+    if step % 5 == 0:
+        y = np.sin(y) + 1.0
+    if step % 7 == 0:
+        y = np.cos(y) * 3.0
+    return np.tanh(y) - 2.0
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_so_is_a_call_whose_guards_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: list[Any] = []
+    fast = accel.accelerate(by_numbers, name="numbers")
+    monkeypatch.setattr(target_of(fast).parts, "note_kind", kinds.append)
+    first = by_numbers.__code__.co_firstlineno
+    x = np.linspace(0.0, 1.0, 6)
+    for step in (1, 5, 7):  # with one path, with a program of two, and with one of three
+        play(by_numbers, fast, [(x + k * 1e-3, step, 2.0) for k in range(12)])
+    play(by_numbers, fast, [(x, 1, 2)])
+    assert kinds[0] is None, "there was no program to leave"
+    assert [kind[1] - first for kind in kinds[1:3]] == [2, 4]
+    assert kinds[3:] == ["inputs"]
+
+
 def rounds(x: Any) -> Any:
     y = x
     for i in range(int(np.ceil(x.max()))):

@@ -17,7 +17,8 @@ What a round then takes while no program runs is all that a program of the loop 
 - A round of a known kind may be of a new one after all: one is recorded once such rounds have missed what that takes,
   and ever more rarely.
 - A round of a new kind is recorded once rounds of that kind have missed as much as a recording takes: kinds that come
-  rarely never pay for one. Kinds are told apart by where they leave the program in use (`note_kind`).
+  rarely never pay for one. Kinds are told apart by the guard or the branch at which they leave the program in use
+  (`note_kind`).
 - A program of the loop that takes longer than rounds in parts is given up.
 """
 
@@ -132,8 +133,7 @@ class Parts:
         self._recorded = recorded.count
 
     def note_kind(self, kind: Hashable) -> None:
-        """Note of which kind the unmatched calls are that follow. kind: where they leave the program; None if nobody
-        knows, as where it does not even begin."""
+        """Note of which kind the unmatched calls are that follow. kind: where they leave the program; None without."""
         self._kind = kind
 
     def note_unmatched(self, missed_s: float) -> None:

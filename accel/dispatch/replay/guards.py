@@ -6,7 +6,7 @@ between inputs are in `Guards`. Outcomes that depend on scalars alone are evalua
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,16 @@ from accel.lower import agrees
 from accel.process import interrupts
 from accel.record import Trace
 
+IDENTITY, INPUTS = "identity", "inputs"
+"""The places of guards on which objects are the same, and of those of any of several paths' inputs."""
+
 
 @dataclass(slots=True)
 class GuardFailure:
-    """Why a call does not match a path: a guard, in words."""
+    """Why a call does not match a path: a guard, in words. place: the same for all calls that fail at that guard."""
 
     why: str
+    place: Hashable
 
 
 class Guards:
@@ -85,16 +89,17 @@ class Matcher:
         # in this order: each kind of guard may rely on the values that the one before has checked
         values, failed = self.trace.inputs.fetch(args, kwargs)
         if failed is not None:
-            return GuardFailure(f"{failed.name} differs from the recording")
+            return GuardFailure(f"{failed.name} differs from the recording", failed.name)
         if not self._guards.hold(values):
-            return GuardFailure("which arguments are identical or share memory differs from the recording")
+            return GuardFailure("which arguments are identical or share memory differs from the recording", IDENTITY)
         if self._outcomes:
             try:
                 host_values = self._host.evaluate(values)
             except Exception as error:  # not answered here: the program's own code raises it when it runs
                 interrupts.pass_on(error)
-                return GuardFailure(f"{type(error).__name__} while evaluating scalars")
+                return GuardFailure(f"{type(error).__name__} while evaluating scalars", type(error).__name__)
             for index, expected, where in self._outcomes:
                 if not agrees(host_values[index], expected):
-                    return GuardFailure(f"a value at line {where[1]} was {host_values[index]!r}, not {expected!r}")
+                    why = f"a value at line {where[1]} was {host_values[index]!r}, not {expected!r}"
+                    return GuardFailure(why, where)
         return values

@@ -17,7 +17,7 @@ from accel.backend.executable import Executable
 from accel.backend.job import samples_of
 from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.draws import drawn_nodes
-from accel.dispatch.replay.guards import GuardFailure, Guards
+from accel.dispatch.replay.guards import INPUTS, GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.variant import Computed, HostError, Launchable, SideExit, forms_of
 from accel.ir.overlap import may_share
@@ -61,17 +61,21 @@ class HostOutcomes:
                     expected.setdefault(index, []).append((value, 1 << path))
         self._expected = [(index, _by_value(values)) for index, values in sorted(expected.items())]
         self._host = HostTape(needed_by([trace.tape.nodes[index] for index in expected]), trace.of_some)
+        self._places = {index: trace.tape.nodes[index].where for index in expected}
 
-    def left(self, paths: int, values: list[Any]) -> tuple[int, Mapping[int, Any]]:
-        """Those of some paths whose assumptions hold, and the numbers. What computing them raises is raised."""
+    def left(self, paths: int, values: list[Any]) -> tuple[int, Mapping[int, Any], Hashable]:
+        """Those of some paths whose assumptions hold, the numbers, and where the last paths were ruled out.
+
+        What computing them raises is raised.
+        """
         if not self._expected:
-            return paths, {}
-        host = self._host.evaluate(values)
+            return paths, {}, None
+        host, place = self._host.evaluate(values), None
         for index, expected in self._expected:
             for value, of in expected:
                 if paths & of and not agrees(host[index], value):
-                    paths &= ~of
-        return paths, host
+                    paths, place = paths & ~of, self._places[index]
+        return paths, host, place
 
 
 class MergedMatcher:
@@ -102,14 +106,15 @@ class MergedMatcher:
                 paths &= ~of
         guarded: int = paths
         host: Mapping[int, Any] = {}
+        place: Hashable = INPUTS
         if paths:
             try:
-                paths, host = self._outcomes.left(paths, values)
+                paths, host, place = self._outcomes.left(paths, values)
             except Exception as error:  # not answered here: the program's own code raises it when it runs
                 interrupts.pass_on(error)
-                return GuardFailure(f"{type(error).__name__} while evaluating scalars")
+                return GuardFailure(f"{type(error).__name__} while evaluating scalars", type(error).__name__)
         if not paths and not self._may_cross(guarded, host):
-            return GuardFailure("differs from all paths of the program")
+            return GuardFailure("differs from all paths of the program", place)
         needed = guarded if self.trace.crossings.exist else paths
         # what only paths read that are ruled out by now may be of another type than the program takes there
         for place, of in self._of_some:
@@ -174,7 +179,7 @@ class MergedVariant(Launchable):
         assert isinstance(values, Matched)
         before = values.paths  # none where the call may only cross: then nothing is drawn
         try:
-            values.paths, _ = self._drawn.left(before, values)
+            values.paths, _, _ = self._drawn.left(before, values)
         except Exception as error:
             interrupts.pass_on(error)
             raise HostError(f"{type(error).__name__}: {error}") from error
