@@ -67,6 +67,7 @@ LAYERS = (
         "lower.passes.union_find",
         "lower.repetition",
         "lower.passes.exact",
+        "lower.passes.nesting",
         "lower.passes.positions",
         "lower.passes.loops.moving_box",
         "lower.passes.stretches",

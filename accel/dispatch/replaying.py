@@ -104,8 +104,8 @@ class Replaying:
         taken.replays += 1
         path.replays += path is not taken
         self._note_taken(taken)
-        if is_quiet():
-            taken.speed.compiled_s.add(seconds)
+        quiet = is_quiet()
+        (taken.speed.compiled_s if quiet else taken.speed.busy_s).add(seconds)
         if path.successor is not None and path.successor.done() and resident.current.is_held:
             resident.current.bring_up_to_date("a program is put to use")
         if path.reconsider():
@@ -113,7 +113,7 @@ class Replaying:
         # while another program is on its way, the one in use is not judged: the other may be faster
         if path.successor is not None or budget.for_later_runs:
             return None
-        return taken.speed.evidence_of_slowness()
+        return taken.speed.evidence_of_slowness() if quiet else taken.speed.evidence_while_busy()
 
     def _compare(self, path: Path, taken: Path, staged: StagedOutputs, call: Call) -> Refusal | None:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""

@@ -344,6 +344,30 @@ def box_of(shape: tuple[int, ...], key: tuple[Any, ...]) -> Box | None:
     return Box(tuple(starts), tuple(sizes), tuple(given))
 
 
+def within(shape: tuple[int, ...], outer: Index, inner: Index) -> Index | None:
+    """What `inner` shows of what `outer` shows of an array of `shape`, as one step; None if one of them is no box."""
+    view = box_of(shape, outer.key)
+    if view is None or None in outer.key:
+        return None
+    box = box_of(view.given, inner.key)
+    if box is None or None in inner.key:
+        return None
+    entries = iter(per_axis(view.given, inner.key))
+    starts = iter(box.starts)
+    sizes = iter(box.sizes)
+    key: list[Any] = []
+    for (entry, length), start in zip(per_axis(shape, outer.key), view.starts, strict=True):
+        if not isinstance(entry, slice):
+            key.append(start)
+            continue
+        (part, _), begin, size = next(entries), start + next(starts), next(sizes)
+        whole = slice(None) if size == length else slice(begin, begin + size)
+        key.append(whole if isinstance(part, slice) else begin)
+    while key and key[-1] == slice(None):
+        key.pop()
+    return Index(tuple(key))
+
+
 def disjoint(shape: tuple[int, ...], one: Step, other: Step) -> bool:
     """Whether two steps into an array of `shape` certainly look at different elements."""
     if not (isinstance(one, Index) and isinstance(other, Index)):

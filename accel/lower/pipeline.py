@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from accel.ir.tape import Node
-from accel.lower.passes import aliasing, arrange, branches, exact, positions
+from accel.lower.passes import aliasing, arrange, branches, exact, nesting, positions
 from accel.lower.passes.arrange import Part
 
 
@@ -35,6 +35,10 @@ class About:
     value_of: Callable[[Node], Any]
     left: Sequence[Node] = ()
 
+    def kept(self) -> set[int]:
+        """Indices of all nodes that something outside takes."""
+        return {*self.results, *(node.index for _, node in self.state), *(node.index for node in self.left)}
+
 
 class Pass(NamedTuple):
     """One pass. what: what it does, for `explain --passes`."""
@@ -44,13 +48,18 @@ class Pass(NamedTuple):
     run: Callable[[Sequence[Node], About], Sequence[Node]]
 
 
-# The first replaces operations. The others only mark them, so that their order does not matter. Loops come last: they
-# are found in what is marked, and give more than operations.
+# The first two replace operations. The others only mark them, so that their order does not matter. Loops come last:
+# they are found in what is marked, and give more than operations.
 PASSES = (
     Pass(
         "positions",
         "make a static view of each box whose position is known",
         lambda body, about: positions.settled(body, about.value_of),
+    ),
+    Pass(
+        "nesting",
+        "read and write a view of a view as a part of the array itself",
+        lambda body, about: nesting.flattened(body, about.kept()),
     ),
     Pass(
         "aliasing",

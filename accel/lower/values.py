@@ -25,7 +25,7 @@ from accel.lower.passes.nests import emit
 from accel.lower.passes.nests.nest import Nest
 from accel.lower.passes.recompute import Recomputation
 from accel.lower.repetition import RepeatedValue
-from accel.rules import core, fusion
+from accel.rules import core, fusion, tracing
 
 if TYPE_CHECKING:
     from jax import Array
@@ -184,7 +184,7 @@ class Values:
         before = dict(self._values), dict(self._rows)
 
         def side(place: int) -> list[Any]:
-            with self._recomputation.in_side():
+            with tracing.inside(), self._recomputation.in_side():
                 try:
                     for part in conditional.sides[place]:
                         self.compute(part)

@@ -15,12 +15,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+import accel
 from accel.backend.disk import references
 from accel.backend.job import key_of_path
 from accel.dispatch import Target
@@ -152,6 +153,22 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_later_run_records_nothing(case: str) -> None:
     assert_taken_up(*CASES[case])
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_a_static_method_that_is_accelerated_itself_has_a_name(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def accelerate() -> None:
+        monkeypatch.setattr(Field, "doubled", staticmethod(accel.accelerate(vars(Field)["doubled"].__func__)))
+
+    def arguments(call: int) -> tuple[Any, ...]:
+        if call == (0 if when == "before" else CALLS - 1) and type(vars(Field)["doubled"].__func__) is FunctionType:
+            accelerate()
+        return fields(call)
+
+    run(Field.step, arguments)
+    target, _ = run(Field.step, fields)
+    assert target.recordings.count == 0
+    assert target.paths.with_program
 
 
 def test_a_loop_whose_parts_come_first_takes_them_up_when_these_leave_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,3 +139,34 @@ def test_the_tape_stays_as_it_is(spanned: bool) -> None:
     before = state(trace)
     lower(trace, Known(), spanned=frozenset(trace.array_slots) if spanned else frozenset())
     assert state(trace) == before
+
+
+def test_views_of_views_are_parts_of_the_array_itself() -> None:
+    def program(work: Any) -> Any:
+        lower, diag = work[:2]
+        for i in range(1, 3):
+            diag[i] -= lower[i - 1]
+        return work
+
+    assert lines("nesting", program, np.arange(36.0).reshape(3, 3, 4)) == [
+        "%3 = accel.read float64[4] (%0, [1, 1])",
+        "%5 = accel.read float64[4] (%0, [0, 0])",
+        "%6 = subtract float64[4] (%3, %5)",
+        "%9 = accel.write float64[3,3,4] (%0, [1, 1], %6)",
+        "%12 = accel.read float64[4] (%9, [1, 2])",
+        "%14 = accel.read float64[4] (%9, [0, 1])",
+        "%15 = subtract float64[4] (%12, %14)",
+        "%18 = accel.write float64[3,3,4] (%9, [1, 2], %15)",
+    ]
+
+
+def test_a_view_that_was_replaced_meanwhile_is_written_as_a_whole() -> None:
+    def program(a: Any, b: Any) -> Any:
+        part = a[2:8]
+        part[1:] = b[:5]
+        a[2:8] = b[2:8]  # the view shows this now
+        part[:2] += 1.0
+        return a
+
+    written = [line for line in lines("nesting", program, x, x + 1.0) if "accel.write" in line]
+    assert [line.partition("(")[2] for line in written] == ["%0, [3:8], %2)", "%5, [2:8], %6)", "%7, [2:4], %10)"]

@@ -219,7 +219,8 @@ class _Writer(pickle.Pickler):
     def _entry(self, value: Any) -> Any:
         function = references.function_of(value)
         module, name = references.path_of(function)
-        if references.found_entry(module, name) is not value:
+        # one that was recorded before accel has put its wrapper around the function is as good
+        if not references.is_alike(references.found_entry(module, name), value):
             raise Unnamed(f"a {type(value).__name__} {name}")
         return _entry_named, (module, name, function)
 

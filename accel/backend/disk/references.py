@@ -73,7 +73,7 @@ def found(module: str, name: str) -> Any:
     Of a property or static method, that is the function.
     """
     entry = found_entry(module, name)
-    return own_code.under_own_wrapper(function_of(entry) if isinstance(entry, ENTRIES) else entry)
+    return function_of(entry) if isinstance(entry, ENTRIES) else own_code.under_own_wrapper(entry)
 
 
 def found_entry(module: str, name: str) -> Any:
@@ -155,7 +155,15 @@ ENTRIES = (property, staticmethod, classmethod)
 
 
 def function_of(entry: Any) -> Any:
-    return entry.fget if isinstance(entry, property) else entry.__func__
+    """The function of such an entry, without the wrapper that accel may have put around it."""
+    return own_code.under_own_wrapper(entry.fget if isinstance(entry, property) else entry.__func__)
+
+
+def is_alike(entry: Any, other: Any) -> bool:
+    """Whether two such entries have the same functions, whatever wrappers accel has put around them."""
+    if type(entry) is not type(other) or function_of(entry) is not function_of(other):
+        return False
+    return type(entry) is not property or (entry.fset is other.fset and entry.fdel is other.fdel)
 
 
 _SINGLE = (type(None), bool, EllipsisType, NotImplementedType)

@@ -20,6 +20,10 @@ MAX_LOSS_S = 0.5
 """MIN_SAMPLES are enough if, in addition, they cost the program more than this many seconds in all. The loss per call
 is the fastest compiled call less NumPy's slowest."""
 
+FAR_SLOWER = 10.0
+"""While something is compiled, nothing is judged, as that slows calls down; but not so many times. MIN_SAMPLES are
+enough then, too, if they cost more than MAX_LOSS_S: what is on its way may take as long as the program runs."""
+
 MIN_SAMPLES = 3
 """The fewest replays by which a program is judged. Of two, one may have waited for its compile, and the other may have
 met a busy machine."""
@@ -92,11 +96,12 @@ class Times:
 
 
 class Speed:
-    """How long a path's calls take, compiled and on NumPy. Of times taken during a compile, only `disturbed_s` has any.
+    """How long a path's calls take, compiled and on NumPy. Of times taken during a compile, only `disturbed_s` and
+    `busy_s` have any.
 
     parts_s: of calls without a program whose parts had programs (see accel.dispatch.costs.parts). disturbed_s: of calls
-    on NumPy while something was compiled, or the worker was starting. wanted: calls in a row that are to run on NumPy,
-    to be timed.
+    on NumPy while something was compiled, or the worker was starting. busy_s: of compiled calls meanwhile. wanted:
+    calls in a row that are to run on NumPy, to be timed.
     """
 
     def __init__(self) -> None:
@@ -104,6 +109,7 @@ class Speed:
         self.parts_s = Times()
         self.compiled_s = Times()
         self.disturbed_s = Times()
+        self.busy_s = Times()
         self.wanted = 0
         self._in_a_row = False
         self._disturbed_calls = 0
@@ -116,6 +122,7 @@ class Speed:
         """Judge by new samples alone."""
         self.numpy_s.clear()
         self.compiled_s.clear()
+        self.busy_s.clear()
         self.wanted, self._in_a_row = 0, False
         self._strikes, self._lost_s = 0, 0.0
 
@@ -202,6 +209,17 @@ class Speed:
         self.numpy_s.clear()
         self.wanted, self._in_a_row = CALLS_IN_A_ROW, False
         return None
+
+    def evidence_while_busy(self) -> str | None:
+        """As `evidence_of_slowness`, by calls while something was compiled: None unless they leave no doubt."""
+        on_numpy = [times.most() for times in (self.numpy_s, self.disturbed_s) if len(times)]
+        if len(self.busy_s) < MIN_SAMPLES or not on_numpy:
+            return None
+        best, worst = self.busy_s.least(), max(on_numpy)
+        if best <= FAR_SLOWER * worst or len(self.busy_s) * (best - worst) <= MAX_LOSS_S:
+            return None
+        self.busy_s.clear()
+        return f"{best * 1e3:.3g} ms compiled, {worst * 1e3:.3g} ms on NumPy"
 
     def _has_lost_little(self, other_s: float) -> bool:
         """Whether there is nothing to lose by more samples. other_s: what a call takes without the program."""

@@ -27,6 +27,7 @@ from accel.dispatch.costs.speed import (
     SPEED_SAMPLES,
     Speed,
 )
+from accel.dispatch.paths.path import Stage
 from accel.reports.ledger import open_ledger
 
 SECONDS = st.floats(1e-5, 1.0)
@@ -114,6 +115,42 @@ def test_numpy_s_calls_in_a_row_are_what_a_small_function_is_judged_by() -> None
 def test_what_costs_more_is_given_up_by_few_calls() -> None:
     assert judged([0.1] * 200) == (SPEED_SAMPLES // 2, "100 ms compiled, 0.1 ms on NumPy")
     assert judged([0.6] * 200) == (MIN_SAMPLES, "600 ms compiled, 0.1 ms on NumPy")
+
+
+def judged_while_busy(compiled: float, on_numpy: list[float], calls: int) -> str | None:
+    speed = speed_of([], on_numpy)
+    for _ in range(calls):
+        speed.busy_s.add(compiled)
+    return speed.evidence_while_busy()
+
+
+def test_what_is_far_slower_is_given_up_while_other_programs_are_compiled() -> None:
+    assert judged_while_busy(0.2, [0.001, 0.002], MIN_SAMPLES) == "200 ms compiled, 2 ms on NumPy"
+    assert judged_while_busy(0.2, [0.001, 0.002], MIN_SAMPLES - 1) is None
+    assert judged_while_busy(0.2, [0.001, 0.021], MIN_SAMPLES) is None  # compiling may slow calls down so much
+    assert judged_while_busy(0.01, [1e-4], MIN_SAMPLES) is None  # it has cost little so far
+    assert judged_while_busy(0.2, [], MIN_SAMPLES) is None
+
+
+@pytest.mark.usefixtures("foreground")
+def test_a_program_that_is_far_slower_does_not_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    @accel.accelerate
+    def body(x: Any) -> Any:
+        return x * 2.0 + np.sin(x)
+
+    calls = iter(range(100))
+    for _ in range(8):
+        body(np.full(8, next(calls)))
+    target = body._self_target  # type: ignore[attr-defined]
+    (path,) = target.paths
+    path.speed.note_disturbed(1e-9)
+    path.speed.numpy_s.clear()
+    for module in ("replaying", "comparing.policy"):
+        monkeypatch.setattr(f"accel.dispatch.{module}.is_quiet", lambda: False)
+    monkeypatch.setattr("accel.dispatch.costs.speed.MAX_LOSS_S", 0.0)
+    for _ in range(8):
+        body(np.full(8, next(calls)))
+    assert path.stage is Stage.GIVEN_UP
 
 
 @pytest.mark.usefixtures("foreground")
