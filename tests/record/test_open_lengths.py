@@ -92,7 +92,8 @@ def test_special_values_are_where_numpy_has_them(values: list[float], chosen: li
     with config.override(ahead_of_time=False, cache_dir=None), np.errstate(all="ignore"):
         expected, found = placed(x, m), fast_placed(x, m)
     for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9)
+        # subnormal numbers are 0 in programs
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=np.finfo(np.float64).tiny)
 
 
 def placed(x: Any, m: Any) -> Any:
