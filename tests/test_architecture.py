@@ -63,6 +63,7 @@ LAYERS = (
     ("merge",),
     ("inspect.coverage",),
     ("lower.program",),
+    ("lower.passes.rewriting",),
     (
         "lower.passes.union_find",
         "lower.repetition",

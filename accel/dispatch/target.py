@@ -381,8 +381,8 @@ class Target:
         if self.recordings.skip():
             self._refusals.raise_if_strict()
             return self._numpy.unmatched(call)
-        comes_later = self.parts.come_first or not self.parts.pay_for_a_retry
-        if self._is_limited and (self.account.pauses or (comes_later and not self.paths)):
+        comes_later = not self.paths and (self.parts.come_first or not self.parts.pay_for_a_retry)
+        if self._is_limited and (comes_later or self.account.pauses):
             self._refusals.note_wait("wait.calls")
             return self._numpy.unmatched(call)
         if self._is_limited and self.parts.used and not self.recordings.may_take(self.account.longest_recording_s):

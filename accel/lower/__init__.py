@@ -9,9 +9,9 @@ folding     which inputs may be constant, which numbers should be, and the value
 renewing    its constants for other values of what is taken for constant, without lowering it again
 lowering    from a trace to a program: what the program needs, the passes, and the function that JAX traces
 pipeline    what is done to the operations before JAX traces them; `accel explain --passes` prints each step
-  passes/   positions, nesting, aliasing and exact rewrite operations; branches and arrange find conditionals, loops
-            and nests; sharing counts the kernels that compute a value; recompute decides while JAX traces which values
-            to store
+  passes/   positions, nesting (both by rewriting), aliasing and exact replace operations; branches and arrange find
+            conditionals, loops and nests; sharing counts the kernels that compute a value; recompute decides while JAX
+            traces which values to store
 listing     operations as text
 operations  one operation, by its rule or by NumPy
 arguments   what the device is given instead of computing it

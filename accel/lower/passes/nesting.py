@@ -11,34 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from accel.ir.tape import Node
-from accel.ir.template import fill
 from accel.ir.views import Index, box_of, within
+from accel.lower.passes.rewriting import rewritten
 from accel.rules import core
 
 
 def flattened(body: Sequence[Node], kept: Collection[int]) -> Sequence[Node]:
-    """The operations, none of which reads or writes a box of a box. kept: indices of nodes that the program returns.
-
-    Operations that read what is replaced get the replaced node as their operand, since passes look at what an operand
-    is.
-    """
-    if not any(_is_of_view(node) for node in body):
-        return body
-    replaced: dict[int, Node] = {}
-
-    def now(node: Node) -> Node:
-        return replaced.get(node.index, node)
-
-    found: list[Node] = []
-    for node in body:
-        if any(operand.index in replaced for operand in node.operands()):
-            args, kwargs = fill((node.args, node.kwargs), now, Node)
-            replaced[node.index] = node = node.replaced(args=args, kwargs=kwargs)
-        direct = _direct(node)
-        if direct is not None:
-            replaced[node.index] = node = direct
-        found.append(node)
-    return _needed(found, kept)
+    """The operations, none of which reads or writes a box of a box. kept: indices of nodes that the program returns."""
+    return _needed(rewritten(body, _direct), kept) if any(map(_is_of_view, body)) else body
 
 
 def _is_of_view(node: Node) -> bool:

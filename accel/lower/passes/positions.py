@@ -10,32 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from accel.ir.tape import Node
-from accel.ir.template import fill
+from accel.lower.passes.rewriting import rewritten
 from accel.rules import core
 
 
 def settled(body: Sequence[Node], value_of: Callable[[Node], Any]) -> Sequence[Node]:
     """The operations with static views in the place of boxes at known positions.
 
-    value_of: a node's value where it is known before launch, else None. Operations that read what is replaced get the
-    replaced node as their operand, since passes look at what an operand is.
+    value_of: a node's value where it is known before launch, else None.
     """
-    replaced: dict[int, Node] = {}
-
-    def now(node: Node) -> Node:
-        return replaced.get(node.index, node)
-
-    found: list[Node] = []
-    for node in body:
-        if any(operand.index in replaced for operand in node.operands()):
-            args, kwargs = fill((node.args, node.kwargs), now, Node)
-            replaced[node.index] = node = node.replaced(args=args, kwargs=kwargs)
-        if node.rule in (core.READ_AT, core.WRITE_AT):
-            static = _static(node, value_of)
-            if static is not None:
-                replaced[node.index] = node = static
-        found.append(node)
-    return found
+    return rewritten(body, lambda node: _static(node, value_of) if node.rule in (core.READ_AT, core.WRITE_AT) else None)
 
 
 def _static(node: Node, value_of: Callable[[Node], Any]) -> Node | None:
