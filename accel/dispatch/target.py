@@ -200,7 +200,10 @@ class Target:
                 return self._numpy.whole(call)
             # part of an outer target's call, which is recorded or compared as a whole
             if inside and call.began < opens_at:
-                return call.run()
+                try:
+                    return call.run()
+                finally:  # no ledger of this target's has the time: it is the outer one's
+                    THREAD.counted_s -= call.own_s
             # it never waits for its turn: see `__init__`
             if not self._turn.take(call):
                 self._refusals.refuse(unmet_precondition(self.mode) or Refusal("environment.busy"))
