@@ -78,13 +78,14 @@ class Earlier:
             recordings.save(self._key_of(function), path.key, path.trace, self._own(function))
         return bool(found)
 
-    def in_vain(self, function: FunctionType, call_s: float, total_s: float) -> Refusal | None:
-        """Why an earlier run's recordings ended at a limit, where one more would not pay yet; None if it may be made.
+    def in_vain(self, function: FunctionType, call_s: float, total_s: float, telling: int) -> Refusal | None:
+        """Why earlier runs' recordings ended at a limit, where one more would not pay yet; None if it may be made.
 
         call_s, total_s: what this run's last call, and what all its calls so far, have taken on NumPy, in seconds.
+        telling: the least number of recordings that says something of other calls.
         """
         known = self._vain_before(function)
-        return known.refusal if known.holds(call_s, total_s) else None
+        return known.refusal if known.count >= telling and known.holds(call_s, total_s) else None
 
     def _vain_before(self, function: FunctionType) -> vain.Vain:
         if self._vain is None:

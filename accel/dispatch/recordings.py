@@ -135,10 +135,13 @@ class Recordings:
                 return refusal
         return None
 
-    def note_refused(self, refusal: Refusal, trace: Trace | None, *, skips: bool = True) -> None:
+    def note_refused(
+        self, refusal: Refusal, trace: Trace | None, *, skips: bool = True, is_telling: bool = True
+    ) -> None:
         """Note a recording that was refused. trace: as far as it got; None if that describes no call.
 
         skips: whether the next calls go to NumPy for that. Where something else says which are worth a recording, no.
+        is_telling: whether it says how long those of other calls take.
         """
         from accel.dispatch.replay import Matcher
 
@@ -148,6 +151,8 @@ class Recordings:
             self.refused.append((Matcher(trace), refusal))
             if len(self.refused) > REFUSED_PER_PATH * config.current().max_variants:
                 self.refused.pop(0)
+        if not is_telling:
+            self.broken_off_s = 0.0
         if not skips:
             return
         costly = refusal.reason.startswith("limit.")

@@ -415,7 +415,7 @@ class Target:
         """Why not to record what earlier runs have recorded in vain; None where it may pay."""
         if not self._is_limited or self.paths or budget.for_later_runs:
             return None
-        return self._earlier.in_vain(self.recorded, self.account.call_s, self.account.total_s)
+        return self._earlier.in_vain(self.recorded, self.account.call_s, self.account.total_s, self.parts.telling)
 
     @property
     def _covers_recording(self) -> bool:
@@ -559,11 +559,12 @@ class Target:
 
     def _note_refused(self, refusal: Refusal, trace: Trace | None, spent: float) -> None:
         """Note a recording that was refused. Known paths stay compiled; recording is retried ever more rarely."""
-        # what calls miss says when the next is worth it, and how long that may take
-        by_price = self.parts.used and (bool(self.paths) or self.recordings.broken_off_s > 0.0)
-        self.recordings.note_refused(refusal, trace, skips=not by_price)
         self.parts.note_refused(spent)
-        if refusal.reason == "limit.nodes":
+        is_telling = self.parts.is_refusal_telling
+        # what calls miss says when the next is worth it, and how long that may take
+        by_price = self.parts.used and (bool(self.paths) or self.recordings.broken_off_s > 0.0 or not is_telling)
+        self.recordings.note_refused(refusal, trace, skips=not by_price, is_telling=is_telling)
+        if refusal.reason == "limit.nodes" and is_telling:
             self.account.note_in_vain(spent)
         if self._is_limited and not self.paths:
             self._earlier.note_vain(self.recorded, refusal, spent, self.account.call_s, trace)

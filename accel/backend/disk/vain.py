@@ -32,10 +32,11 @@ than that a busy machine may make of calls of one size."""
 class Vain:
     """What a target's recordings in vain have taken.
 
-    seconds: of all of them, in all runs. least_s, most_s: what such calls took on NumPy. refusal: why the last one
-    ended.
+    count: in all runs. seconds: of all of them. least_s, most_s: what such calls took on NumPy. refusal: why the last
+    one ended.
     """
 
+    count: int
     seconds: float
     least_s: float
     most_s: float
@@ -52,10 +53,10 @@ class Vain:
     def with_another(self, seconds: float, call_s: float, refusal: Refusal) -> Vain:
         """The same with one more recording."""
         total_s, least_s, most_s = self.seconds + seconds, min(self.least_s, call_s), max(self.most_s, call_s)
-        return Vain(total_s, least_s, most_s, refusal)
+        return Vain(self.count + 1, total_s, least_s, most_s, refusal)
 
 
-NONE = Vain(0.0, math.inf, 0.0, Refusal("limit.nodes"))
+NONE = Vain(0, 0.0, math.inf, 0.0, Refusal("limit.nodes"))
 
 
 def read(key: str) -> Vain:
@@ -69,7 +70,7 @@ def read(key: str) -> Vain:
     if fields["max_nodes"] != config.current().max_nodes or not files.are_unchanged():
         return NONE
     least_s, most_s = fields["calls_s"]
-    return Vain(fields["seconds"], least_s, most_s, Refusal(*fields["refusal"]))
+    return Vain(fields["count"], fields["seconds"], least_s, most_s, Refusal(*fields["refusal"]))
 
 
 def save(key: str, known: Vain, files: Iterable[str]) -> None:
@@ -82,6 +83,7 @@ def save(key: str, known: Vain, files: Iterable[str]) -> None:
         return
     refusal = known.refusal.reason, known.refusal.where, known.refusal.detail
     plain = {
+        "count": known.count,
         "seconds": known.seconds,
         "calls_s": (known.least_s, known.most_s),
         "refusal": refusal,

@@ -11,8 +11,9 @@ What a round then takes while no program runs is all that a program of the loop 
   kinds of rounds; and if those to come take far longer. A loop over `range(n)`, a list or a progress bar says how many
   they are. Others are expected to go on for as long as they have.
 - What an earlier run has begun to compile is compiled at once.
-- Where that was refused, and no kind of round is known, rounds have to miss far more than it took before it is
-  recorded again. One that was broken off as it took too long says little: it is made again once it may take longer
+- One refused recording says little of a loop: its round may have been one that prints, or plots. The next is made once
+  rounds have missed as much as that took. After a second one, where no kind of round is known, rounds have to miss far
+  more than all of them took; and where these were broken off as they took too long, the next has to be allowed longer
   (see `Recordings.may_take`).
 - A round of a known kind may be of a new one after all: one is recorded once such rounds have missed what that takes,
   and ever more rarely.
@@ -56,7 +57,11 @@ LAST = 16
 
 RETRY_SHARE = 3.0
 """How many times as long as its refused recordings took calls have to miss before a target without a path is recorded
-again: it may never get one. Only as long where an earlier run has compiled it."""
+again: it may never get one. Only as long where an earlier run has compiled it, or where there has been only one."""
+
+TELLING = 2
+"""So many refused recordings say something of all calls of a target that runs in parts: most are alike, and a
+single one may have been unlike the others."""
 
 FREE_KINDS = 2
 """The first kinds of calls are recorded at once."""
@@ -95,6 +100,7 @@ class Parts:
         self._kind: Hashable = None
         self._unmatched_s: dict[Hashable, float] = defaultdict(float)  # by kind
         self._refused_s: dict[Hashable, float] = defaultdict(float)
+        self._refused = 0  # recordings
         self._matched_s = 0.0
         self._looks_in_vain = 0
 
@@ -197,8 +203,19 @@ class Parts:
 
     def note_refused(self, seconds: float) -> None:
         """A recording was refused: before the next one of its kind, calls have to miss as much as these have taken."""
+        self._refused += 1
         self._refused_s[self._kind] += seconds
         self._unmatched_s[self._kind] = 0.0
+
+    @property
+    def telling(self) -> int:
+        """So many refused recordings say something of other calls."""
+        return TELLING if self.used else 1
+
+    @property
+    def is_refusal_telling(self) -> bool:
+        """Whether the refused recordings so far say something of other calls."""
+        return self._refused >= self.telling
 
     @property
     def pay_for_a_retry(self) -> bool:
@@ -206,7 +223,8 @@ class Parts:
         refused_s = sum(self._refused_s.values())
         if not self.used or not refused_s:
             return True
-        return sum(self._unmatched_s.values()) >= (1.0 if self.is_known else RETRY_SHARE) * refused_s
+        has_a_chance = self.is_known or not self.is_refusal_telling
+        return sum(self._unmatched_s.values()) >= (1.0 if has_a_chance else RETRY_SHARE) * refused_s
 
     def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
         """The same for a call that matches a known path, but may take another one: ever less often, if none does.
