@@ -80,6 +80,7 @@ class Settings:
         one.
     max_nodes: the most operations in one recording, counting each repetition.
     max_compile_s: the longest time for one compile, in seconds.
+    finish_s: for so many seconds after the program's end, what is being compiled then may be finished for later runs.
     precision: what programs compute with in the place of float64: "float64" itself, "float32", or "mixed", which
         accumulates in float64. The program sees NumPy's dtypes in any case.
     rtol: the largest accepted difference from NumPy (docs/modes.md says relative to what); a catalogue's row may
@@ -104,6 +105,7 @@ class Settings:
     max_variants: int = 8
     max_nodes: int = 200_000
     max_compile_s: float = 120.0
+    finish_s: float = 60.0
     precision: str = FLOAT64
     rtol: float | None = None
     check_share: float = 0.03
@@ -173,6 +175,10 @@ def _is_positive(value: object) -> bool:
     return is_number and math.isfinite(value) and float(value) > 0  # type: ignore[arg-type]
 
 
+def _is_positive_or_zero(value: object) -> bool:
+    return _is_positive(value) or (value == 0 and not isinstance(value, bool))
+
+
 def _is_optional_positive(value: object) -> bool:
     return value is None or _is_positive(value)
 
@@ -212,6 +218,7 @@ _BY_FIELD: dict[str, _Variable] = {
     "max_variants": _Variable("QD_JAX_MAX_VARIANTS", _is_count, "a whole number from 1", int),
     "max_nodes": _Variable("QD_JAX_MAX_NODES", _is_count, "a whole number from 1", int),
     "max_compile_s": _Variable("QD_JAX_MAX_COMPILE_S", _is_positive, "seconds, more than 0", float),
+    "finish_s": _Variable("QD_JAX_FINISH_S", _is_positive_or_zero, "seconds, 0 or more", float),
     "precision": _Variable("QD_JAX_PRECISION", _one_of(*PRECISIONS), ", ".join(PRECISIONS), str.lower),
     "rtol": _Variable("QD_JAX_RTOL", _is_optional_positive, "a number more than 0", float),
     "check_share": _Variable("QD_JAX_CHECK_SHARE", _is_share, "a number more than 0, up to 1", float),

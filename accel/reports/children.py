@@ -137,6 +137,7 @@ def merged(own: dict[str, Any], others: list[dict[str, Any]]) -> dict[str, Any]:
         "platform": next((each["platform"] for each in of_each if each["platform"]), None),
         "device": next((each["device"] for each in of_each if each["device"]), None),
         "precision": next((each["precision"] for each in of_each if each["precision"]), None),
+        "finishing": sum(each["finishing"] for each in of_each),
         "wall_s": wall_s,
         "functions": functions,
         "totals": totals_of(functions, costs, gained_s, wall_s),

@@ -225,6 +225,7 @@ def figures_of_run() -> dict[str, Any]:
         "device": run.device if run.devices == 1 else f"{run.devices} x {run.device}",
         "mode": _mode(),
         "beforehand": run.beforehand,
+        "finishing": run.finishing,
         "precision": " and ".join(run.precisions) or None,
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace, run.step),

@@ -306,9 +306,9 @@ class RunLedger:
     the first. devices: the most that a program is divided among. precisions: those of the programs so far. step: the
     target that is called once in every step of the program; None if no catalogue names it. loops: the targets of lifted
     loops of the program itself. beforehand: whether `accel compile` made the run, so that calls waited for programs.
-    launched_s: seconds that programs have run. compiled_s: those of all compiled calls. gained_s, compared_s: sums over
-    all targets. costs: by kind, sums over all targets, including costs that belong to none. notes: sentences for the
-    report, in order of time.
+    finishing: programs that are compiled after its end, for later runs. launched_s: seconds that programs have run.
+    compiled_s: those of all compiled calls. gained_s, compared_s: sums over all targets. costs: by kind, sums over all
+    targets, including costs that belong to none. notes: sentences for the report, in order of time.
     """
 
     started: float = field(default_factory=time.perf_counter)
@@ -319,6 +319,7 @@ class RunLedger:
     step: str | None = None
     loops: list[str] = field(default_factory=list)
     beforehand: bool = False
+    finishing: int = 0
     launched_s: float = 0.0
     compiled_s: float = 0.0
     gained_s: float = 0.0

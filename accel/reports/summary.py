@@ -47,6 +47,8 @@ def _summary(figures: dict[str, Any], words: Advice) -> str:
     parts.append(f"{plural(len(stayed) - waiting, 'function')} stayed on NumPy")
     if waiting:
         parts.append(f"{waiting} not compiled yet")
+    if figures.get("finishing"):  # reports of other versions do not have it
+        parts.append(f"{plural(figures['finishing'], 'program')} being finished for later runs")
     if _verifies(figures):
         parts.append(_verified(figures))
     # a short run has compiled nothing, and will not the next time: even where it lost nothing, that is to be known

@@ -69,7 +69,7 @@ def test_the_schema(fast: Ledger, slow: Ledger, books: ModuleType) -> None:
     books.open_ledger("pygcm.routing.RiverRouting.step").state = State.ABSENT
     account = _json()
     assert account["schema"] == 2
-    keys = "schema versions platform device mode beforehand precision wall_s steps functions totals notes"
+    keys = "schema versions platform device mode beforehand finishing precision wall_s steps functions totals notes"
     assert set(keys.split()) == set(account)
     assert {"python", "numpy", "scipy", "jax", "jaxlib"} <= set(account["versions"])
     assert isinstance(account["wall_s"], float)

@@ -7,6 +7,7 @@
     <QD_JAX_CACHE_DIR>/<environment>/<key>.placement    where one of its paths finds what on it
     <QD_JAX_CACHE_DIR>/<environment>/<key>.recording    a recording (see recordings); .recordings: which there are
     <QD_JAX_CACHE_DIR>/<environment>/<key>.vain         what recordings took that ended at a limit (see vain)
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.coming       a program that is about to be finished (see products)
 
 The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
 the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
@@ -44,15 +45,15 @@ from accel.process import own_code, processors
 from accel.spelling import did_you_mean
 
 SUFFIX, TRACE, PATH, TOGETHER, PLACEMENT = ".program", ".trace", ".path", ".together", ".placement"
-KNOWN, RECORDING, RECORDINGS, VAIN = ".known", ".recording", ".recordings", ".vain"
+KNOWN, RECORDING, RECORDINGS, VAIN, COMING = ".known", ".recording", ".recordings", ".vain", ".coming"
 """The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths, where
 one of those finds what on it; a function of which some path has been compiled; one of its recordings, and which of them
-there are; what its recordings in vain have taken."""
+there are; what its recordings in vain have taken; a product that is about to come."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
 _FILE_NAME = re.compile(
-    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|{VAIN}|-\w+{_PARTIAL})"
+    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|{VAIN}|{COMING}|-\w+{_PARTIAL})"
 )
 """The names of accel's files. `clear` removes no others."""
 
@@ -99,6 +100,10 @@ def read(key: str, suffix: str = SUFFIX) -> bytes | None:
     return None
 
 
+makes_folders = True
+"""Whether a folder is made where there is none. Not once the program has ended: who has removed it since, meant it."""
+
+
 def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
     """Save `payload` under `key`, atomically. Returns "", or why it could not be saved."""
     root = config.current().cache_dir
@@ -106,7 +111,8 @@ def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
         return "the disk cache is off"
     path, partial = _file(root, key, suffix), ""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if makes_folders:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_safe(path.parent.stat(), _trusted(root)):
             return f"{path.parent}: {_UNSAFE}"
         # beside its final place: a rename is atomic within one file system only

@@ -31,19 +31,28 @@ class SavedTrace:
     names: list[str]
 
 
-def save(path: str, job: Job, trace: MergedTrace, paths: Sequence[str]) -> None:
-    """Save a merged trace. path: the key of its own path. paths: those of its members."""
+def save(path: str, job: Job, trace: MergedTrace, paths: Sequence[str]) -> str:
+    """Save a merged trace. path: the key of its own path. paths: those of its members. Returns its program's key.
+
+    Later runs find it by these paths once `experience.note_together` has noted that there is this program of theirs.
+    """
     names = _names_of(trace)
-    cache.save(_program(path, names), pickle.dumps(SavedTrace(job, names)), cache.TOGETHER)
-    note_members(path, trace, paths)
+    program = _program(path, names)
+    cache.save(program, pickle.dumps(SavedTrace(job, names)), cache.TOGETHER)
+    _save_placements(program, trace, paths)
+    return program
 
 
 def note_members(path: str, trace: MergedTrace, paths: Sequence[str]) -> None:
     """Let later runs find a saved trace by each of these paths, and its place there. Arguments as of `save`."""
     program = _program(path, _names_of(trace))
+    _save_placements(program, trace, paths)
+    experience.note_together(program, paths)
+
+
+def _save_placements(program: str, trace: MergedTrace, paths: Sequence[str]) -> None:
     for key, member in zip(paths, trace.members, strict=True):
         cache.save(digest(program, key), pickle.dumps(member.placement), cache.PLACEMENT)
-    experience.note_together(program, paths)
 
 
 class TraceOnDisk:

@@ -4,4 +4,5 @@ queues      the queues of pending programs, their threads, and the end of the pr
 pending     one pending program, found on disk or compiled
 supervisor  starts the worker, and replaces one that has crashed
 worker      the process that compiles
+last        the job that it finishes after the program's end
 """

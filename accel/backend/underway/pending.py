@@ -20,8 +20,9 @@ import numpy as np
 from accel import config, logs
 from accel.backend import devices
 from accel.backend.compile import compile_trace, load, product_of, report_not_kept, usual_size
-from accel.backend.disk import cache, experience, together
+from accel.backend.disk import cache, experience, products, together
 from accel.backend.disk.experience import Experience
+from accel.backend.disk.products import Place
 from accel.backend.executable import Executable
 from accel.backend.job import Job, Product, describe, key_of, key_of_path
 from accel.backend.underway.supervisor import has_worker, supervisor
@@ -150,6 +151,21 @@ class PendingProgram(Future[Executable]):
         if updated != earlier:
             experience.save(path, updated)
 
+    @property
+    def is_coming(self) -> bool:
+        """Whether a process that has outlived its program is about to finish the same."""
+        return self._key is not None and products.is_coming(self._key)
+
+    @property
+    def key_at_work(self) -> str | None:
+        """The key under which its product is kept once the worker has compiled it; None if it is not at that."""
+        return self._key if self._began is not None and not self.has_product and not self._is_done else None
+
+    def errand(self) -> tuple[Job, Place] | None:
+        """What the worker has to know to compile it when this process has ended; None where nobody would find it."""
+        place = None if self._is_done else self._place()
+        return None if place is None or self._job is None else (self._job, place)
+
     def compile_in_worker(self) -> bool:
         """Compile it, in the worker if there can be one. Returns whether the worker's product has to be loaded now."""
         if self._is_done:
@@ -199,8 +215,9 @@ class PendingProgram(Future[Executable]):
         worker = None if job is None else supervisor.current()
         if job is None or worker is None:
             return None
+        place = self._place() if cache.is_used() else None
         try:
-            product = worker.compile(job)
+            product = worker.compile(job, place)
         # this very program may have crashed the compiler: it is not tried again, neither there nor here
         except WorkerLost as lost:
             supervisor.note_lost(worker)
@@ -209,8 +226,7 @@ class PendingProgram(Future[Executable]):
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             logs.LOGGER.info("a program is compiled by this process: %s", error)
             return None
-        if cache.is_used():
-            self._keep(product)
+        self._keep(product, place)
         return product
 
     def _from_product(self) -> Executable:
@@ -222,33 +238,30 @@ class PendingProgram(Future[Executable]):
     def _compiled_here(self) -> Executable:
         executable = compile_trace(*self._arguments)
         if cache.is_used():
-            self._keep(product_of(executable, self._arguments[0]))
+            self._keep(product_of(executable, self._arguments[0]), self._place())
         return executable
 
-    def _keep(self, product: Product) -> None:
-        """Save the product on disk, where a later process finds it by the trace."""
-        # a product without an executable would be of no use to a later process
-        is_whole = product.key is not None or product.payload is not None
-        if self._key is not None and is_whole:
-            unkept = cache.save(self._key, pickle.dumps(product), cache.TRACE)
-        else:
-            unkept = product.unkept
+    def _keep(self, product: Product, place: Place | None) -> None:
+        """Save the product on disk, where a later process finds it by the trace. place: where, if anywhere."""
+        if not cache.is_used():
+            return
+        unkept = product.unkept if place is None else place.keep(product)
         if unkept:
             report_not_kept(unkept)
-        elif self.path is not None:
-            self._note_together(self.path)
         self._note_kept(product.key, unkept)
 
-    def _note_together(self, path: str) -> None:
-        """Let later runs find the program by each of the recorded paths that have it. path: the key of its own."""
+    def _place(self) -> Place | None:
+        """Where its product is kept, and by which recorded paths later runs find it; None where it has no key."""
         trace = self._arguments[0]
+        if self._key is None or self.path is None:
+            return None
         if not isinstance(trace, MergedTrace):
-            experience.note_together(path, [path])
-            return
+            return Place(self._key, self.path, (self.path,))
         keys = [key_of_path(member.trace) for member in trace.members]
-        known = [key for key in keys if key is not None]
-        if self._job is not None and len(known) == len(keys):
-            together.save(path, self._job, trace, known)
+        known = tuple(key for key in keys if key is not None)
+        if self._job is None or len(known) < len(keys):
+            return Place(self._key)
+        return Place(self._key, together.save(self.path, self._job, trace, known), known)
 
     def _note_kept(self, key: str | None, unkept: str) -> None:
         entries = ((None if unkept else self._key, cache.TRACE), (key, cache.SUFFIX))

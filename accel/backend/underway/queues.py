@@ -3,8 +3,9 @@
 A pending program first goes to the loading queue. If it is not on disk, it goes on to the compiling queue: the worker
 process compiles it (see accel.backend.underway.worker), or this process if there can be no worker. What the worker has
 compiled goes back to the loading queue. Each queue has a thread of its own, so that programs on disk do not wait for a
-compile. Both threads end as soon as the program does. Before JAX is imported, the program's own thread looks on disk
-instead; see `_load_now`.
+compile. All threads end as soon as the program does. Before JAX is imported, the program's own thread looks on disk
+instead; see `_load_now`. What a worker that has outlived an earlier run is about to finish waits in a queue of its own
+for that.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+from accel import config, logs
 from accel.backend import devices
-from accel.backend.disk import cache
+from accel.backend.disk import cache, products
 from accel.backend.executable import leak_executables
 from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.supervisor import supervisor
@@ -34,7 +36,10 @@ LEAVE_S = 60.0
 """At exit, the process waits this many seconds for a background thread to leave JAX's code, because ending the process
 earlier would crash it. With a worker, it waits at most for one program to be loaded."""
 
-_LOADER, _COMPILER = "accel-load", "accel-compile"
+LOOKED_S = 0.2
+"""Seconds between two looks whether another run's worker has finished a program."""
+
+_LOADER, _COMPILER, _WAITER = "accel-load", "accel-compile", "accel-wait"
 """The names of the threads."""
 
 
@@ -55,7 +60,7 @@ class Queue:
     """A priority queue of pending programs for one step, and the thread that does the step. Most missed comes first.
 
     The thread starts with the first program. It is a daemon: Python would wait for any other at exit, before `close`
-    has emptied the queue. The condition guards all but the step, which runs without it.
+    has emptied the queue. The condition guards all but the step, which runs without it. closed: for good, by `close`.
     """
 
     def __init__(self, name: str, step: Callable[[PendingProgram], None]) -> None:
@@ -65,12 +70,12 @@ class Queue:
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
         self._left: list[threading.Thread] = []
-        self._is_closed = False
+        self.closed = threading.Event()
 
     def add(self, pending: PendingProgram) -> None:
         """Add a pending program; starts the thread if there is none."""
         with self._condition:
-            if self._is_closed:  # a step of the other queue has ended after `close`
+            if self.closed.is_set():  # a step of the other queue has ended after `close`
                 return
             self._waiting.append(pending)
             if self._thread is None:
@@ -105,10 +110,16 @@ class Queue:
             if self._waiting:
                 self._start()
 
+    @property
+    def waiting(self) -> list[PendingProgram]:
+        """What is in the queue, the most missed first."""
+        with self._condition:
+            return sorted(self._waiting, key=_BY_MISSED, reverse=True)
+
     def close(self) -> list[threading.Thread]:
         """Empty the queue for good, and let its thread end. Returns all its threads that are still at work."""
         with self._condition:
-            self._is_closed = True
+            self.closed.set()
             self._waiting.clear()
             self._let_go()
             self._condition.notify_all()
@@ -137,13 +148,25 @@ def _load(pending: PendingProgram) -> None:
 
 def _compile(pending: PendingProgram) -> None:
     """The step of the compiling queue."""
+    if pending.is_coming:
+        _coming.add(pending)
     # back to the loading queue, so that the worker gets its next job at once
-    if pending.compile_in_worker():
+    elif pending.compile_in_worker():
         _loading.add(pending)
+
+
+def _wait(pending: PendingProgram) -> None:
+    """The step of the queue of what another run's worker is about to finish."""
+    while not pending.done() and pending.is_coming:
+        if _coming.closed.wait(LOOKED_S):
+            return
+    if not pending.done() and not pending.load_from_disk():
+        _compiling.add(pending)
 
 
 _loading = Queue(_LOADER, _load)
 _compiling = Queue(_COMPILER, _compile)
+_coming = Queue(_WAITER, _wait)
 _under_way: set[PendingProgram] = set()
 """What is in a queue or at work, but for what waits until JAX is worth importing."""
 
@@ -255,15 +278,18 @@ def abandon(pending: PendingProgram) -> None:
 
 
 def stop() -> None:
-    """At exit: drop the queues, end the worker, and wait until the threads have left JAX's code."""
+    """At exit: drop the queues, let go of the worker, and wait until the threads have left JAX's code."""
+    at_work = [key for each in _under_way.copy() if (key := each.key_at_work) is not None]
     _under_way.clear()
     status.stop()
     aside.threads.end()
     # wakes the loading thread, which may wait until JAX is worth importing
     gain.potential_gain.stop_waiting()
     # the queues first, then the worker: its end makes the compiling thread return, and then there must be no next job
-    threads = [*_loading.close(), *_compiling.close()]
-    supervisor.end_worker()
+    waiting = _compiling.waiting
+    threads = [*_loading.close(), *_compiling.close(), *_coming.close()]
+    if not _may_finish() or not _leave_to_worker(at_work, waiting):
+        supervisor.end_worker()
     sys.meta_path.insert(0, NoMoreImports())
     patience = time.perf_counter() + LEAVE_S  # for all of them together
     for thread in threads:
@@ -271,6 +297,29 @@ def stop() -> None:
             thread.join(max(0.0, patience - time.perf_counter()))
     leak_executables()
     _end_as_interrupted()
+
+
+def _may_finish() -> bool:
+    """Whether the worker may finish what it is at, for later runs. Not where the user has stopped the program."""
+    settings, stopped = config.current(), getattr(sys, "last_type", None) is KeyboardInterrupt
+    return settings.finish_s > 0.0 and settings.cache_dir is not None and not stopped
+
+
+def _leave_to_worker(at_work: Sequence[str], waiting: Iterable[PendingProgram]) -> bool:
+    """Leave the program that it is at to the worker, and those that wait for it. Returns whether it goes on.
+
+    at_work: the key of the product that it is at, if it is.
+    """
+    try:
+        errands = [errand for each in waiting if (errand := each.errand()) is not None]
+        keys = [*at_work, *(place.key for _, place in errands)]
+        if keys and supervisor.leave_worker(lambda process: products.announce(keys, process), errands):
+            current_run().finishing = len(keys)
+            return True
+        products.have_come(keys)
+    except Exception as error:  # the next run compiles them
+        logs.LOGGER.info("no program is finished for later runs: %s: %s", type(error).__name__, error)
+    return False
 
 
 def _end_as_interrupted() -> None:
@@ -289,15 +338,15 @@ class NoMoreImports:
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Raise ImportError in accel's threads; find nothing in others."""
-        if threading.current_thread().name in (_LOADER, _COMPILER):
+        if threading.current_thread().name in (_LOADER, _COMPILER, _WAITER):
             raise ImportError(f"{name}: the program has ended")
 
 
 def _forget() -> None:
     """In a forked child, which does not have the threads: start afresh."""
-    global _loading, _compiling
+    global _loading, _compiling, _coming
     # new ones, because their conditions may be held by threads that do not exist here
-    _loading, _compiling = Queue(_LOADER, _load), Queue(_COMPILER, _compile)
+    _loading, _compiling, _coming = Queue(_LOADER, _load), Queue(_COMPILER, _compile), Queue(_WAITER, _wait)
     _under_way.clear()
     _in_front.clear()
     aside.threads.forget()

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from accel import config, logs
 from accel.backend import devices
 from accel.backend.underway.worker import Worker, WorkerLost
 from accel.rules.rule import Unsupported
+
+if TYPE_CHECKING:
+    from accel.backend.disk.products import Place
+    from accel.backend.job import Job
 
 MAX_LOST = 3
 """After this many workers have crashed, nothing is compiled any more."""
@@ -49,6 +55,21 @@ class Supervisor:
             worker, self._worker = self._worker, None
         if worker is not None:
             worker.stop()
+
+    def leave_worker(self, announce: Callable[[int], None], more: Iterable[tuple[Job, Place]]) -> bool:
+        """Leave the current worker to its job and more of them, at the end of the program. Returns whether it goes on.
+
+        announce: is told the id of its process before.
+        """
+        with self._lock:
+            worker = self._worker
+            if worker is None or not worker.process:
+                return False
+            announce(worker.process)
+            if not worker.leave(more):
+                return False
+            self._worker = None
+        return True
 
     def note_lost(self, worker: Worker) -> None:
         """Count a worker that has crashed, and clear up after it. The next job gets a new one, up to MAX_LOST times."""

@@ -6,11 +6,14 @@ all its children. And it is in a session of its own, which Ctrl-C at the termina
 standard input closes or when the program's process is gone. Both are needed: a process that the program forked keeps
 the socket open.
 
+A program that ends may leave the worker to its jobs (see accel.backend.underway.last).
+
 Jobs and products are pickled. The socket is private to the two processes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pickle
@@ -22,17 +25,23 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accel import config
+from accel.backend.underway.last import LastJobs
 from accel.process import own_code
 
 if TYPE_CHECKING:
+    from accel.backend.disk.products import Place
     from accel.backend.job import Job, Product
 
 NICENESS = 10
 """The worker's niceness: the program goes first if there are not enough processors for both."""
+
+_PATIENCE_S = 0.1
+"""Seconds that a program that ends waits for a job to be handed over, before it stops the worker instead."""
 
 _WATCHED_S = 1.0
 """Seconds between two checks whether the program's process is still alive."""
@@ -71,6 +80,7 @@ class Worker:
         self._line, its_end = socket.socketpair()
         self._is_ready = False
         self._turn = threading.Lock()
+        self._sending = threading.Lock()
         self._line.settimeout(None)
         try:
             with its_end:
@@ -101,11 +111,20 @@ class Worker:
                 raise WorkerLost("the compiling process has ended") from error
             self._is_ready = True
 
-    def compile(self, job: Job) -> Product:
-        """The job's product. Raises Unsupported, WorkerLost, and what pickling the job raises."""
-        message = pickle.dumps((replace(config.current(), **job.settings), job), protocol=5)
+    @property
+    def process(self) -> int:
+        """The id of its process; 0 after the program has let go of it."""
+        return self._pid
+
+    def compile(self, job: Job, place: Place | None) -> Product:
+        """The job's product. place: where the worker keeps it if the program has ended by then; None: nowhere.
+
+        Raises Unsupported, WorkerLost, and what pickling the job raises.
+        """
+        message = _message(job, place)
         try:
-            self._line.sendall(_LENGTH.pack(len(message)) + message, getattr(socket, "MSG_NOSIGNAL", 0))
+            with self._sending:
+                self._send(message)
             self.wait_until_ready()
             answer = pickle.loads(_read(self._line.fileno()))
         except OSError as error:
@@ -114,6 +133,28 @@ class Worker:
             raise answer
         product: Product = answer
         return product
+
+    def leave(self, more: Iterable[tuple[Job, Place]]) -> bool:
+        """Let the worker finish its job, and more of them, without the program. Returns False if it cannot be told now.
+
+        A thread that waits for its answer gets WorkerLost. Raises what pickling a job raises.
+        """
+        messages = [_message(job, place) for job, place in more]
+        if not self._sending.acquire(timeout=_PATIENCE_S):
+            return False
+        try:
+            for message in (*messages, b""):
+                self._send(message)
+            self._line.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return False
+        finally:
+            self._sending.release()
+        self._pid = 0
+        return True
+
+    def _send(self, message: bytes) -> None:
+        self._line.sendall(_LENGTH.pack(len(message)) + message, getattr(socket, "MSG_NOSIGNAL", 0))
 
     def stop(self) -> None:
         """Kill the worker. A thread that waits for its answer gets WorkerLost."""
@@ -132,6 +173,10 @@ class Worker:
         line = getattr(self, "_line", None)  # starting it may have failed before there was one
         if line is not None:
             line.close()
+
+
+def _message(job: Job, place: Place | None) -> bytes:
+    return pickle.dumps((replace(config.current(), **job.settings), job, place), protocol=5)
 
 
 def _read(line: int) -> bytearray:
@@ -158,16 +203,19 @@ def serve(program: int) -> None:
     answers = os.dup(1)
     os.dup2(2, 1)  # what libraries print must not get between the answers
     jobs: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
+    last = LastJobs()
     # in threads, so that it ends in the middle of a compile too
-    threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
-    threading.Thread(target=_watch, args=(program,), daemon=True).start()
+    threading.Thread(target=_listen, args=(jobs, last), daemon=True).start()
+    threading.Thread(target=_watch, args=(program, last), daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     _answer(answers, os.getpid())
     _get_ready()
     _answer(answers, "ready")
     while True:
-        _answer(answers, _outcome(jobs.get()))
+        outcome = _outcome(jobs.get(), last.begin)
+        if last.end(outcome):
+            _answer(answers, outcome)
 
 
 def _get_ready() -> None:
@@ -186,15 +234,19 @@ def _get_ready() -> None:
         pass
 
 
-def _listen(jobs: queue.SimpleQueue[bytearray]) -> None:
-    try:
+def _listen(jobs: queue.SimpleQueue[bytearray], last: LastJobs) -> None:
+    with contextlib.suppress(WorkerLost, OSError):
         while True:
-            jobs.put(_read(0))
-    finally:
-        os._exit(0)
+            message = _read(0)
+            if message:
+                last.come()
+                jobs.put(message)
+            else:
+                last.may_be_finished = True
+    last.go_on_alone()
 
 
-def _watch(program: int) -> None:
+def _watch(program: int, last: LastJobs) -> None:
     while True:
         time.sleep(_WATCHED_S)
         try:
@@ -203,7 +255,7 @@ def _watch(program: int) -> None:
         except PermissionError:
             pass
         except OSError:
-            os._exit(0)
+            last.go_on_alone()
 
 
 def _answer(answers: int, message: object) -> None:
@@ -212,23 +264,22 @@ def _answer(answers: int, message: object) -> None:
     except Exception as error:
         text = pickle.dumps(RuntimeError(f"an answer that cannot be sent: {error}"))
     left = memoryview(_LENGTH.pack(len(text)) + text)
-    try:
+    with contextlib.suppress(OSError):  # the program has gone: `_listen` will know what it has left to do
         while left:
             # a write to a socket may take a part of it only
             left = left[os.write(answers, left) :]
-    except OSError:
-        os._exit(0)
 
 
-def _outcome(text: bytearray) -> Any:
-    """A job's product, or the exception that it raised."""
+def _outcome(text: bytearray, begin: Callable[[Place | None], None]) -> Any:
+    """A job's product, or the exception that it raised. begin: is told where it is to be kept."""
     from accel.backend.compile import compile_job
     from accel.rules import load
 
     try:
         load()
-        settings, job = pickle.loads(text)
+        settings, job, place = pickle.loads(text)
         config.set_current(settings)
+        begin(place)
         return compile_job(job)
     except Exception as error:
         return error

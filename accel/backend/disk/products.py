@@ -1,0 +1,72 @@
+"""Products on disk: where one is kept, by which recorded paths later runs find it, and which ones are about to come.
+
+A process that compiles may outlive its program by a while, to finish what it is at. A run that starts meanwhile waits
+for that product in place of compiling the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import platform
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from accel import config
+from accel.backend.disk import cache, experience
+from accel.backend.job import Product
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a product is kept. key: its own.
+
+    program, paths: the keys of the program and of the recorded paths that have it; no paths if nobody can find it so.
+    """
+
+    key: str
+    program: str = ""
+    paths: tuple[str, ...] = ()
+
+    def keep(self, product: Product) -> str:
+        """Save the product, for later runs to find by its paths. Returns "", or why it could not be saved."""
+        # a product without an executable would be of no use to a later process
+        if product.key is None and product.payload is None:
+            return product.unkept
+        unkept = cache.save(self.key, pickle.dumps(product), cache.TRACE)
+        if not unkept and self.paths:
+            experience.note_together(self.program, self.paths)
+        return unkept
+
+
+def announce(keys: Iterable[str], process: int) -> None:
+    """Note that a process, by its id, goes on after its program's end until there are products under these keys."""
+    until = time.time() + config.current().finish_s
+    for key in keys:
+        cache.save(key, json.dumps((platform.node(), process, until)).encode(), cache.COMING)
+
+
+def is_coming(key: str) -> bool:
+    """Whether a process is about to finish the product of this key."""
+    text = cache.read(key, cache.COMING)
+    if text is None:
+        return False
+    node, process, until = json.loads(text)
+    if node != platform.node():
+        return False
+    try:
+        os.kill(process, 0)
+    except OSError:
+        until = 0.0
+    if time.time() > until:
+        have_come([key])
+        return False
+    return True
+
+
+def have_come(keys: Iterable[str]) -> None:
+    """Take back what was announced."""
+    for key in keys:
+        cache.discard(key, cache.COMING)
