@@ -120,6 +120,11 @@ class Settings:
         return RTOL[self.precision] if self.rtol is None else self.rtol
 
     @property
+    def finishes(self) -> bool:
+        """Whether what is being compiled at the program's end is finished for later runs."""
+        return self.finish_s > 0.0 and self.cache_dir is not None
+
+    @property
     def unit(self) -> float | None:
         """The unit in the last place by which rounding may explain a difference beyond the tolerance; see `UNIT`.
 

@@ -141,9 +141,10 @@ class Start:
         arguments += ["--folder", str(self.checkouts[self.case.needs])] if self.case.needs else []
         arguments += [f"--steps={steps}"] if steps else [f"--seconds={seconds}"]
         own = {**ENDLESS, **self.settings, **self.case.settings, "PYTHONPATH": python_path(self.tree)}
-        own |= {"QD_JAX_CACHE_DIR": str(cache)} if way == "accel" else {"QD_USE_JAX": "0"}
+        own |= {**harness.FINISHES, "QD_JAX_CACHE_DIR": str(cache)} if way == "accel" else {"QD_USE_JAX": "0"}
         folder.mkdir(parents=True)
         run = timed([sys.executable, "-m", "benchmarks.started", *arguments], folder, environment(own))
+        harness.let_finish(cache)
         check_tree(folder, way, self.tree)
         return run
 

@@ -99,14 +99,16 @@ def measure(options: argparse.Namespace, program: Path, settings: Mapping[str, s
     """Run all children to the end and put the result together."""
     ways = {"numpy": "numpy", "accel": options.candidate} | ({"perturbed": "perturbed"} if options.drift else {})
     with tempfile.TemporaryDirectory(prefix="accel-benchmark-") as scratch, contextlib.ExitStack() as stack:
-        children = {}
+        children, cache = {}, Path(scratch) / "cache"
+        stack.callback(harness.let_finish, cache)  # after the children's end
         for name, way in ways.items():
             arguments, own = how(way, options, program, settings)
-            own |= {"QD_JAX_CACHE_DIR": str(Path(scratch) / "cache")} if options.cold or options.warm else {}
+            own |= {**harness.FINISHES, "QD_JAX_CACHE_DIR": str(cache)} if options.cold or options.warm else {}
             if options.warm and way == "accel":
                 with Child("earlier", "benchmarks.planet", arguments, Path(scratch) / "earlier", own, 10**6) as earlier:
                     earlier.start()
                     run_lockstep([earlier])
+                harness.let_finish(cache)
             children[name] = stack.enter_context(
                 Child(name, "benchmarks.planet", arguments, Path(scratch) / name, own, options.block)
             )

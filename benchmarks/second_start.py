@@ -90,6 +90,7 @@ def run(case: Case, checkout: Path, folder: str, cache: str, command: Sequence[s
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    harness.let_finish(cache)
 
 
 if __name__ == "__main__":

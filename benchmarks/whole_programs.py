@@ -115,6 +115,7 @@ def started(script: Path, cache: str | None, count: int, seconds: float) -> Run:
     began = time.perf_counter()
     done = subprocess.run([sys.executable, *command, str(script)], env=env, check=False, capture_output=True, text=True)
     wall_s = time.perf_counter() - began
+    harness.let_finish(cache)
     if done.returncode:
         raise BadInput(f"{script.name} ended with {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
     cpu_s, thread_s, rounds, results = pickle.loads(report.read_bytes())

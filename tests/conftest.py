@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 import time
@@ -25,7 +26,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure() -> None:
-    """Have tests and what they start heed Ctrl-C, which a background job of a shell ignores, and what that starts."""
+    """Have tests and what they start heed Ctrl-C, which a background job of a shell ignores, and what that starts.
+
+    And have what they start leave nothing behind that compiles.
+    """
+    os.environ["QD_JAX_FINISH_S"] = "0"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -50,8 +50,9 @@ class Done(NamedTuple):
 
 
 def without_settings() -> dict[str, str]:
-    """The environment without accel's settings."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
+    """The environment without accel's settings. Processes leave nothing behind that compiles."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
+    return {**inherited, "QD_JAX_FINISH_S": "0"}
 
 
 Start = Callable[..., Outcome]

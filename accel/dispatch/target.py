@@ -61,6 +61,9 @@ The first one or two may have been refused for what only the first call does."""
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
 
+FAULT_CALLERS = 4
+"""So many of accel's lines that led to a fault are told with it: a fault may not come again."""
+
 _TARGETS: WeakValueDictionary[str, Target] = WeakValueDictionary()
 """By name: recordings on disk say so which of them ran inside."""
 
@@ -236,7 +239,7 @@ class Target:
         try:
             from accel.record.recording import gap_text
 
-            self._refusals.note_demotion(Refusal("accel.fault", "", gap_text(fault)))
+            self._refusals.note_demotion(Refusal("accel.fault", "", gap_text(fault, FAULT_CALLERS)))
         except Exception:  # the report is of no importance now
             pass
         if call is None or not (call.done or call.raised):

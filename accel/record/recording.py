@@ -371,10 +371,11 @@ def _lacks(namespace: Container[str], name: str) -> bool:
     return name not in namespace
 
 
-def gap_text(error: BaseException) -> str:
-    """A fault of the recorder's, with the line of accel where it arose."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} [{source_line(frame.filename, frame.lineno or 0)}]"
+def gap_text(error: BaseException, callers: int = 0) -> str:
+    """A fault of accel's, with the line where it arose, and those of its last callers."""
+    frames = traceback.extract_tb(error.__traceback__)[-1 - callers :]
+    lines = " < ".join(source_line(frame.filename, frame.lineno or 0) for frame in reversed(frames))
+    return f"{type(error).__name__}: {error} [{lines}]"
 
 
 def place_text(place: Place) -> str:

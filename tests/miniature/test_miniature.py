@@ -7,13 +7,14 @@ real model's are, and must not be imported into this one.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.processes import without_settings
 
 FOLDER = Path(__file__).resolve().parents[2] / "pygcm_patch" / "miniature"
 SMALL = {"QD_N_LAT": "31", "QD_N_LON": "61", "QD_SIM_DAYS": "0.15", "QD_PLOT": "0"}  # 36 steps
@@ -77,10 +78,17 @@ ecology.phyto: PhytoManager.reset_default_state
 
 def run(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The finished planet process: warnings are errors, output in tmp_path, no setting but SMALL and `environment`."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
-    settings = {**inherited, **SMALL, "QD_OUTPUT_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    settings = {
+        **without_settings(),
+        **SMALL,
+        "QD_OUTPUT_DIR": str(tmp_path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **environment,
+    }
     command = [sys.executable, "-W", "error", *(arguments or ("-m", "scripts.run_simulation"))]
-    return subprocess.run(command, cwd=FOLDER, env=settings, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, cwd=FOLDER, env=settings | environment, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 def finished(tmp_path: Path, *arguments: str, **environment: str) -> str:

@@ -40,6 +40,9 @@ class LastJobs:
     def begin(self, place: Place | None) -> None:
         """A job has begun. place: where its product is kept; None where nobody would find it."""
         self._place = place
+        folder = config.current().cache_dir
+        if self._is_alone and (folder is None or not folder.is_dir()):  # nobody waits for it
+            os._exit(0)
 
     def end(self, outcome: object) -> bool:
         """A job has ended. outcome: its product, or what failed. Returns whether the program is still there to get it.

@@ -301,8 +301,7 @@ def stop() -> None:
 
 def _may_finish() -> bool:
     """Whether the worker may finish what it is at, for later runs. Not where the user has stopped the program."""
-    settings, stopped = config.current(), getattr(sys, "last_type", None) is KeyboardInterrupt
-    return settings.finish_s > 0.0 and settings.cache_dir is not None and not stopped
+    return config.current().finishes and getattr(sys, "last_type", None) is not KeyboardInterrupt
 
 
 def _leave_to_worker(at_work: Sequence[str], waiting: Iterable[PendingProgram]) -> bool:

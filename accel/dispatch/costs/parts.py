@@ -10,6 +10,8 @@ What a round then takes while no program runs is all that a program of the loop 
 - It is recorded as well once rounds have taken some seconds, so that most of the parts have programs, which show the
   kinds of rounds; and if those to come take far longer. A loop over `range(n)`, a list or a progress bar says how many
   they are. Others are expected to go on for as long as they have.
+- Where rounds are known to end before that, it is recorded and compiled for later runs, if a process goes on to finish
+  that after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop.
 - What an earlier run has begun to compile is compiled at once.
 - One refused recording says little of a loop: its round may have been one that prints, or plots. The next is made once
   rounds have missed as much as that took. After a second one, where no kind of round is known, rounds have to miss far
@@ -30,6 +32,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable
 from types import CodeType
 
+from accel import config
 from accel.backend.disk import experience
 from accel.dispatch.call import Call
 from accel.dispatch.costs import budget
@@ -51,6 +54,10 @@ PATIENCE_S = 30.0
 EARLY_S, TIMES_AS_LONG = 4.0, 2.0
 """The same after so many seconds where the calls to come take so many times as long as that, even if programs of the
 parts save most of it: what compiling the whole takes is worth it."""
+
+LATER_AFTER_S, LATER_LEFT_S = 2.0, 1.5
+"""For later runs alone, the whole is recorded after so many seconds of calls, if those to come take so many more. In
+these it is recorded, observed, and described to the process that compiles."""
 
 LAST = 16
 """The fastest of so many calls shows how long those to come take."""
@@ -166,11 +173,20 @@ class Parts:
             return False
         if self._share < PARTS_SHARE:
             return True
+        if self._is_for_later_runs:
+            return True
         if self._ends_soon:
             return False
         if self._waited_s > PATIENCE_S or self._missed_s >= MISSED_S:
             return True
         return self._waited_s > EARLY_S and self._left_s > TIMES_AS_LONG * EARLY_S
+
+    @property
+    def _is_for_later_runs(self) -> bool:
+        """Whether this run, which is known to end too early, is long enough to begin what is finished after its end."""
+        if self._waited_s <= LATER_AFTER_S or self.calls_left() is None or not config.current().finishes:
+            return False
+        return LATER_LEFT_S < self._left_s <= TIMES_AS_LONG * EARLY_S
 
     @property
     def _ends_soon(self) -> bool:

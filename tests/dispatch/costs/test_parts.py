@@ -108,6 +108,23 @@ def test_they_do_not_come_first_where_they_take_little_or_too_long(of_loop: Part
     assert not of_loop.come_first
 
 
+@pytest.mark.parametrize(
+    ("finishes", "waited_s", "left", "comes_first"),
+    [(True, 2.5, 30, False), (True, 2.5, 10, True), (True, 1.5, 30, True), (False, 2.5, 30, True)],
+    ids=["it is begun", "too few rounds are left for that", "too few have run", "nothing finishes it"],
+)
+def test_a_loop_that_ends_too_early_is_begun_for_later_runs(
+    of_loop: Parts, finishes: bool, waited_s: float, left: int, comes_first: bool, tmp_path: Path
+) -> None:
+    of_loop.calls_left = lambda: left
+    for _ in range(parts.LAST):
+        of_loop.note(call_of(0.1, 0.01), 0.01, settled=False)
+    of_loop.note(call_of(waited_s - 0.1 * parts.LAST, 0.01), 0.01, settled=False)
+    of_loop.note(call_of(0.1, 0.01), 0.01, settled=False)
+    with config.override(finish_s=60.0 if finishes else 0.0, cache_dir=tmp_path):
+        assert of_loop.come_first is comes_first
+
+
 def test_only_what_large_parts_leave_pays_for_recordings(of_loop: Parts) -> None:
     assert not of_loop.pay, "of a loop without parts, the budget does"
     of_loop.note(call_of(0.01, 0.008), 0.01, settled=True)
