@@ -108,3 +108,32 @@ def test_subclasses_are_not_looked_into(check: Check) -> None:
         return x * len(Middle.__subclasses__()), Middle.__subclasses__()
 
     check(work, changed, reason="call.opaque")
+
+
+def test_a_method_that_comes_before_the_one_that_super_found(check: Check) -> None:
+    class Root:
+        def step(self, x: Any) -> Any:
+            return x * 2.0
+
+    class Between(Root):
+        pass
+
+    class Model(Between):
+        def __init__(self) -> None:
+            super().__init__()
+            self.made = 1
+
+        def step(self, x: Any) -> Any:
+            return super().step(x) + 1.0
+
+    one = Model()
+
+    def work(x: Any) -> Any:
+        return one.step(x), getattr(Model(), "given", 0.0) * x
+
+    def before(i: int) -> None:
+        if i == 5:
+            Between.step = lambda self, x: x * 100.0  # type: ignore[method-assign]
+            Between.__init__ = lambda self: setattr(self, "given", 3.0)  # type: ignore[method-assign]
+
+    check(work, lambda i: (np.linspace(0.0, 1.0 + i, 3),), before=before, calls=12, replays=3)
