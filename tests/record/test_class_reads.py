@@ -63,7 +63,8 @@ def called(x: Any) -> Any:
 
 
 def scaled(x: Any) -> Any:
-    return x * Base.__scale__, x * Last.__scale__, [x * each.__scale__ for each in Last.__mro__[:2]]
+    order: Any = Last.__mro__
+    return x * Base.__scale__, x * Last.__scale__, [x * each.__scale__ for each in order[:2]]
 
 
 def of_bases(x: Any) -> Any:
