@@ -190,9 +190,11 @@ class SuperProxy:
         if name in ("_recording_", "_kind", "_proxy"):
             return object.__getattribute__(self, name)
         mro = type(unwrap(self._proxy)).__mro__
-        for owner in mro[mro.index(self._kind) + 1 :]:
+        behind = mro[mro.index(self._kind) + 1 :]
+        for owner in behind:
             if name in owner.__dict__:
                 found = owner.__dict__[name]
+                guard_none_before(self._recording_, behind, owner, name)
                 # object.__init__ refuses arguments unless the class overrides only one of __new__ and __init__; nobody
                 # means it.
                 if owner is object and name == "__init__":
@@ -201,8 +203,6 @@ class SuperProxy:
                     return lambda *args: object_method(self._recording_, name, (self._proxy, *args), {})
                 if isinstance(found, property):
                     return property_of(self._proxy, name, owner, found)
-                if not hasattr(type(found), "__get__"):
-                    guard_none_before(self._recording_, mro[mro.index(self._kind) + 1 :], owner, name)
                 return class_attribute(self._proxy, name, owner, found)
         return getattr(super(self._kind, unwrap(self._proxy)), name)
 

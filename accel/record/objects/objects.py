@@ -18,9 +18,9 @@ from accel.record.inputs import MISSING
 from accel.record.objects.class_attributes import assign, assigned, may_assign
 from accel.record.objects.class_reads import CLASS_READ
 from accel.record.objects.computed import answered, guard_class, opaque_attribute, property_of
-from accel.record.objects.enumerations import Members, member_of
+from accel.record.objects.enumerations import Members, is_enumeration, member_of
 from accel.record.objects.follow import Followed, target_function
-from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
+from accel.record.objects.kinds import is_bare_enum, is_bare_namedtuple, makes_plainly
 from accel.record.objects.namespaces import OwnNamespace
 from accel.record.objects.own_attributes import (
     guard_no_own,
@@ -277,18 +277,31 @@ class ClassProxy(Members):
         return self._plain_ | unwrap(other)
 
 
+_OF_EVERY_CLASS = frozenset(
+    f"__{name}__" for name in ("mro", "bases", "base", "name", "qualname", "module", "doc", "annotations")
+)
+"""What Python itself notes of each class, as plain values and other classes."""
+
+
 def _attribute_of_class(self: Any, name: str) -> Any:
     recording, real = self._recording_, self._plain_
     if name == "__dict__":
         recording.break_("code.unsupported", f"uses {real.__name__}.__dict__", touched=True)
-    if not recording.active or name.startswith("__"):
+    if not recording.active:
         return getattr(real, name)
     owner, found = find_in_class(real, name)
     above, special = find_in_class(type(real), name)
     # Python asks the metaclass first for data descriptors, and last for everything else.
-    if above is not None and (owner is None or hasattr(type(special), "__set__")):
-        recording.break_("call.opaque", f"{real.__name__}.{name}, which its metaclass defines")
+    of_metaclass = above is not None and (owner is None or hasattr(type(special), "__set__"))
+    if of_metaclass and name in _OF_EVERY_CLASS and above is type:
+        return _entered_of_class(recording, real, name)
+    if of_metaclass or name == "__new__":
+        if not (name == "__members__" and is_enumeration(real) and is_bare_enum(real)):  # these never change
+            recording.break_("call.opaque", f"{real.__name__}.{name}, which its metaclass defines")
         return getattr(real, name)
+    # `object.__init__` does nothing but refuse arguments
+    if owner is object:
+        return found if name == "__init__" else getattr(class_proxy(recording, object), name)
     if owner is None:
         for kind in real.__mro__:
             recording.guard_missing(vars(kind), name, f"{kind.__name__}.{name}")
@@ -302,13 +315,14 @@ def _attribute_of_class(self: Any, name: str) -> Any:
     value = assigned(recording, owner, name, real, real)
     if value is not MISSING:
         return value
-    recording.registry.keep_alive(real)
-    return recording.enter(
-        getattr(real, name),
-        ("class attribute", id(real), name),
-        f"{real.__name__}.{name}",
-        inputs.of_object(real, name),
-    )
+    return _entered_of_class(recording, real, name)
+
+
+def _entered_of_class(recording: Recording, kind: type, name: str) -> Any:
+    """`kind.name`, a value that a later call finds by the same name."""
+    recording.registry.keep_alive(kind)
+    key, path = ("class attribute", id(kind), name), f"{kind.__name__}.{name}"
+    return recording.enter(getattr(kind, name), key, path, inputs.of_object(kind, name))
 
 
 class ObjectType(StandIn):
