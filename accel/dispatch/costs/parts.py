@@ -10,8 +10,8 @@ What a round then takes while no program runs is all that a program of the loop 
 - It is recorded as well once rounds have taken some seconds, so that most of the parts have programs, which show the
   kinds of rounds; and if those to come take far longer. A loop over `range(n)`, a list or a progress bar says how many
   they are. Others are expected to go on for as long as they have.
-- Where rounds are known to end before that, it is recorded and compiled for later runs, if a process goes on to finish
-  that after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop.
+- Where rounds may end before that, it is recorded and compiled for later runs, if a process goes on to finish that after
+  the program's end (see accel.backend.underway.last). A short run would never have a program of its loop.
 - What an earlier run has begun to compile is compiled at once.
 - One refused recording says little of a loop: its round may have been one that prints, or plots. The next is made once
   rounds have missed as much as that took. After a second one, where no kind of round is known, rounds have to miss far
@@ -183,10 +183,9 @@ class Parts:
 
     @property
     def _is_for_later_runs(self) -> bool:
-        """Whether this run, which is known to end too early, is long enough to begin what is finished after its end."""
-        if self._waited_s <= LATER_AFTER_S or self.calls_left() is None or not config.current().finishes:
-            return False
-        return LATER_LEFT_S < self._left_s <= TIMES_AS_LONG * EARLY_S
+        """Whether this run, which may end too early, is long enough to begin what is finished after its end."""
+        is_enough = self._waited_s > LATER_AFTER_S and LATER_LEFT_S < self._left_s <= TIMES_AS_LONG * EARLY_S
+        return is_enough and config.current().finishes
 
     @property
     def _ends_soon(self) -> bool:
