@@ -490,6 +490,7 @@ class Target:
         calls, seconds = self.account.add_rested()
         if calls:
             self._compiling.note_missed(self.paths.waiting, seconds, calls)
+            self.parts.note_rested(calls)
 
     # -- recording ----------------------------------------------------------------------------------------------------
 

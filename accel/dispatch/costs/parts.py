@@ -108,6 +108,7 @@ class Parts:
         self._unmatched_s: dict[Hashable, float] = defaultdict(float)  # by kind
         self._refused_s: dict[Hashable, float] = defaultdict(float)
         self._refused = 0  # recordings
+        self._last_unmatched: tuple[Hashable, float] = None, 0.0  # the last examined call, if it was
         self._matched_s = 0.0
         self._looks_in_vain = 0
 
@@ -151,11 +152,19 @@ class Parts:
 
     def note_unmatched(self, missed_s: float) -> None:
         """Note a call that no known path takes."""
-        self._unmatched_s[self._kind] += self._counts * missed_s
+        counted_s = self._counts * missed_s
+        self._unmatched_s[self._kind] += counted_s
+        self._last_unmatched = self._kind, counted_s
 
     def note_matched(self, missed_s: float) -> None:
         """Note a call that a known path without a program seems to take."""
         self._matched_s += self._counts * missed_s
+        self._last_unmatched = None, 0.0
+
+    def note_rested(self, calls: int) -> None:
+        """Note calls that were not examined: they are taken for ones like the last that was."""
+        kind, counted_s = self._last_unmatched
+        self._unmatched_s[kind] += calls * counted_s
 
     # -- what follows from them ---------------------------------------------------------------------------------------
 

@@ -165,6 +165,18 @@ def test_without_any_path_refused_recordings_are_paid_for_before_the_next(of_loo
     assert function.pay_for_a_retry
 
 
+def test_calls_that_are_not_examined_count_as_the_last_one_did(of_loop: Parts) -> None:
+    """Where none of its programs takes them, most are not: their kind would never be recorded."""
+    of_loop.note_kind("rain")
+    of_loop.note_unmatched(0.25)
+    of_loop.note_rested(3)
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
+    of_loop.note_unmatched(0.25)
+    of_loop.note_matched(1.0)
+    of_loop.note_rested(100)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False), "the last one was of a known kind"
+
+
 def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
     assert of_loop.pay_for_another(1.0, parts.FREE_KINDS - 1, wanting=False)
     assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
