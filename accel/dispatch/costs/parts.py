@@ -10,8 +10,8 @@ What a round then takes while no program runs is all that a program of the loop 
 - It is recorded as well once rounds have taken some seconds, so that most of the parts have programs, which show the
   kinds of rounds; and if those to come take far longer. A loop over `range(n)`, a list or a progress bar says how many
   they are. Others are expected to go on for as long as they have.
-- Where rounds may end before that, it is recorded and compiled for later runs, if a process goes on to finish that after
-  the program's end (see accel.backend.underway.last). A short run would never have a program of its loop.
+- Where rounds may end before that, it is recorded and compiled for later runs, if a process goes on to finish that
+  after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop.
 - What an earlier run has begun to compile is compiled at once.
 - One refused recording says little of a loop: its round may have been one that prints, or plots. The next is made once
   rounds have missed as much as that took. After a second one, where no kind of round is known, rounds have to miss far
