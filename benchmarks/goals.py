@@ -94,7 +94,7 @@ ENERGY = "QD_ENERGY_W=1"
 MEASUREMENTS = (
     _steady("old-steady", "6", "step-old", 120.0, setting="QD_ENERGY_W=0"),
     _steady("old-steady-energy", "6", "step-old", 120.0, setting=ENERGY),
-    _steady("new-steady", "2", "step-new", 70.0, program=NEW),
+    _steady("new-steady", "6", "step-new", 150.0, program=NEW),
     Measurement(
         "old-fine",
         "end_to_end",
