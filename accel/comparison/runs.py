@@ -97,11 +97,12 @@ _SENTENCES = {
 def environment(way: str) -> dict[str, str]:
     """The child's environment: accel can be imported, and relative paths are absolute, as it has another folder.
 
-    Its output is unbuffered, because both streams go to one file: the last lines written are the last in the file.
+    Its output is unbuffered, because both streams go to one file: the last lines written are the last in the file. It
+    leaves nothing behind that compiles, which would take the processor from the next run.
     """
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     paths.append(str(own_code.PACKAGE.parent))
-    own = {} if way == "accel" else {"QD_USE_JAX": "0"}
+    own = {"QD_JAX_FINISH_S": "0"} if way == "accel" else {"QD_USE_JAX": "0"}
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1", **own}
 
 

@@ -288,6 +288,29 @@ def by_kind(x: Any, scale: Any) -> Any:
 
 
 @pytest.mark.usefixtures("unchecked")
+def scaled(table: Any, x: Any) -> Any:
+    y = table.sum() * x
+    if x[0] > 0.5:
+        y = np.sin(y)
+    if x[1] > 0.5:
+        y = np.cos(y) + 1.0
+    return y
+
+
+def test_a_new_path_while_the_program_of_the_others_is_compiled_again() -> None:
+    """As after a change of a constant that no program in use can take."""
+    fast = accel.accelerate(scaled, name="scaled")
+    table = np.linspace(0.0, 1.0, 7)
+    low, high, other = (np.array(x) for x in ([0.1, 0.1], [0.9, 0.1], [0.9, 0.9]))
+    play(scaled, fast, [(table, low), (table, high)] * 12)
+    joint = target_of(fast).paths.joint
+    assert joint is not None and len(joint.members) == 2
+    joint.drop_program()
+    play(scaled, fast, [(table, other)] * 12)
+    assert "accel.fault" not in {refusal.reason for refusal in open_ledger("scaled").refusals}
+    assert len(members_of(fast)) == 3
+
+
 def test_an_input_of_another_type_on_each_path() -> None:
     fast = accel.accelerate(by_kind, name="kinds")
     scales = (1.5, np.full((6, 5), 0.5), np.float32(0.25), 2)

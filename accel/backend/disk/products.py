@@ -41,11 +41,14 @@ class Place:
         return unkept
 
 
-def announce(keys: Iterable[str], process: int) -> None:
-    """Note that a process, by its id, goes on after its program's end until there are products under these keys."""
+def announce(keys: Iterable[str], process: int) -> bool:
+    """Note that a process, by its id, goes on after its program's end until there are products under these keys.
+
+    Returns whether that could be saved. Where it cannot, nor can the products.
+    """
     until = time.time() + config.current().finish_s
-    for key in keys:
-        cache.save(key, json.dumps((platform.node(), process, until)).encode(), cache.COMING)
+    note = json.dumps((platform.node(), process, until)).encode()
+    return not any([cache.save(key, note, cache.COMING) for key in keys])
 
 
 def is_coming(key: str) -> bool:

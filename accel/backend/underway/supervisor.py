@@ -56,17 +56,16 @@ class Supervisor:
         if worker is not None:
             worker.stop()
 
-    def leave_worker(self, announce: Callable[[int], None], more: Iterable[tuple[Job, Place]]) -> bool:
+    def leave_worker(self, announce: Callable[[int], bool], more: Iterable[tuple[Job, Place]]) -> bool:
         """Leave the current worker to its job and more of them, at the end of the program. Returns whether it goes on.
 
-        announce: is told the id of its process before.
+        announce: is told the id of its process before, and says whether it may.
         """
         with self._lock:
             worker = self._worker
             if worker is None or not worker.process:
                 return False
-            announce(worker.process)
-            if not worker.leave(more):
+            if not announce(worker.process) or not worker.leave(more):
                 return False
             self._worker = None
         return True

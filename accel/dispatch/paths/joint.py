@@ -102,8 +102,10 @@ class JointPath(Path):
 
         It may have changed in calls of paths that did not know yet, or in an earlier run.
         """
-        known, name = other.variant.executable.program.known, other.trace.inputs.name
-        read = {*other.trace.array_slots, *other.trace.scalar_slots}.difference(known.scalars, known.arrays)
+        read, name = set[int](), other.trace.inputs.name
+        if other.has_program:  # else it is to be compiled again, and what has changed is known to vary
+            known = other.variant.executable.program.known
+            read = {*other.trace.array_slots, *other.trace.scalar_slots}.difference(known.scalars, known.arrays)
         names = {name(slot) for slot in read | other.constants.varying}
         self.constants.rule_out(slot for slot in self.constants.candidates if self.trace.inputs.name(slot) in names)
 
