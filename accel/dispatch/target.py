@@ -358,13 +358,14 @@ class Target:
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
         """Take a path on towards its program, as far as this call allows. See `Stage`."""
         if path.stage is Stage.OBSERVING and self._may_start(path):
-            settled = path in self._earlier.taken or (self.parts.leave_enough and self.parts.kinds.are_settled)
+            settled = path in self._earlier.taken or (self.parts.leave_enough and self.parts.kinds_are_settled)
             limited = self._is_limited
             self._compiling.observe(path, values, call, limited=limited, settled=settled or not limited)
             self._keep([path])
         if path.is_ready():
             self._finish(path)
         else:
+            path.let_others_first(self.parts.is_for_later_runs)
             overdue = path.abandon_if_overdue()
             if overdue is not None:
                 self._give_up(path, overdue)

@@ -48,7 +48,8 @@ def announce(keys: Iterable[str], process: int) -> bool:
     """
     until = time.time() + config.current().finish_s
     note = json.dumps((platform.node(), process, until)).encode()
-    return not any([cache.save(key, note, cache.COMING) for key in keys])
+    failed = [key for key in keys if cache.save(key, note, cache.COMING)]
+    return not failed
 
 
 def is_coming(key: str) -> bool:

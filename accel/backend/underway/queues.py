@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import operator
 import os
 import sys
 import threading
@@ -53,7 +52,8 @@ def _charged() -> Iterator[None]:
         current_run().charge("loading", time.thread_time() - started)
 
 
-_BY_MISSED = operator.attrgetter("missed")
+def _priority(pending: PendingProgram) -> tuple[bool, float]:
+    return not pending.is_for_later, pending.missed
 
 
 class Queue:
@@ -93,7 +93,7 @@ class Queue:
                     self._condition.wait()
                 if self._thread is not threading.current_thread():  # it was replaced by `leave`, or stopped
                     return
-                pending = max(self._waiting, key=_BY_MISSED)  # not a heap: priorities change while programs wait
+                pending = max(self._waiting, key=_priority)  # not a heap: priorities change while programs wait
                 self._waiting.remove(pending)
             with aside.threads.python():
                 try:
@@ -114,7 +114,7 @@ class Queue:
     def waiting(self) -> list[PendingProgram]:
         """What is in the queue, the most missed first."""
         with self._condition:
-            return sorted(self._waiting, key=_BY_MISSED, reverse=True)
+            return sorted(self._waiting, key=_priority, reverse=True)
 
     def close(self) -> list[threading.Thread]:
         """Empty the queue for good, and let its thread end. Returns all its threads that are still at work."""

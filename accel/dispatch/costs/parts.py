@@ -12,6 +12,7 @@ What a round then takes while no program runs is all that a program of the loop 
   they are. Others are expected to go on for as long as they have.
 - Where rounds may end before that, it is recorded and compiled for later runs, if a process goes on to finish that
   after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop.
+  Those of its parts, which this run uses, come first.
 - What an earlier run has begun to compile is compiled at once.
 - One refused recording says little of a loop: its round may have been one that prints, or plots. The next is made once
   rounds have missed as much as that took. After a second one, where no kind of round is known, rounds have to miss far
@@ -182,7 +183,7 @@ class Parts:
             return False
         if self._share < PARTS_SHARE:
             return True
-        if self._is_for_later_runs:
+        if self.is_for_later_runs:
             return True
         if self._ends_soon:
             return False
@@ -191,10 +192,15 @@ class Parts:
         return self._waited_s > EARLY_S and self._left_s > TIMES_AS_LONG * EARLY_S
 
     @property
-    def _is_for_later_runs(self) -> bool:
+    def is_for_later_runs(self) -> bool:
         """Whether this run, which may end too early, is long enough to begin what is finished after its end."""
         is_enough = self._waited_s > LATER_AFTER_S and LATER_LEFT_S < self._left_s <= TIMES_AS_LONG * EARLY_S
-        return is_enough and config.current().finishes
+        return self.used and is_enough and config.current().finishes
+
+    @property
+    def kinds_are_settled(self) -> bool:
+        """Whether new kinds of calls have become rare. For later runs alone, there is time to wait for some more."""
+        return self.kinds.are_settled and (self._waited_s > EARLY_S or not self.is_for_later_runs)
 
     @property
     def _ends_soon(self) -> bool:

@@ -290,6 +290,11 @@ class Path:
         """Whether its program is likely to come from disk within its next few calls."""
         return self.is_on_disk and self.waited_s < COMES_WITHIN_S
 
+    def let_others_first(self, others_first: bool) -> None:
+        """Whether all else that waits to be compiled comes before its program: only later runs will use that."""
+        if self.pending is not None:
+            self.pending.is_for_later = others_first
+
     def is_ready(self) -> bool:
         """Whether compiling has ended, with a program or with an error."""
         return self.pending is not None and self.pending.done()
