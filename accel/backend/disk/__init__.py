@@ -1,7 +1,7 @@
 """What is kept on disk for later runs.
 
 cache       programs, found by what they compute
-products    where a program's is kept, and which ones are about to come
+products    where compiled programs are kept, and which ones are about to come
 together    programs of several paths
 experience  what earlier runs have learnt of a path
 recordings  recordings that led to programs, which later runs take up
