@@ -7,7 +7,7 @@ loaded. What was recorded in vain, up to a limit, it records again only if it ru
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -66,9 +66,9 @@ class Earlier:
         self.taken.add(path)
         self._kept.add(path)
 
-    def keep(self, function: FunctionType, paths: Iterable[Path]) -> bool:
-        """Keep the recordings of paths that have programs or soon will. Returns whether there were any new."""
-        found = [path for path in paths if path.stage in _WORTH_KEEPING and path not in self._kept]
+    def keep(self, function: FunctionType, paths: Iterable[Path], stages: Collection[Stage] = _WORTH_KEEPING) -> bool:
+        """Keep the recordings of paths in these stages: they have, or get, programs. Returns whether there were any new."""
+        found = [path for path in paths if path.stage in stages and path not in self._kept]
         for path in found:
             self._kept.add(path)
             if path.key is None:

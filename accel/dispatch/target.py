@@ -589,7 +589,13 @@ class Target:
             self._stay_on_numpy()
 
     def let_go(self) -> None:
-        """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on."""
+        """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on.
+
+        Of a loop, recordings are kept that nothing was compiled of. They took long, and a later run's first program has
+        the kinds of rounds that this one met.
+        """
+        if self.parts.used and not self.final:
+            self._earlier.keep(self.recorded, self.paths, [Stage.OBSERVING])
         self._stay_on_numpy()
         self.paths.clear()
         self.recordings = Recordings()

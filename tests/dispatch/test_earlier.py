@@ -187,6 +187,20 @@ def test_a_loop_whose_parts_come_first_takes_them_up_when_these_leave_enough(mon
     assert target.recordings.count == 0
 
 
+@pytest.mark.parametrize("in_parts", [True, False])
+def test_what_a_loop_has_recorded_is_kept_at_the_end(in_parts: bool) -> None:
+    """A function's recording is not, before it leads to a program: to read it costs as much as to make it."""
+    name, code = f"{__name__}:helped", helped.__code__ if in_parts else None
+    first = Target(helped, name, None, "strict", in_parts=code)
+    first.answer(grids(0), {})
+    assert len(first.paths) == first.recordings.count == 1
+    first.let_go()
+    second = Target(helped, name, None, "strict", in_parts=code)
+    second.answer(grids(1), {})
+    assert len(second.paths) == 1
+    assert second.recordings.count == (0 if in_parts else 1)
+
+
 def test_state_is_that_of_numpy() -> None:
     expected, found = Field(), Field()
     run(Field.step, fields)
