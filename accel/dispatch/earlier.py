@@ -67,7 +67,7 @@ class Earlier:
         self._kept.add(path)
 
     def keep(self, function: FunctionType, paths: Iterable[Path], stages: Collection[Stage] = _WORTH_KEEPING) -> bool:
-        """Keep the recordings of paths in these stages: they have, or get, programs. Returns whether there were any new."""
+        """Keep the recordings of paths in these stages. Returns whether there were any new."""
         found = [path for path in paths if path.stage in stages and path not in self._kept]
         for path in found:
             self._kept.add(path)
