@@ -99,6 +99,7 @@ def test_what_is_being_compiled_at_the_end_is_there_in_the_next_run(
     assert "1 program being finished for later runs" in first.err
     (announced,) = kept(tmp_path, cache.COMING)
     assert until(lambda: not announced.exists())
+    assert kept(tmp_path, cache.BEGUN) == []
     (product,) = kept(tmp_path, cache.TRACE)
     assert product.stem == announced.stem
     second = run()
@@ -146,6 +147,11 @@ def test_it_takes_no_longer_than_allowed(run: Callable[..., Done], tmp_path: Pat
     process = left_behind(tmp_path)
     assert until(lambda: not lives(process))
     assert kept(tmp_path, cache.TRACE) == []
+    (announced,) = kept(tmp_path, cache.COMING)
+    with config.override(cache_dir=tmp_path / "cache"):
+        for _ in range(products.MOST_TRIES):  # it began, and had no time to end
+            products.note_begun(announced.stem)
+    assert "later runs" not in run().err, "it would never be finished"
 
 
 def left_behind(folder: Path) -> int:
@@ -255,7 +261,7 @@ def test_an_answer_is_sent_while_the_program_is_there(jobs: LastJobs) -> None:
     assert cache.read(KEY, cache.TRACE) is None
 
 
-def test_all_that_has_come_is_finished_and_then_it_ends(jobs: LastJobs) -> None:
+def test_all_that_has_come_is_finished_and_then_it_ends(jobs: LastJobs, folder: Path) -> None:
     other = "ef" * 20
     products.announce([KEY, other], os.getpid())
     jobs.come()
@@ -264,7 +270,9 @@ def test_all_that_has_come_is_finished_and_then_it_ends(jobs: LastJobs) -> None:
     jobs.begin(Place(KEY, "12" * 20, ("34" * 20,)))
     jobs.go_on_alone()
     jobs.go_on_alone()  # it is told by two threads
+    assert kept(folder, cache.BEGUN)
     assert not jobs.end(PRODUCT)
+    assert not kept(folder, cache.BEGUN)
     assert cache.read(KEY, cache.TRACE) == pickle.dumps(PRODUCT)
     assert experience.read("34" * 20).together == {"12" * 20: {"34" * 20}}
     assert not products.is_coming(KEY) and products.is_coming(other)
@@ -272,3 +280,6 @@ def test_all_that_has_come_is_finished_and_then_it_ends(jobs: LastJobs) -> None:
     with pytest.raises(Ended):
         jobs.end(ValueError("it cannot be compiled"))
     assert cache.read(other, cache.TRACE) is None and not products.is_coming(other)
+    assert products.is_worth_a_try(other)
+    products.note_begun(other)
+    assert not products.is_worth_a_try(other), "that was the last time"

@@ -7,7 +7,8 @@
     <QD_JAX_CACHE_DIR>/<environment>/<key>.placement    where one of its paths finds what on it
     <QD_JAX_CACHE_DIR>/<environment>/<key>.recording    a recording (see recordings); .recordings: which there are
     <QD_JAX_CACHE_DIR>/<environment>/<key>.vain         what recordings took that ended at a limit (see vain)
-    <QD_JAX_CACHE_DIR>/<environment>/<key>.coming       a program that is about to be finished (see products)
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.coming       a program that is about to be finished (see products); .begun:
+                                                        how often that was begun
 
 The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
 the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
@@ -45,15 +46,16 @@ from accel.process import own_code, processors
 from accel.spelling import did_you_mean
 
 SUFFIX, TRACE, PATH, TOGETHER, PLACEMENT = ".program", ".trace", ".path", ".together", ".placement"
-KNOWN, RECORDING, RECORDINGS, VAIN, COMING = ".known", ".recording", ".recordings", ".vain", ".coming"
+KNOWN, RECORDING, RECORDINGS, VAIN = ".known", ".recording", ".recordings", ".vain"
+COMING, BEGUN = ".coming", ".begun"
 """The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths, where
 one of those finds what on it; a function of which some path has been compiled; one of its recordings, and which of them
-there are; what its recordings in vain have taken; a product that is about to come."""
+there are; what its recordings in vain have taken; a product that is about to come, and how often that was begun."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
 _FILE_NAME = re.compile(
-    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|{VAIN}|{COMING}|-\w+{_PARTIAL})"
+    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|{VAIN}|{COMING}|{BEGUN}|-\w+{_PARTIAL})"
 )
 """The names of accel's files. `clear` removes no others."""
 

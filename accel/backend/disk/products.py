@@ -36,9 +36,15 @@ class Place:
         if product.key is None and product.payload is None:
             return product.unkept
         unkept = cache.save(self.key, pickle.dumps(product), cache.TRACE)
+        cache.discard(self.key, cache.BEGUN)
         if not unkept and self.paths:
             experience.note_together(self.program, self.paths)
         return unkept
+
+
+MOST_TRIES = 2
+"""So many times a process without its program begins a product. What takes longer than it may, or crashes it, would be
+begun again after each run."""
 
 
 def announce(keys: Iterable[str], process: int) -> bool:
@@ -74,3 +80,18 @@ def have_come(keys: Iterable[str]) -> None:
     """Take back what was announced."""
     for key in keys:
         cache.discard(key, cache.COMING)
+
+
+def note_begun(key: str) -> None:
+    """Note that a process without its program begins the product of this key."""
+    cache.save(key, json.dumps(_tries(key) + 1).encode(), cache.BEGUN)
+
+
+def is_worth_a_try(key: str) -> bool:
+    """Whether a process without its program may begin the product of this key, as far as earlier ones tell."""
+    return _tries(key) < MOST_TRIES
+
+
+def _tries(key: str) -> int:
+    text = cache.read(key, cache.BEGUN)
+    return 0 if text is None else int(json.loads(text))

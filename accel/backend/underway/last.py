@@ -39,10 +39,10 @@ class LastJobs:
 
     def begin(self, place: Place | None) -> None:
         """A job has begun. place: where its product is kept; None where nobody would find it."""
-        self._place = place
-        folder = config.current().cache_dir
-        if self._is_alone and (folder is None or not folder.is_dir()):  # nobody waits for it
-            os._exit(0)
+        with self._lock:
+            self._place = place
+            if self._is_alone:
+                self._note_begun()
 
     def end(self, outcome: object) -> bool:
         """A job has ended. outcome: its product, or what failed. Returns whether the program is still there to get it.
@@ -69,9 +69,19 @@ class LastJobs:
 
             self._is_alone = True
             cache.makes_folders = False
+            self._note_begun()
             end = threading.Timer(config.current().finish_s, self._give_up)
         end.daemon = True
         end.start()
+
+    def _note_begun(self) -> None:
+        from accel.backend.disk import products
+
+        folder = config.current().cache_dir
+        if folder is None or not folder.is_dir():  # nobody waits for it
+            os._exit(0)
+        if self._place is not None:
+            products.note_begun(self._place.key)
 
     def _keep(self, outcome: object) -> None:
         from accel.backend.disk import products

@@ -311,8 +311,14 @@ def _leave_to_worker(at_work: Sequence[str], waiting: Iterable[PendingProgram]) 
     """
     try:
         errands = [errand for each in waiting if (errand := each.errand()) is not None]
+        errands = [(job, place) for job, place in errands if products.is_worth_a_try(place.key)]
         keys = [*at_work, *(place.key for _, place in errands)]
-        if keys and supervisor.leave_worker(lambda process: products.announce(keys, process), errands):
+        # what the worker is at comes first, and the others wait for it
+        if (
+            keys
+            and all(map(products.is_worth_a_try, at_work))
+            and supervisor.leave_worker(lambda process: products.announce(keys, process), errands)
+        ):
             current_run().finishing = len(keys)
             return True
         products.have_come(keys)
