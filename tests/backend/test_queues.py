@@ -176,7 +176,7 @@ def test_what_a_step_hands_on_after_the_end_is_dropped() -> None:
         loading.add(waiting)
 
     compiling = queues.Queue("compiling", compile_one)
-    compiling.add(SimpleNamespace(missed=0.0, is_for_later=False))  # type: ignore[arg-type]
+    compiling.add(SimpleNamespace(missed=0.0, is_for_this_run=True))  # type: ignore[arg-type]
     assert began.wait(20)
     compiling.leave()
     assert loading.close() == []

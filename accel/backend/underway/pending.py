@@ -47,10 +47,10 @@ class PendingProgram(Future[Executable]):
     """A program that is being compiled, or waits in a queue for it: a future of its executable.
 
     arguments: of compile_trace. name: the target's, for the status line. missed: the priority, as the binary logarithm
-    of the seconds of calls that had to do without it, each weighted by its time (see HALF_LIFE_S). is_for_later:
-    whether it is for later runs alone, so that it comes after all others. found_on_disk: whether it was loaded from
-    disk. kept: keys and suffixes of the cache entries from which a later process loads it; unkept: why there are none.
-    path: the key of its path on disk.
+    of the seconds of calls that had to do without it, each weighted by its time (see HALF_LIFE_S). is_for_this_run:
+    whether it is not for later runs alone; those come after all others. found_on_disk: whether it was loaded from disk.
+    kept: keys and suffixes of the cache entries from which a later process loads it; unkept: why there are none. path:
+    the key of its path on disk.
 
     First comes `prepare`: it makes the job that the disk and the worker know the program by. Then it comes about in one
     of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread that also loads programs
@@ -63,7 +63,7 @@ class PendingProgram(Future[Executable]):
         self.name = name
         self.missed = -inf
         self.add_missed(missed_s)
-        self.is_for_later = False
+        self.is_for_this_run = True
         self._is_done = False
         self.add_done_callback(_note_done)  # the first callback, so that others find it done
         self.found_on_disk = False

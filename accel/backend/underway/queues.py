@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import operator
 import os
 import sys
 import threading
@@ -52,8 +53,7 @@ def _charged() -> Iterator[None]:
         current_run().charge("loading", time.thread_time() - started)
 
 
-def _priority(pending: PendingProgram) -> tuple[bool, float]:
-    return not pending.is_for_later, pending.missed
+_PRIORITY = operator.attrgetter("is_for_this_run", "missed")
 
 
 class Queue:
@@ -93,7 +93,7 @@ class Queue:
                     self._condition.wait()
                 if self._thread is not threading.current_thread():  # it was replaced by `leave`, or stopped
                     return
-                pending = max(self._waiting, key=_priority)  # not a heap: priorities change while programs wait
+                pending = max(self._waiting, key=_PRIORITY)  # not a heap: priorities change while programs wait
                 self._waiting.remove(pending)
             with aside.threads.python():
                 try:
@@ -114,7 +114,7 @@ class Queue:
     def waiting(self) -> list[PendingProgram]:
         """What is in the queue, the most missed first."""
         with self._condition:
-            return sorted(self._waiting, key=_priority, reverse=True)
+            return sorted(self._waiting, key=_PRIORITY, reverse=True)
 
     def close(self) -> list[threading.Thread]:
         """Empty the queue for good, and let its thread end. Returns all its threads that are still at work."""

@@ -293,7 +293,7 @@ class Path:
     def let_others_first(self, others_first: bool) -> None:
         """Whether all else that waits to be compiled comes before its program: only later runs will use that."""
         if self.pending is not None:
-            self.pending.is_for_later = others_first
+            self.pending.is_for_this_run = not others_first
 
     def is_ready(self) -> bool:
         """Whether compiling has ended, with a program or with an error."""
