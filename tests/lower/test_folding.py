@@ -70,7 +70,8 @@ class Tuned:
 
     def step(self) -> Any:
         gain = math.sqrt(self.rate) if self.rate > 0.25 else self.rate
-        self.state = np.abs(self.state * gain + self.bias * np.cos(self.state)) ** self.power
+        # no more than 2, which does not overflow however often it is squared
+        self.state = np.minimum(np.abs(self.state * gain + self.bias * np.cos(self.state)), 2.0) ** self.power
         return self.state.sum() * gain, gain
 
 
