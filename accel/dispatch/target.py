@@ -343,9 +343,23 @@ class Target:
             self._refusals.raise_if_strict()
             return self._numpy.backing_off(call, is_long=path.backoff > SHORT_BACKOFF)
         # not inside a round of a loop that is still to be recorded: the paths of its parts tell of which kind it is
-        if path.speed.wanted and THREAD.taken is None and self.mode == "auto" and is_quiet():
-            return self._time_numpy(path, call)
+        if (path.speed.wanted or path.speed.pauses) and THREAD.taken is None and self.mode == "auto":
+            quiet = is_quiet()
+            if path.speed.wanted and quiet:
+                return self._time_numpy(path, call)
+            if path.speed.pauses and not quiet:
+                return self._pause(path, call)
         return self._replay(path, values, call, siblings=True)
+
+    def _pause(self, path: Path, call: Call) -> Any:
+        """Answer a call on NumPy whose program is slower as long as something is compiled."""
+        if resident.current.is_held:
+            resident.current.bring_up_to_date("something is compiled")
+        if self.parts.used:
+            return self._numpy.in_parts(call)[0]
+        result = self._numpy.whole(call)
+        path.speed.note_disturbed(call.seconds or 0.0)
+        return result
 
     def _time_numpy(self, path: Path, call: Call) -> Any:
         """Answer a call of a path with a program on NumPy, to time it."""

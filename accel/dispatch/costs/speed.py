@@ -22,7 +22,8 @@ is the fastest compiled call less NumPy's slowest."""
 
 FAR_SLOWER = 10.0
 """While something is compiled, nothing is judged, as that slows calls down; but not so many times. MIN_SAMPLES are
-enough then, too, if they cost more than MAX_LOSS_S: what is on its way may take as long as the program runs."""
+enough then, too, if they cost more than MAX_LOSS_S: what is on its way may take as long as the program runs. Where the
+fastest took CLEARLY_SLOWER times as long as NumPy usually does, calls pause until nothing is compiled any more."""
 
 MIN_SAMPLES = 3
 """The fewest replays by which a program is judged. Of two, one may have waited for its compile, and the other may have
@@ -101,7 +102,8 @@ class Speed:
 
     parts_s: of calls without a program whose parts had programs (see accel.dispatch.costs.parts). disturbed_s: of calls
     on NumPy while something was compiled, or the worker was starting. busy_s: of compiled calls meanwhile. wanted:
-    calls in a row that are to run on NumPy, to be timed.
+    calls in a row that are to run on NumPy, to be timed. pauses: whether calls are to run on NumPy as long as something
+    is compiled.
     """
 
     def __init__(self) -> None:
@@ -111,6 +113,7 @@ class Speed:
         self.disturbed_s = Times()
         self.busy_s = Times()
         self.wanted = 0
+        self.pauses = False
         self._in_a_row = False
         self._disturbed_calls = 0
         self._disturbed_s = 0.0  # of all of them, and not of the last ones alone
@@ -122,7 +125,7 @@ class Speed:
         """Judge by new samples alone."""
         self.numpy_s.clear()
         self.compiled_s.clear()
-        self.busy_s.clear()
+        self._forget_busy()
         self.wanted, self._in_a_row = 0, False
         self._strikes, self._lost_s = 0, 0.0
 
@@ -196,6 +199,7 @@ class Speed:
         self.compiled_s.clear()
         if compiled_s <= (PARTS_FACTOR if in_parts else 1.0) * other_s:
             self._strikes, self._lost_s = 0, 0.0
+            self._forget_busy()
             if compiled_s < SHORT_S and not self._in_a_row:
                 self.wanted = CALLS_IN_A_ROW
             return None
@@ -211,15 +215,24 @@ class Speed:
         return None
 
     def evidence_while_busy(self) -> str | None:
-        """As `evidence_of_slowness`, by calls while something was compiled: None unless they leave no doubt."""
-        on_numpy = [times.most() for times in (self.numpy_s, self.disturbed_s) if len(times)]
+        """As `evidence_of_slowness`, by calls while something was compiled: None unless they leave no doubt.
+
+        Where they leave some, the calls that follow may have to pause.
+        """
+        on_numpy = [times for times in (self.numpy_s, self.disturbed_s) if len(times)]
         if len(self.busy_s) < MIN_SAMPLES or not on_numpy:
             return None
-        best, worst = self.busy_s.least(), max(on_numpy)
+        best, worst = self.busy_s.least(), max(times.most() for times in on_numpy)
+        usual = max(times.median() for times in on_numpy)
+        self.pauses = best > CLEARLY_SLOWER * usual and len(self.busy_s) * (best - usual) > NO_LOSS_S
         if best <= FAR_SLOWER * worst or len(self.busy_s) * (best - worst) <= MAX_LOSS_S:
             return None
-        self.busy_s.clear()
+        self._forget_busy()
         return f"{best * 1e3:.3g} ms compiled, {worst * 1e3:.3g} ms on NumPy"
+
+    def _forget_busy(self) -> None:
+        self.busy_s.clear()
+        self.pauses = False
 
     def _has_lost_little(self, other_s: float) -> bool:
         """Whether there is nothing to lose by more samples. other_s: what a call takes without the program."""

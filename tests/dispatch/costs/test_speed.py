@@ -153,6 +153,56 @@ def test_a_program_that_is_far_slower_does_not_wait_for_others(monkeypatch: pyte
     assert path.stage is Stage.GIVEN_UP
 
 
+def test_what_is_slower_while_other_programs_are_compiled_pauses_until_it_is_seen_to_be_faster() -> None:
+    def pauses(compiled: float, on_numpy: list[float], calls: int = MIN_SAMPLES) -> bool:
+        speed = speed_of([], on_numpy)
+        speed.busy_s.add(compiled / 2)  # the fastest counts
+        for _ in range(calls - 1):
+            speed.busy_s.add(compiled)
+        assert speed.evidence_while_busy() is None
+        return speed.pauses
+
+    assert pauses(0.02, [0.004, 0.005, 0.030])  # one of NumPy's was held up
+    assert not pauses(0.02, [0.004, 0.005, 0.030], MIN_SAMPLES - 1)
+    assert not pauses(0.02, [0.007])
+    assert not pauses(NO_LOSS_S / MIN_SAMPLES, [1e-5])
+    speed = speed_of([0.004] * NUMPY_SAMPLES, [0.004])
+    for _ in range(MIN_SAMPLES):
+        speed.busy_s.add(0.02)
+    assert (speed.evidence_while_busy(), speed.pauses) == (None, True)
+    for _ in range(MORE_SAMPLES):
+        speed.compiled_s.add(0.003)
+    assert (speed.evidence_of_slowness(), speed.pauses) == (None, False)
+
+
+@pytest.mark.usefixtures("foreground")
+def test_calls_that_pause_run_on_numpy_while_something_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    @accel.accelerate
+    def body(x: Any) -> Any:
+        return x * 2.0 + np.sin(x)
+
+    def compiled(calls: int) -> int:
+        before = open_ledger(target.name).compiled_calls
+        for number in range(calls):
+            x = np.full(8, number)
+            assert np.array_equal(body(x), x * 2.0 + np.sin(x))
+        return open_ledger(target.name).compiled_calls - before
+
+    for number in range(8):
+        body(np.full(8, number))
+    target = body._self_target  # type: ignore[attr-defined]
+    (path,) = target.paths
+    path.speed.numpy_s.clear()
+    path.speed.note_disturbed(1e-9)
+    monkeypatch.setattr("accel.dispatch.costs.speed.NO_LOSS_S", 0.0)
+    for module in ("replaying", "comparing.policy", "target"):
+        monkeypatch.setattr(f"accel.dispatch.{module}.is_quiet", lambda: False)
+    assert compiled(8) == MIN_SAMPLES
+    monkeypatch.setattr("accel.dispatch.target.is_quiet", lambda: True)
+    assert compiled(8) == 8
+    assert path.stage is Stage.COMPILED
+
+
 @pytest.mark.usefixtures("foreground")
 def test_a_few_calls_in_a_row_run_on_numpy_once_to_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("accel.dispatch.costs.speed.SPEED_SAMPLES", SPEED_SAMPLES)
