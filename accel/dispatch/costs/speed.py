@@ -43,8 +43,10 @@ STRIKES, LOSS_S = 2, 0.01
 calls judged have cost so much in all: a program that is about as fast as NumPy may yet become faster, when arrays come
 aligned, or random numbers are drawn ahead."""
 
-APART_S = 0.03
-"""So many seconds have to lie between two such judgements: others may have used the processor for some milliseconds."""
+APART_S, MAX_APART_S = 0.03, 3.0
+"""So many seconds have to lie between two such judgements: others may have used the processor for some milliseconds.
+Each judgement that a program is slower, but for the first, doubles them: of a program that is as fast as NumPy every
+other one is, and each takes new comparisons."""
 
 PARTS_FACTOR = 1.25
 """A program is given up for the programs of its parts only if it takes so many times as long: they were timed earlier,
@@ -120,6 +122,7 @@ class Speed:
         self._slowdown_s = 0.0
         self._strikes, self._lost_s = 0, 0.0
         self._next_at = 0.0
+        self._apart_s = APART_S
 
     def begin_anew(self) -> None:
         """Judge by new samples alone."""
@@ -131,7 +134,8 @@ class Speed:
 
     def note_compared(self, seconds: float) -> None:
         """Note NumPy's call of a comparison."""
-        if not self._in_a_row:
+        # some may still be wanted: where a round of a loop is followed, none runs on NumPy
+        if self.wanted or not self._in_a_row:
             self.numpy_s.add(seconds)
 
     def note_wanted(self, seconds: float) -> None:
@@ -208,7 +212,8 @@ class Speed:
         if plainly or (self._strikes >= STRIKES and self._lost_s >= LOSS_S):
             others = f"{other_s * 1e3:.3g} ms {'in parts' if in_parts else 'on NumPy'}"
             return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
-        self._next_at = time.perf_counter() + APART_S
+        self._next_at = time.perf_counter() + self._apart_s
+        self._apart_s = min(2.0 * self._apart_s, MAX_APART_S)
         # what is slower need not wait for comparisons, which come rarely
         self.numpy_s.clear()
         self.wanted, self._in_a_row = CALLS_IN_A_ROW, False

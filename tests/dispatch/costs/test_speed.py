@@ -105,11 +105,36 @@ def test_a_moment_in_which_others_use_the_processor_is_one_judgement() -> None:
     assert judged([1.2e-4] * 600) == (0, None)  # all of them at once
 
 
+def test_what_is_as_fast_as_numpy_is_compared_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    # as inside a round of a loop, where calls are never wanted on NumPy: comparisons supply NumPy's times
+    now, compared, speed = [0.0], 0, Speed()
+    monkeypatch.setattr("accel.dispatch.costs.speed.time.perf_counter", lambda: now[0])
+    for number in range(20_000):
+        while not speed.knows_numpy:
+            speed.note_compared(1e-3)
+            compared += 1
+        seconds = 1.01e-3 if number // 50 % 2 else 0.99e-3
+        now[0] += seconds
+        speed.compiled_s.add(seconds)
+        assert speed.evidence_of_slowness() is None
+    assert compared <= 45  # of 20 s: 3 after 0.03, 0.06, 0.12, ... s and at last every 3 s
+
+
 @pytest.mark.usefixtures("at_any_time")
 def test_numpy_s_calls_in_a_row_are_what_a_small_function_is_judged_by() -> None:
     # as where comparisons find the caches full of other things
     assert judged([6e-5] * 200, in_a_row=2e-5) == (2 * MORE_SAMPLES, "0.06 ms compiled, 0.02 ms on NumPy")
     assert judged([6e-5] * 200, in_a_row=8e-5) == (0, None)
+
+
+def test_comparisons_supply_what_is_missing_of_calls_in_a_row() -> None:
+    speed = speed_of([], [])
+    speed.wanted = CALLS_IN_A_ROW
+    speed.note_wanted(1e-3)  # and the others do not come
+    for _ in range(NUMPY_SAMPLES):
+        assert not speed.knows_numpy
+        speed.note_compared(1e-3)
+    assert speed.knows_numpy
 
 
 def test_what_costs_more_is_given_up_by_few_calls() -> None:
