@@ -21,7 +21,7 @@ from accel.process.bodies import add_body
 from accel.pure.recorded import refused
 from accel.record import Trace
 from accel.record.changes import Change, Write
-from accel.record.inputs import Inputs, Slot, of_closure, of_contents, of_namespace
+from accel.record.inputs import Fetch, Inputs, Slot, named_cell, of_closure, of_contents, of_namespace
 from accel.record.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
 
 _OF_BODY = of_closure(0, 0).text
@@ -111,7 +111,7 @@ class LoopCopy(WorkingCopy):
         if not isinstance(change, Write):
             return False
         holder = inputs.slots[change.owner - Inputs.ROOTS]
-        if self._is_programs(holder.fetch.constants):
+        if self._is_programs(holder.fetch):
             raise refused(self.name, "ensemble.place", "a method, or another module, assigns a name of the script")
         if change.name == CONTENTS:
             return holder.name.removeprefix(OF_CELL) in self._temporary
@@ -121,26 +121,30 @@ class LoopCopy(WorkingCopy):
         """The name of an input, and how to fetch it."""
         constants = slot.fetch.constants
         first = constants[0] if constants else None
-        cell = self._own.function.__closure__[first] if slot.fetch.text.startswith(_OF_BODY) else first  # type: ignore[index]
-        if type(cell) is CellType and id(cell) in self._cell_names:
+        of_body = slot.fetch.text.startswith(_OF_BODY)
+        cell = self._own.function.__closure__[first] if of_body else named_cell(slot.fetch)  # type: ignore[index]
+        if cell is not None and id(cell) in self._cell_names:
             name = self._cell_names[id(cell)]
             found = of_namespace(self._own.names, CELL + name)
             return (name, of_contents(found)) if slot.fetch.text.endswith(CONTENTS) else (OF_CELL + name, found)
         if first is self._own.names:
             return (OF_GLOBALS if len(constants) == 1 else constants[1]), slot.fetch
-        self._note_programs(constants)
+        self._note_programs(slot.fetch)
         return slot.name, slot.fetch
 
-    def _note_programs(self, constants: tuple[Any, ...]) -> None:
+    def _note_programs(self, fetch: Fetch) -> None:
         """Note what is read as the program's, past the members' variables."""
-        if self._is_programs(constants) and len(constants) == 2:
-            self._read_past.add(constants[1])
-        elif self._is_programs(constants) and type(constants[0]) is CellType:
-            self._read_past.add(self._cell_names[id(self._own.cells_by_id[id(constants[0])])])
+        cell = named_cell(fetch)
+        if not self._is_programs(fetch):
+            return
+        if cell is not None:
+            self._read_past.add(self._cell_names[id(self._own.cells_by_id[id(cell)])])
+        elif len(fetch.constants) == 2:
+            self._read_past.add(fetch.constants[1])
 
-    def _is_programs(self, constants: tuple[Any, ...]) -> bool:
-        first = constants[0] if constants else None
-        return first is self._own.module or (type(first) is CellType and id(first) in self._own.cells_by_id)
+    def _is_programs(self, fetch: Fetch) -> bool:
+        first, cell = fetch.constants[0] if fetch.constants else None, named_cell(fetch)
+        return first is self._own.module or (cell is not None and id(cell) in self._own.cells_by_id)
 
 
 def _below(renamed: Mapping[str, str], name: str) -> str:

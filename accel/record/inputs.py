@@ -10,7 +10,7 @@ from __future__ import annotations
 import keyword
 import os
 from collections.abc import Callable, Iterable, Mapping
-from types import FunctionType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -252,8 +252,25 @@ def _look_up(kind: type, name: str) -> Any:
 
 
 def of_closure(parent: int, place: int) -> Fetch:
-    """The cell at a place of a function's closure."""
+    """The cell at a place of the closure of a function that is an input."""
     return Code("{parent}.__closure__[{0}]", (place,), parent)
+
+
+def of_cell(function: object, place: int) -> Fetch:
+    """The same of a function that the recording names itself."""
+    return Code("{0}.__closure__[{1}]", (function, place))
+
+
+_OF_CELL = of_cell(None, 0).text
+
+
+def named_cell(fetch: Fetch) -> CellType | None:
+    """The cell that a fetch names, or whose contents it reads; None of another fetch."""
+    if not fetch.text.startswith(_OF_CELL):
+        return None
+    function, place = fetch.constants
+    cell: CellType = function.__closure__[place]
+    return cell
 
 
 def of_contents(cell: Fetch) -> Fetch:

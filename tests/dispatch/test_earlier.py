@@ -125,6 +125,27 @@ def nested(x: Any) -> Any:
     return inner(np.cos(x)) + sum(inner(x + k) for k in range(2))
 
 
+@dataclasses.dataclass
+class Fit:
+    """Its `__init__` is generated, with a closure that holds a default, a factory, and an object to tell by."""
+
+    slope: Any
+    offset: float = 0.5
+    log: list[float] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    first: Any
+    second: Any = 2.0
+
+
+def made_anew(x: Any) -> Any:
+    fit, pair = Fit(np.sin(x)), Pair(np.cos(x))
+    fit.log.append(float(fit.slope.sum()))
+    return fit.slope * fit.log[0] + fit.offset + pair.first * pair.second
+
+
 def fields(call: int, _kept: list[Field] = []) -> tuple[Any, ...]:  # noqa: B006
     if call == 0:
         _kept[:] = [Field()]
@@ -147,6 +168,7 @@ CASES = {
     "branches": (branching, grids),
     "draws": (drawing, generators),
     "nested functions": (nested, grids),
+    "data classes": (made_anew, grids),
 }
 
 
@@ -230,6 +252,37 @@ def of_a_closure(x: Any) -> Any:
 
 def test_what_has_no_name_is_recorded_again() -> None:
     assert_recorded_again(of_a_closure, grids)
+
+
+def test_a_generated_function_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    run(made_anew, grids)
+
+    @dataclasses.dataclass
+    class Other:
+        slope: Any
+        log: list[float] = dataclasses.field(default_factory=list)
+        offset: float = 0.75
+
+    Other.__qualname__, Other.__init__.__qualname__ = "Fit", "Fit.__init__"
+    monkeypatch.setitem(globals(), "Fit", Other)
+    expected = [made_anew(*grids(call)) for call in range(CALLS)]
+    target, found = run(made_anew, grids)
+    assert target.recordings.count
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_default_in_a_closure_that_differs_is_seen() -> None:
+    run(made_anew, grids)
+    init = Fit.__init__
+    held = dict(zip(init.__code__.co_freevars, init.__closure__ or (), strict=True))
+    (factory,) = [cell for cell in held.values() if cell.cell_contents is list]
+    try:
+        factory.cell_contents = lambda: [1.0]
+        expected = [made_anew(*grids(call)) for call in range(CALLS)]
+        _, found = run(made_anew, grids)
+    finally:
+        factory.cell_contents = list
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_other_code_of_the_same_name_is_recorded_again(monkeypatch: pytest.MonkeyPatch) -> None:

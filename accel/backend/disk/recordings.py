@@ -198,7 +198,8 @@ class _Writer(pickle.Pickler):
             return reduce(self, value)
         if not is_versioned(kind.__module__):
             raise Unnamed(f"an object of {kind.__module__}.{kind.__qualname__}")
-        return NotImplemented
+        single = references.single_of(value)
+        return NotImplemented if single is None else (_single_named, single)
 
     def _class(self, value: type) -> Any:
         if is_versioned(value.__module__) and value not in references.TYPES:
@@ -213,7 +214,7 @@ class _Writer(pickle.Pickler):
         code = as_written(value.__code__)
         module, name = references.path_of(value)
         self._files.add_module(module)
-        self._files.add(code.co_filename)
+        self._files.add_code(code)
         return _function_named, (module, name, code_number(code))
 
     def _entry(self, value: Any) -> Any:
@@ -295,6 +296,13 @@ def _class_named(module: str, name: str) -> type:
     found = references.found(module, name)
     if not isinstance(found, type):
         raise Unnamed(f"{module}.{name} is no class")
+    return found
+
+
+def _single_named(module: str, name: str) -> Any:
+    found = references.found(module, name)
+    if references.single_of(found) != (module, name):
+        raise Unnamed(f"{module}.{name} is something else")
     return found
 
 

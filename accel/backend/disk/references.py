@@ -67,6 +67,27 @@ def path_of(value: Any) -> tuple[str, str]:
     raise Unnamed(f"{type(value).__name__} {name or value!r}")
 
 
+def single_of(value: Any) -> tuple[str, str] | None:
+    """Module and name of an object that a library has one of, to tell by: `dataclasses.MISSING`, for instance."""
+    kind: Any = type(value)
+    if not _may_be_single(kind):
+        return None
+    names = vars(sys.modules[kind.__module__])
+    return next(((kind.__module__, name) for name, each in names.items() if each is value), None)
+
+
+@functools.cache
+def _may_be_single(kind: Any) -> bool:
+    is_copied = kind.__reduce_ex__ is not object.__reduce_ex__ or kind.__reduce__ is not object.__reduce__
+    if is_copied or not kind.__flags__ & _IS_PYTHON_S:
+        return False
+    return is_versioned(kind.__module__) and kind.__module__ in sys.modules
+
+
+_IS_PYTHON_S = 1 << 9
+"""The flag of a class that Python code has made (Py_TPFLAGS_HEAPTYPE)."""
+
+
 def found(module: str, name: str) -> Any:
     """What stands in a module under a name with dots, without the wrapper that accel may have put around it.
 
@@ -125,6 +146,11 @@ class Files:
         """Note where a class and those that it inherits from stand."""
         for each in kind.__mro__:
             self.add_module(each.__module__)
+
+    def add_code(self, code: CodeType) -> None:
+        """Note the file of a function's code. What was generated (`<string>`) is known by its number alone."""
+        if not code.co_filename.startswith("<"):
+            self.add(code.co_filename)
 
     def add(self, file: str) -> None:
         """Note a file. Raises Unnamed where it may have changed since the program has read it."""
@@ -187,7 +213,7 @@ def has_identity(value: Any) -> bool:
         "accel."
     ):
         return True
-    if process_wide(value) is not None:
+    if process_wide(value) is not None or single_of(value) is not None:
         return True
     try:  # a function of a library's that is no Python function
         return is_versioned(path_of(value)[0])

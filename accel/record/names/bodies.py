@@ -24,5 +24,5 @@ def fetch_of_cell(recording: Recording, function: FunctionType, place: int) -> F
     slot = recording.inputs.find(("function", id(function))) if is_body(function) else None
     if slot is not None:
         return inputs.of_closure(slot, place)
-    assert function.__closure__ is not None
-    return inputs.of_constant(function.__closure__[place])
+    # the function may have a name that a later run finds it by, a cell has none
+    return inputs.of_cell(function, place)
