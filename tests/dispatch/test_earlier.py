@@ -7,6 +7,7 @@ two processes, they are.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import math
 import os
@@ -146,6 +147,28 @@ def made_anew(x: Any) -> Any:
     return fit.slope * fit.log[0] + fit.offset + pair.first * pair.second
 
 
+def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        COUNTS[function.__name__] = COUNTS.get(function.__name__, 0) + 1
+        return function(*args, **kwargs)
+
+    return inner
+
+
+COUNTS: dict[str, int] = {}
+
+
+@counted
+@counted
+def decorated_helper(x: Any) -> Any:
+    return np.exp(-x) + np.sqrt(x)
+
+
+def decorated(x: Any) -> Any:
+    return decorated_helper(np.sin(x) ** 2) * 2.0
+
+
 def fields(call: int, _kept: list[Field] = []) -> tuple[Any, ...]:  # noqa: B006
     if call == 0:
         _kept[:] = [Field()]
@@ -169,6 +192,7 @@ CASES = {
     "draws": (drawing, generators),
     "nested functions": (nested, grids),
     "data classes": (made_anew, grids),
+    "a decorated helper": (decorated, grids),
 }
 
 

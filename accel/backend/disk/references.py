@@ -57,13 +57,23 @@ TYPES = {value: name for name, value in vars(types).items() if isinstance(value,
 """Types of Python's own that are not found under their own names, by those that they have in `types`."""
 
 
+MAX_WRAPPERS = 3
+"""So many decorators around a function are looked through for it."""
+
+
 def path_of(value: Any) -> tuple[str, str]:
-    """The module and the name in it by which every process finds a function or class. Raises Unnamed."""
+    """The module and the name in it by which every process finds a function or class, also a decorated one.
+
+    Raises Unnamed.
+    """
     if isinstance(value, type) and value in TYPES:
         return types.__name__, TYPES[value]
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if isinstance(module, str) and isinstance(name, str) and found(module, name) is value:
-        return module, name
+    if isinstance(module, str) and isinstance(name, str):
+        for wrappers in range(MAX_WRAPPERS + 1):  # the program's: what `functools.wraps` has taken the name for
+            path = name + ".__wrapped__" * wrappers
+            if found(module, path) is value:
+                return module, path
     raise Unnamed(f"{type(value).__name__} {name or value!r}")
 
 
