@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -169,6 +169,45 @@ def decorated(x: Any) -> Any:
     return decorated_helper(np.sin(x) ** 2) * 2.0
 
 
+class Bodies(NamedTuple):
+    place: Any
+    speed: Any
+
+
+def moved(x: Any) -> Bodies:
+    bodies = Bodies(np.sin(x), np.cos(x))
+    return Bodies(bodies.place + 0.1 * bodies.speed, bodies.speed)
+
+
+def replaced(x: Any) -> Any:
+    fit = dataclasses.replace(Fit(np.sin(x)), offset=1.5)
+    return fit.slope + fit.offset
+
+
+rectified = lambda x: np.maximum(x, 0.0)  # noqa: E731
+
+
+class Lens:
+    """Without an `__init__` of its own."""
+
+    blurred = lambda self, x: np.exp(-np.abs(x))  # noqa: E731
+
+    @functools.cached_property
+    def window(self) -> Any:
+        return np.hanning(50)
+
+
+LENS = Lens()
+
+
+def imaged(x: Any) -> Any:
+    return rectified(LENS.blurred(x) * LENS.window - 0.1) + Lens().blurred(x)
+
+
+def drawn_anew(x: Any) -> Any:
+    return x + np.random.default_rng(3).standard_normal(len(x))
+
+
 def fields(call: int, _kept: list[Field] = []) -> tuple[Any, ...]:  # noqa: B006
     if call == 0:
         _kept[:] = [Field()]
@@ -193,6 +232,10 @@ CASES = {
     "nested functions": (nested, grids),
     "data classes": (made_anew, grids),
     "a decorated helper": (decorated, grids),
+    "named tuples": (moved, grids),
+    "data classes with changes": (replaced, grids),
+    "lambdas and cached properties": (imaged, grids),
+    "a generator of its own": (drawn_anew, grids),
 }
 
 
@@ -267,11 +310,11 @@ def weighted(weight: float) -> Callable[[Any], Any]:
     return lambda x: x * weight
 
 
-HALVED = weighted(0.5)
+HALVED = [weighted(0.5)]
 
 
 def of_a_closure(x: Any) -> Any:
-    return HALVED(np.sin(x))
+    return HALVED[0](np.sin(x))
 
 
 def test_what_has_no_name_is_recorded_again() -> None:
@@ -293,6 +336,21 @@ def test_a_generated_function_that_differs_is_seen(monkeypatch: pytest.MonkeyPat
     target, found = run(made_anew, grids)
     assert target.recordings.count
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_fields_with_other_defaults_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert references.told_fields(vars(Fit)["__dataclass_fields__"]) is not None
+    run(defaulted, grids)
+    monkeypatch.setattr(Fit.__dataclass_fields__["offset"], "default", 0.75)
+    expected = [defaulted(*grids(call)) for call in range(CALLS)]
+    _, found = run(defaulted, grids)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    monkeypatch.setattr(Fit.__dataclass_fields__["offset"], "default", np.ones(2))
+    assert references.told_fields(vars(Fit)["__dataclass_fields__"]) is None
+
+
+def defaulted(x: Any) -> Any:
+    return np.sin(x) + sum(each.default for each in dataclasses.fields(Fit) if each.name == "offset")
 
 
 def test_a_default_in_a_closure_that_differs_is_seen() -> None:

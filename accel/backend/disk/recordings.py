@@ -82,10 +82,11 @@ def _written(trace: Trace, own: Own) -> bytes:
 def _written_with(trace: Trace, own: Own, joins: Any) -> bytes:
     files, body = Files(), io.BytesIO()
     files.add(own[1].co_filename)
-    writer = _Writer(body, trace.tape.nodes, files, own)
+    places = _places_of(trace.inputs.slots)
+    writer = _Writer(body, trace.tape.nodes, files, own, places)
     kept = [(key, slot) for key, slot in trace.inputs.entries() if key[0] in ("arg", "kwarg")]
     for slot in trace.inputs.slots:
-        _check(slot)
+        _check(slot, places)
     writer.dump([row_of(node) for node in trace.tape.nodes])
     writer.dump(
         (
@@ -128,7 +129,46 @@ def _inputs(slots: Iterable[Slot], keys: Iterable[Any], environment: dict[int, A
     return made
 
 
-def _check(slot: Slot) -> None:
+Places = dict[int, tuple[str, str]]
+"""By id, the module and the name in it at which the program has what its own name does not lead to."""
+
+
+def _places_of(slots: Iterable[Slot]) -> Places:
+    """Where inputs stand in modules and classes that have no names of their own, or others: lambdas, generated code."""
+    places: Places = {}
+    for slot in slots:
+        held = _held_at(slot.fetch)
+        if held is not None and (type(held[0]) is FunctionType or _are_fields(*held)):
+            places[id(held[0])] = held[1]
+    return places
+
+
+def _are_fields(value: Any, place: tuple[str, str]) -> bool:
+    is_of_class = type(value) is dict and place[1].endswith(".__dataclass_fields__")
+    return is_of_class and references.told_fields(value) is not None
+
+
+def _held_at(fetch: Code) -> tuple[Any, tuple[str, str]] | None:
+    """What is found in a module or class, and the place; None of what is found elsewhere."""
+    name = fetch.constants[-1] if fetch.constants else None
+    if not isinstance(name, str) or fetch.parent is not None:
+        return None
+    holder = fetch.constants[-2] if len(fetch.constants) > 1 else None
+    if type(holder) is dict:
+        module, path = references.module_of(holder), name
+    elif type(holder) is ModuleType:
+        module, path = references.module_of(vars(holder)), name
+    else:
+        # the class, or what looks a name up in it, stands before: see `inputs.of_class`
+        kind = next((each for each in fetch.constants if isinstance(each, type)), None)
+        owner = next((each for each in kind.__mro__ if name in each.__dict__), None) if kind is not None else None
+        if owner is None:
+            return None
+        module, path = owner.__module__, f"{owner.__qualname__}.{name}"
+    return None if module is None else (references.found(module, path), (module, path))
+
+
+def _check(slot: Slot, places: Places) -> None:
     """Raises Unnamed where an input is found by, or compared with, something that another process has another of."""
     for constant in slot.fetch.constants:
         if not (references.is_plain(constant) or _is_namespace(constant)):
@@ -136,7 +176,8 @@ def _check(slot: Slot) -> None:
     for check in slot.checks:
         for position in map(int, _IS.findall(check.text)):
             value = check.constants[position]
-            if not (references.has_identity(value) or type(value) is CodeType or _is_of_function(check)):
+            is_named = references.has_identity(value) or type(value) is CodeType or id(value) in places
+            if not (is_named or _is_of_function(check)):
                 raise Unnamed(f"{slot.name} is to be the very object of {type(value).__qualname__}")
 
 
@@ -159,12 +200,13 @@ class _Writer(pickle.Pickler):
     """Writes names in the place of what is the program's own.
 
     nodes: the tape's, known by their positions. files: takes those that it names something of. own: what the target
-    brings.
+    brings. places: of what has no name of its own.
     """
 
-    def __init__(self, file: io.BytesIO, nodes: list[Node], files: Files, own: Own) -> None:
+    def __init__(self, file: io.BytesIO, nodes: list[Node], files: Files, own: Own, places: Places) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self._own = own
+        self._places = places
         self._nodes = nodes
         self._files = files
 
@@ -183,10 +225,14 @@ class _Writer(pickle.Pickler):
             return "module", value.__name__
         if kind is dict:
             module = references.module_of(value)
-            if module is None:
+            if module is not None:
+                self._files.add_module(module)
+                return "namespace", module
+            place = self._places.get(id(value))
+            if place is None:
                 return _process_wide(value)
-            self._files.add_module(module)
-            return "namespace", module
+            self._files.add_module(place[0])
+            return "fields", (*place, references.told_fields(value))
         return None if kind in PLAIN else _process_wide(value)
 
     def reducer_override(self, value: Any) -> Any:
@@ -197,9 +243,31 @@ class _Writer(pickle.Pickler):
         if reduce is not None:
             return reduce(self, value)
         if not is_versioned(kind.__module__):
-            raise Unnamed(f"an object of {kind.__module__}.{kind.__qualname__}")
+            if isinstance(value, tuple) and hasattr(kind, "_fields") and not getattr(value, "__dict__", None):
+                return _named_tuple, (kind, tuple(value))
+            return _library_named, self._library_path(value)
         single = references.single_of(value)
         return NotImplemented if single is None else (_single_named, single)
+
+    def _path_of(self, value: Any) -> tuple[str, str]:
+        try:
+            return references.path_of(value)
+        except Unnamed:
+            place = self._places.get(id(value))
+            if place is None or references.found(*place) is not value:
+                raise
+            return place
+
+    def _library_path(self, value: Any) -> tuple[str, str]:
+        """Of what is neither the program's nor Python's: a function of NumPy's that Cython has made, for instance."""
+        kind = type(value)
+        try:
+            module, name = references.path_of(value)
+        except Unnamed:
+            module = ""
+        if not is_versioned(module):
+            raise Unnamed(f"an object of {kind.__module__}.{kind.__qualname__}")
+        return module, name
 
     def _class(self, value: type) -> Any:
         if is_versioned(value.__module__) and value not in references.TYPES:
@@ -212,14 +280,14 @@ class _Writer(pickle.Pickler):
         if is_versioned(value.__module__):
             return NotImplemented
         code = as_written(value.__code__)
-        module, name = references.path_of(value)
+        module, name = self._path_of(value)
         self._files.add_module(module)
         self._files.add_code(code)
         return _function_named, (module, name, code_number(code))
 
     def _entry(self, value: Any) -> Any:
         function = references.function_of(value)
-        module, name = references.path_of(function)
+        module, name = self._path_of(function)
         # one that was recorded before accel has put its wrapper around the function is as good
         if not references.is_alike(references.found_entry(module, name), value):
             raise Unnamed(f"a {type(value).__name__} {name}")
@@ -285,6 +353,7 @@ _FOUND: dict[str, Callable[[_Reader, Any], Any]] = {
     "module": lambda reader, name: _module(name),
     "namespace": lambda reader, name: vars(_module(name)),
     "process": lambda reader, name: references.PROCESS_WIDE[name],
+    "fields": lambda reader, place: _fields_named(*place),
 }
 
 
@@ -302,6 +371,26 @@ def _class_named(module: str, name: str) -> type:
 def _single_named(module: str, name: str) -> Any:
     found = references.found(module, name)
     if references.single_of(found) != (module, name):
+        raise Unnamed(f"{module}.{name} is something else")
+    return found
+
+
+def _named_tuple(kind: type, parts: tuple[Any, ...]) -> Any:
+    """A named tuple, without running a `__new__` of the program's."""
+    return tuple.__new__(kind, parts)
+
+
+def _library_named(module: str, name: str) -> Any:
+    __import__(module)
+    found = references.found(module, name)
+    if found is None:
+        raise Unnamed(f"{module}.{name} is not there")
+    return found
+
+
+def _fields_named(module: str, name: str, told: str) -> Any:
+    found = references.found(module, name)
+    if not _are_fields(found, (module, name)) or references.told_fields(found) != told:
         raise Unnamed(f"{module}.{name} is something else")
     return found
 

@@ -9,6 +9,7 @@ it is not kept.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import logging
@@ -186,13 +187,14 @@ def _hash_of(file: str) -> str:
         raise Unnamed(f"{file}: {error.strerror}") from None
 
 
-ENTRIES = (property, staticmethod, classmethod)
+ENTRIES = (property, staticmethod, classmethod, functools.cached_property)
 """Kinds of what stands in a class for a function."""
 
 
 def function_of(entry: Any) -> Any:
     """The function of such an entry, without the wrapper that accel may have put around it."""
-    return own_code.under_own_wrapper(entry.fget if isinstance(entry, property) else entry.__func__)
+    names = {property: "fget", functools.cached_property: "func"}
+    return own_code.under_own_wrapper(getattr(entry, names.get(type(entry), "__func__")))
 
 
 def is_alike(entry: Any, other: Any) -> bool:
@@ -205,7 +207,14 @@ def is_alike(entry: Any, other: Any) -> bool:
 _SINGLE = (type(None), bool, EllipsisType, NotImplementedType)
 _TEXT = (int, float, complex, str, bytes, range, np.dtype, np.generic)
 _NAMED = (type, FunctionType, BuiltinFunctionType, ModuleType, logging.Logger)
-_METHODS = (type(dict.get), type(str.join), MethodType)
+_METHODS = (
+    MethodType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+)
 
 
 PROCESS_WIDE: dict[str, Any] = {"sys.modules": sys.modules, "os.environ": os.environ}
@@ -229,6 +238,19 @@ def has_identity(value: Any) -> bool:
         return is_versioned(path_of(value)[0])
     except Unnamed:
         return False
+
+
+def told_fields(fields: dict[str, Any]) -> str | None:
+    """A data class's fields (`__dataclass_fields__`) and defaults; None where other processes may have others."""
+    told = []
+    for name, each in fields.items():
+        if type(each) is not dataclasses.Field or not is_plain(each.default_factory):
+            return None
+        is_given = each.default is not dataclasses.MISSING
+        if is_given and not isinstance(each.default, (*_SINGLE, *_TEXT)):
+            return None
+        told.append((name, each.init, each.kw_only, is_given, repr(each.default) if is_given else ""))
+    return repr(told)
 
 
 def is_plain(value: Any) -> bool:
