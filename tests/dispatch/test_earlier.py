@@ -7,6 +7,7 @@ two processes, they are.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import importlib
 import math
@@ -187,6 +188,21 @@ def replaced(x: Any) -> Any:
 rectified = lambda x: np.maximum(x, 0.0)  # noqa: E731
 
 
+class Mode(enum.Enum):
+    CLOSED, OPEN = "closed", "open"
+
+
+class Valve:
+    mode = Mode.OPEN
+
+    def passed(self, x: Any) -> Any:
+        return np.cos(x) if self.mode is Mode.OPEN else x * 0.0
+
+
+def passed(x: Any, valve: Valve = Valve()) -> Any:  # noqa: B008
+    return valve.passed(np.sin(x))
+
+
 class Lens:
     """Without an `__init__` of its own."""
 
@@ -235,6 +251,7 @@ CASES = {
     "named tuples": (moved, grids),
     "data classes with changes": (replaced, grids),
     "lambdas and cached properties": (imaged, grids),
+    "members of an enumeration": (passed, grids),
     "a generator of its own": (drawn_anew, grids),
 }
 

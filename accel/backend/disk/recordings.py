@@ -242,6 +242,9 @@ class _Writer(pickle.Pickler):
             reduce = _Writer._class
         if reduce is not None:
             return reduce(self, value)
+        member = references.member_of(value)
+        if member is not None:
+            return _member_named, (kind, member)
         if not is_versioned(kind.__module__):
             if isinstance(value, tuple) and hasattr(kind, "_fields") and not getattr(value, "__dict__", None):
                 return _named_tuple, (kind, tuple(value))
@@ -373,6 +376,10 @@ def _single_named(module: str, name: str) -> Any:
     if references.single_of(found) != (module, name):
         raise Unnamed(f"{module}.{name} is something else")
     return found
+
+
+def _member_named(kind: Any, name: str) -> Any:
+    return kind.__members__[name]
 
 
 def _named_tuple(kind: type, parts: tuple[Any, ...]) -> Any:

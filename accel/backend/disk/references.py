@@ -10,6 +10,7 @@ it is not kept.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import hashlib
 import logging
@@ -226,13 +227,20 @@ def process_wide(value: Any) -> str | None:
     return next((name for name, each in PROCESS_WIDE.items() if each is value), None)
 
 
+def member_of(value: Any) -> str | None:
+    """The name of a member of an enumeration; None of anything else, also of a combination of flags."""
+    if not isinstance(value, enum.Enum) or type(value).__members__.get(value.name) is not value:
+        return None
+    return value.name
+
+
 def has_identity(value: Any) -> bool:
     """Whether a process finds the very same object, and not only an equal one, under a name."""
     if isinstance(value, (*_SINGLE, *_NAMED, *_METHODS, *ENTRIES, np.ufunc)) or type(value).__module__.startswith(
         "accel."
     ):
         return True
-    if process_wide(value) is not None or single_of(value) is not None:
+    if any(name(value) is not None for name in (process_wide, single_of, member_of)):
         return True
     try:  # a function of a library's that is no Python function
         return is_versioned(path_of(value)[0])
