@@ -82,6 +82,25 @@ def under_own_wrapper(value: Any) -> Any:
     return value
 
 
+ENTRIES = (property, staticmethod, classmethod, functools.cached_property)
+"""Kinds of what stands in a class for a function."""
+
+
+def function_of(entry: Any) -> Any:
+    """The function of such an entry, without the wrapper that accel may have put around it."""
+    names = {property: "fget", functools.cached_property: "func"}
+    return under_own_wrapper(getattr(entry, names.get(type(entry), "__func__")))
+
+
+def is_alike(value: Any, other: Any) -> bool:
+    """Whether two functions, or entries for them, are one, whatever wrappers accel has put around them."""
+    if type(value) is not type(other) or not isinstance(value, ENTRIES):
+        return under_own_wrapper(value) is under_own_wrapper(other)
+    if function_of(value) is not function_of(other):
+        return False
+    return not isinstance(value, property) or (value.fset is other.fset and value.fdel is other.fdel)
+
+
 @functools.cache
 def is_project_file(filename: str) -> bool:
     """Whether a source file is the user's own."""

@@ -24,6 +24,7 @@ from accel.backend.disk.references import Files, Unnamed
 from accel.backend.job import nodes_of, row_of
 from accel.ir.fingerprint import PLAIN, code_number, digest, is_versioned
 from accel.ir.tape import Node, Tape
+from accel.process import own_code
 from accel.process.bodies import as_written
 from accel.process.interrupts import pass_on
 from accel.record import Trace, inputs
@@ -289,10 +290,10 @@ class _Writer(pickle.Pickler):
         return _function_named, (module, name, code_number(code))
 
     def _entry(self, value: Any) -> Any:
-        function = references.function_of(value)
+        function = own_code.function_of(value)
         module, name = self._path_of(function)
         # one that was recorded before accel has put its wrapper around the function is as good
-        if not references.is_alike(references.found_entry(module, name), value):
+        if not own_code.is_alike(references.found_entry(module, name), value):
             raise Unnamed(f"a {type(value).__name__} {name}")
         return _entry_named, (module, name, function)
 
@@ -323,7 +324,7 @@ _REDUCED: dict[type, Callable[[_Writer, Any], Any]] = {
     FunctionType: _Writer._function,
     CodeType: _Writer._nested,
     np.ndarray: _Writer._array,
-    **dict.fromkeys(references.ENTRIES, _Writer._entry),
+    **dict.fromkeys(own_code.ENTRIES, _Writer._entry),
 }
 """How what has no name of its own is written, by its type. Classes are by `_Writer._class`."""
 
@@ -404,7 +405,7 @@ def _fields_named(module: str, name: str, told: str) -> Any:
 
 def _entry_named(module: str, name: str, function: FunctionType) -> Any:
     found = references.found_entry(module, name)
-    if type(found) not in references.ENTRIES or references.function_of(found) is not function:
+    if type(found) not in own_code.ENTRIES or own_code.function_of(found) is not function:
         raise Unnamed(f"{module}.{name} is something else")
     return found
 

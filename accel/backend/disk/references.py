@@ -106,7 +106,7 @@ def found(module: str, name: str) -> Any:
     Of a property or static method, that is the function.
     """
     entry = found_entry(module, name)
-    return function_of(entry) if isinstance(entry, ENTRIES) else own_code.under_own_wrapper(entry)
+    return own_code.function_of(entry) if isinstance(entry, own_code.ENTRIES) else own_code.under_own_wrapper(entry)
 
 
 def found_entry(module: str, name: str) -> Any:
@@ -188,23 +188,6 @@ def _hash_of(file: str) -> str:
         raise Unnamed(f"{file}: {error.strerror}") from None
 
 
-ENTRIES = (property, staticmethod, classmethod, functools.cached_property)
-"""Kinds of what stands in a class for a function."""
-
-
-def function_of(entry: Any) -> Any:
-    """The function of such an entry, without the wrapper that accel may have put around it."""
-    names = {property: "fget", functools.cached_property: "func"}
-    return own_code.under_own_wrapper(getattr(entry, names.get(type(entry), "__func__")))
-
-
-def is_alike(entry: Any, other: Any) -> bool:
-    """Whether two such entries have the same functions, whatever wrappers accel has put around them."""
-    if type(entry) is not type(other) or function_of(entry) is not function_of(other):
-        return False
-    return type(entry) is not property or (entry.fset is other.fset and entry.fdel is other.fdel)
-
-
 _SINGLE = (type(None), bool, EllipsisType, NotImplementedType)
 _TEXT = (int, float, complex, str, bytes, range, np.dtype, np.generic)
 _NAMED = (type, FunctionType, BuiltinFunctionType, ModuleType, logging.Logger)
@@ -236,9 +219,9 @@ def member_of(value: Any) -> str | None:
 
 def has_identity(value: Any) -> bool:
     """Whether a process finds the very same object, and not only an equal one, under a name."""
-    if isinstance(value, (*_SINGLE, *_NAMED, *_METHODS, *ENTRIES, np.ufunc)) or type(value).__module__.startswith(
-        "accel."
-    ):
+    if isinstance(value, (*_SINGLE, *_NAMED, *_METHODS, *own_code.ENTRIES, np.ufunc)):
+        return True
+    if type(value).__module__.startswith("accel."):
         return True
     if any(name(value) is not None for name in (process_wide, single_of, member_of)):
         return True
