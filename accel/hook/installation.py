@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import wrapt
 
@@ -28,6 +28,9 @@ from accel.process import forks, own_code
 from accel.reasons import Refusal
 from accel.reports import ledger
 from accel.reports.ledger import State
+
+if TYPE_CHECKING:
+    from accel.lift.passed import Bound
 
 Wrap = Callable[[Row, FunctionType], Any]
 """Makes the replacement for a row's function."""
@@ -154,10 +157,13 @@ class Installation:
         self.lifts.undo()
         own_code.name_packages(())
 
-    def lift_program(self, code: CodeType, names: dict[str, Any], *, auto: bool) -> CodeType:
-        """Return the code of the program that is to run as `__main__`, with the loops lifted that rows name, or all."""
-        rows = rows_of_program(self.rows, code.co_filename)
-        made = self.lifts.lift_program([*rows, *(rows_of_all(code, rows) if auto else ())], code, names)
+    def lift_program(self, code: CodeType, names: dict[str, Any], on_bound: Bound | None) -> CodeType:
+        """Return the code of the program that is to run as `__main__`, with the loops lifted that rows name.
+
+        on_bound: for `--auto`, by which all loops are lifted. It is told of functions that are handed on.
+        """
+        rows, auto = rows_of_program(self.rows, code.co_filename), on_bound is not None
+        made = self.lifts.lift_program([*rows, *(rows_of_all(code, rows) if auto else ())], code, names, on_bound)
         if isinstance(made, CodeType):
             return made
         if auto:

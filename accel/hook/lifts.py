@@ -15,6 +15,7 @@ from accel.reports.ledger import current_run
 
 if TYPE_CHECKING:
     from accel.lift.lifting import LiftedFunction
+    from accel.lift.passed import Bound
     from accel.lift.switch import Switch
 
 MAIN, TOP = "__main__", "<module>"
@@ -57,16 +58,21 @@ class Lifts:
         _note(made.lifted.refusals)
         return None
 
-    def lift_program(self, rows: Iterable[Row], code: CodeType, names: dict[str, Any]) -> CodeType | Refusal:
-        """Lift the loops that rows name in a module that has not run yet. names: its globals to be."""
+    def lift_program(
+        self, rows: Iterable[Row], code: CodeType, names: dict[str, Any], on_bound: Bound | None = None
+    ) -> CodeType | Refusal:
+        """Lift the loops that rows name in a module that has not run yet.
+
+        names: its globals to be. on_bound: is told of functions that it hands on, as soon as it has bound them.
+        """
         wanted = {row.qualname: row for row in rows}
-        if self._start is None or not wanted:
+        if self._start is None or (not wanted and on_bound is None):
             return code
         from accel.lift.lifting import lifted_module_code
         from accel.lift.source import NotLiftable
 
         try:
-            made = lifted_module_code(code, wanted)
+            made = lifted_module_code(code, wanted, on_bound)
         except NotLiftable as error:
             return error.refusal
         except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import importlib.util
 import os
 import sys
 import threading
@@ -19,6 +20,7 @@ from accel import config, logs, variables, versions
 from accel.backend import devices
 from accel.catalogue import Catalogue, Row, Steps
 from accel.hook import installation
+from accel.hook.attributes import find
 from accel.hook.imports import locate
 from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
 from accel.hook.lifts import MAIN, TOP, WHY
@@ -27,6 +29,7 @@ from accel.hook.misnamed import OwnRows
 from accel.hook.patterns import check_patterns, selected
 from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
 from accel.process import ranks, tuning
+from accel.process.own_code import is_project_module
 from accel.reasons import Refusal, Refused
 from accel.reports import last, ledger, summary
 from accel.reports.advice import IN_PYTHON, IN_SHELL, compile_this
@@ -230,9 +233,26 @@ def _switch_to(new: Installation | None) -> None:
 def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> CodeType:
     """Return the code of a program that is to run as `__main__`, with the loops lifted that installed rows name.
 
-    names: the globals that it is going to run in. auto: all loops of its functions and at its top are lifted.
+    names: the globals that it is going to run in. auto: all loops of its functions and at its top are lifted, and
+    functions that it hands on to a solver, say, are accelerated before it does.
     """
-    return code if _current is None else _current.lift_program(code, names, auto=auto)
+    if _current is None:
+        return code
+    return _current.lift_program(code, names, functools.partial(_choose_passed, names) if auto else None)
+
+
+def _choose_passed(names: dict[str, Any], module: str | None, qualname: str) -> None:
+    """Accelerate a function that the program hands on. module: see `Passed`. names: the program's globals."""
+    with suppress(Exception):  # the program goes on, and this function on NumPy
+        if module is not None:
+            module = importlib.util.resolve_name(module, names.get("__package__") or "")
+        # replacing a function imports NumPy, which the program may still want to set up
+        if NUMPY not in sys.modules or not (module is None or is_project_module(sys.modules.get(module))):
+            return
+        row = Row(module or MAIN, qualname, WHY)
+        found = find(sys.modules[row.module], qualname)  # it may be a number, or a class
+        if found is not None and type(found.raw) is FunctionType and _current is not None and _current.add(row):
+            logs.LOGGER.info("%s is accelerated: it is handed on", row.target)
 
 
 def hook_main(module: ModuleType, code: CodeType | None = None) -> None:

@@ -6,6 +6,7 @@ assigned    which variables a body may read before they have a value
 checks      what keeps a body from being lifted; which loops are: the outermost that can be
 transform   the loop with two bodies
 tracebacks  of what leaves a body: as if it had been raised in the loop itself
+passed      functions that a program hands on, which must have been replaced before
 codes       code objects of lifted loops: their constants and names
 switch      decides in each round which body runs
 rounds      the target of a lifted loop

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any
 
 from accel.lift.source import NotLiftable
 from accel.lift.switch import Switch
-from accel.lift.transform import BODY, SWITCH
+from accel.lift.transform import BODY, CALL, SWITCH
 from accel.process.bodies import add_lifted
 from accel.reasons import Refusal, source_line
 
@@ -26,10 +26,14 @@ def bodies_of(code: CodeType) -> Iterator[tuple[int, CodeType]]:
             yield int(each.co_name.removeprefix(BODY)), each
 
 
-def finished(code: CodeType, switches: Sequence[Switch]) -> CodeType:
-    """Compiled code with its switches, and those of the code nested in it. Bodies bear the names of what is around."""
+def finished(code: CodeType, switches: Sequence[Switch], calls: Sequence[Callable[[], object]] = ()) -> CodeType:
+    """Compiled code with its switches and calls, and those of the code nested in it.
+
+    Bodies bear the names of what is around.
+    """
     bodies = {id(body): switches[number] for number, body in bodies_of(code)}
-    texts = {f"{SWITCH}{number}": switch for number, switch in enumerate(switches)}
+    texts: dict[str, Any] = {f"{SWITCH}{number}": switch for number, switch in enumerate(switches)}
+    texts.update((f"{CALL}{number}", call) for number, call in enumerate(calls))
     constants = []
     for each in code.co_consts:
         made = each

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
@@ -16,6 +17,7 @@ from accel.lift.assigned import Loop, own_names, uncertain_reads
 from accel.lift.checks import Block, check_body, check_function, check_module, choose
 from accel.lift.codes import bodies_of, finished, set_body
 from accel.lift.names import Names
+from accel.lift.passed import Bound, passed_functions
 from accel.lift.source import (
     FunctionNode,
     NotLiftable,
@@ -28,7 +30,7 @@ from accel.lift.source import (
     not_from_source,
 )
 from accel.lift.switch import Switch
-from accel.lift.transform import lift
+from accel.lift.transform import CALL, lift
 from accel.reasons import Refusal, source_line
 
 
@@ -83,10 +85,13 @@ TOP = "<module>"
 """The qualified name of a module's own code."""
 
 
-def lifted_module_code(code: CodeType, functions: Collection[str] = (TOP,)) -> LiftedCode:
+def lifted_module_code(
+    code: CodeType, functions: Collection[str] = (TOP,), on_bound: Bound | None = None
+) -> LiftedCode:
     """Lift loops of a module, or of a script, that has not run yet.
 
-    functions: qualified names of those whose loops are lifted; TOP for the loops at the top of the module.
+    functions: qualified names of those whose loops are lifted; TOP for the loops at the top of the module. on_bound: is
+    called when the module has bound a function that it hands on, and must not raise.
     Raises NotLiftable if the code is not what its source file says, or if nothing is lifted.
     """
     work = _Work(module_source(code), code)
@@ -98,6 +103,9 @@ def lifted_module_code(code: CodeType, functions: Collection[str] = (TOP,)) -> L
                 work.refusals.append(error.refusal)
     if TOP in functions:
         work.lift_top()
+    if on_bound is not None:
+        for passed in passed_functions(work.tree):
+            work.call_after(passed.after, functools.partial(on_bound, passed.module, passed.qualname))
     return LiftedCode(work.finish(), work.switches, work.refusals)
 
 
@@ -121,6 +129,7 @@ class _Work:
         self.refusals: list[Refusal] = []
         self._code = code
         self._apart: list[ast.stmt] = []
+        self._calls: list[Callable[[], object]] = []
 
     def lift_function(self, node: FunctionNode, code: CodeType, lines: Collection[int] = ()) -> None:
         """Lift loops of a function that `node` defines and that runs `code`."""
@@ -148,16 +157,25 @@ class _Work:
         for _, loop in self._chosen(self.tree.body, check, self._code, ()):
             self._apart.append(lift(loop, self._new_switch(loop, self._code), None))
 
+    def call_after(self, statement: ast.stmt, call: Callable[[], object]) -> None:
+        """Let something be called after a statement at the top of the module."""
+        made = ast.Expr(ast.Call(ast.Constant(f"{CALL}{len(self._calls)}"), [], []))
+        for node in ast.walk(made):
+            ast.copy_location(node, statement)
+            node.end_lineno, node.end_col_offset = statement.lineno, statement.col_offset  # type: ignore[attr-defined]
+        self._calls.append(call)
+        self.tree.body.insert(self.tree.body.index(statement) + 1, made)
+
     def finish(self) -> CodeType:
         """Compile the tree. Returns the module's code. Raises NotLiftable."""
-        if not self.switches:
+        if not self.switches and not self._calls:
             where = source_line(self._code.co_filename, self._code.co_firstlineno)
             raise NotLiftable(self.refusals[0] if self.refusals else Refusal("lift.code", where, "holds no loop"))
         future = [each for each in self.tree.body if isinstance(each, ast.ImportFrom) and each.module == "__future__"]
         bodies = compiled(ast.Module([*future, *self._apart], []), self._code.co_filename, self._flags)
         for number, body in bodies_of(bodies):
             set_body(self.switches[number], body, self._code)
-        return finished(compiled(self.tree, self._code.co_filename, self._flags), self.switches)
+        return finished(compiled(self.tree, self._code.co_filename, self._flags), self.switches, self._calls)
 
     def _new_switch(self, loop: Loop, code: CodeType, uncertain: Iterable[str] = (), own: Iterable[str] = ()) -> int:
         self.switches.append(Switch(loop.lineno, code, frozenset(uncertain), frozenset(own), copy.copy(loop)))
