@@ -136,7 +136,7 @@ LAYERS = (
     ("reports.children",),
     ("dispatch.decorator",),
     ("dispatch",),
-    ("lift.names", "lift.source", "lift.tracebacks", "lift.between"),
+    ("lift.names", "lift.source", "lift.tracebacks", "lift.between", "lift.passed"),
     ("lift.assigned",),
     ("lift.checks",),
     ("lift.transform",),
