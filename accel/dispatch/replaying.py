@@ -114,7 +114,7 @@ class Replaying:
         if path.successor is not None or budget.for_later_runs:
             return None
         if quiet:
-            return taken.speed.evidence_of_slowness(budget.is_in_debt)
+            return taken.speed.evidence_of_slowness(budget.is_overdrawn)
         return taken.speed.evidence_while_busy()
 
     def _compare(self, path: Path, taken: Path, staged: StagedOutputs, call: Call) -> Refusal | None:

@@ -104,8 +104,11 @@ class Installation:
         if prepare is not None:
             prepare()
 
-    def add(self, row: Row) -> bool:
-        """Accelerate one more function of an imported module, from its next call on. Returns whether that is done."""
+    def add(self, row: Row, *, is_new: bool = False) -> bool:
+        """Accelerate one more function of an imported module, from its next call on. Returns whether that is done.
+
+        is_new: whether it has been defined just now, so that it has no other name yet.
+        """
         with lock:
             module = sys.modules.get(row.module)
             known = any((each.module, each.qualname) == (row.module, row.qualname) for each in self.rows)
@@ -116,7 +119,8 @@ class Installation:
             replacement = self._patch(module, row)
             if replacement is not None:
                 self.swaps.append((replacement.old, replacement.new))
-                swap_aliases(self.swaps[-1:])
+                if not is_new:
+                    swap_aliases(self.swaps[-1:])
             return replacement is not None
 
     def add_defined(self, module: ModuleType) -> bool:

@@ -251,7 +251,8 @@ def _choose_passed(names: dict[str, Any], module: str | None, qualname: str) -> 
             return
         row = Row(module or MAIN, qualname, WHY)
         found = find(sys.modules[row.module], qualname)  # it may be a number, or a class
-        if found is not None and type(found.raw) is FunctionType and _current is not None and _current.add(row):
+        is_function = found is not None and type(found.raw) is FunctionType
+        if is_function and _current is not None and _current.add(row, is_new=module is None):
             logs.LOGGER.info("%s is accelerated: it is handed on", row.target)
 
 

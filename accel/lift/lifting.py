@@ -95,6 +95,9 @@ def lifted_module_code(
     Raises NotLiftable if the code is not what its source file says, or if nothing is lifted.
     """
     work = _Work(module_source(code), code)
+    if on_bound is not None:
+        for passed in passed_functions(work.tree):
+            work.call_after(passed.after, functools.partial(on_bound, passed.module, passed.qualname))
     for node, qualname in list(definitions(work.tree)):
         if qualname in functions:
             try:
@@ -103,9 +106,6 @@ def lifted_module_code(
                 work.refusals.append(error.refusal)
     if TOP in functions:
         work.lift_top()
-    if on_bound is not None:
-        for passed in passed_functions(work.tree):
-            work.call_after(passed.after, functools.partial(on_bound, passed.module, passed.qualname))
     return LiftedCode(work.finish(), work.switches, work.refusals)
 
 

@@ -31,6 +31,9 @@ AMPLIFIED = 32.0
 the largest effect there is, and a compiled sum adds in another order, which none of these runs does."""
 
 
+LEAST_SIGNS = 4096
+"""The fewest random signs in a pool, so that small arrays and numbers, too, are moved independently."""
+
 _BITS = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32, np.dtype(np.float16): np.int16}
 """Integers of the size of a float."""
 
@@ -142,6 +145,7 @@ class _Rounding:
     def __init__(self, seed: int, kept: dict[int, Any], near: float, unit: float | None) -> None:
         self._generator = np.random.default_rng(seed)
         self._kept, self._near, self._unit = kept, near, unit
+        self._pool: NDArray[np.int64] = np.empty(0, np.int64)
 
     def __call__(self, node: Node, value: Any, operands: list[Any]) -> Any:
         if node.index in self._kept:
@@ -154,31 +158,35 @@ class _Rounding:
         if not isinstance(value, (np.ndarray, np.inexact)) or value.dtype.kind not in "fc" or node.host:
             return value
         # a rounded floating-point value: real and imaginary parts are rounded separately
-        moved = np.empty_like(value)
         if value.dtype.kind == "c":
+            moved = np.empty_like(value)
             moved.real, moved.imag = self._moved(value.real), self._moved(value.imag)
         else:
-            moved[...] = self._moved(value)
+            moved = self._moved(value)
         return moved if isinstance(value, np.ndarray) else moved[()]
 
     def _moved(self, value: Any) -> Any:
-        up = self._coins(np.shape(value))
+        signs = self._signs(np.shape(value))
         if self._unit is not None and value.dtype == np.float64:
-            return value * np.where(up, 1.0 + self._unit, 1.0 - self._unit)
+            return value * (1.0 + self._unit * signs)
         moves = np.isfinite(value) & (value != 0)
         bits = _BITS.get(value.dtype)
         if bits is None:
-            towards = np.where(up, np.inf, -np.inf).astype(value.dtype)
-            return np.where(moves, np.nextafter(value, towards), value)
+            return np.where(moves, np.nextafter(value, np.inf * signs.astype(value.dtype)), value)
         # a float's neighbours are those of its bits, read as an integer: several times as fast as `np.nextafter`
-        step = np.where(moves, 2 * up.astype(np.int8) - 1, np.int8(0))
-        return (np.ascontiguousarray(value).view(bits).reshape(np.shape(value)) + step).view(value.dtype)
+        read = np.ascontiguousarray(value).view(bits).reshape(np.shape(value))
+        moved = np.asarray(read + signs.astype(bits, copy=False)).view(value.dtype)
+        np.copyto(moved, value, where=~moves)
+        return moved
 
-    def _coins(self, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-        """Ones and zeros at random."""
+    def _signs(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Ones and minus ones at random: a part of a pool, from a random place on. Drawing takes far longer."""
         count = math.prod(shape)
-        drawn = np.frombuffer(self._generator.bytes(-(-count // 8)), np.uint8)
-        return np.unpackbits(drawn, count=count).reshape(shape)
+        if len(self._pool) < max(2 * count, LEAST_SIGNS):
+            drawn = np.frombuffer(self._generator.bytes(-(-max(2 * count, LEAST_SIGNS) // 8)), np.uint8)
+            self._pool = 2 * np.unpackbits(drawn).astype(np.int64) - 1
+        first = int(self._generator.integers(len(self._pool) - count + 1))
+        return self._pool[first : first + count].reshape(shape)
 
     def _toss(self, answer: Any, left: Any, right: Any) -> Any:
         """Answer comparisons of operands that are close at random, but not of equal ones.

@@ -57,11 +57,6 @@ def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float, *, 
     return estimate_s <= own and estimate_s <= _granted_s() + run.saved_s
 
 
-def is_in_debt() -> bool:
-    """Whether accel has cost this process more than it may."""
-    return current_run().saved_s < -_granted_s()
-
-
 def is_overdrawn() -> bool:
     """Whether this process has lost so much that it should be slow to spend more."""
     return current_run().saved_s < -OVERDRAFT * _granted_s()
