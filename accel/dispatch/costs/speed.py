@@ -45,8 +45,8 @@ aligned, or random numbers are drawn ahead."""
 
 APART_S, MAX_APART_S = 0.03, 3.0
 """So many seconds have to lie between two such judgements: others may have used the processor for some milliseconds.
-Each judgement that a program is slower, but for the first, doubles them: of a program that is as fast as NumPy every
-other one is, and each takes new comparisons."""
+They double where the next one is another: of a program that is as fast as NumPy every second one is that it is slower,
+and each of those takes new comparisons."""
 
 PARTS_FACTOR = 1.25
 """A program is given up for the programs of its parts only if it takes so many times as long: they were timed earlier,
@@ -203,6 +203,8 @@ class Speed:
         compiled_s, samples = self.compiled_s.median(), len(self.compiled_s)
         self.compiled_s.clear()
         if compiled_s <= (PARTS_FACTOR if in_parts else 1.0) * other_s:
+            if self._strikes:
+                self._apart_s = min(2.0 * self._apart_s, MAX_APART_S)
             self._strikes, self._lost_s = 0, 0.0
             self._forget_busy()
             if compiled_s < SHORT_S and not self._in_a_row:
@@ -214,7 +216,6 @@ class Speed:
             others = f"{other_s * 1e3:.3g} ms {'in parts' if in_parts else 'on NumPy'}"
             return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
         self._next_at = time.perf_counter() + self._apart_s
-        self._apart_s = min(2.0 * self._apart_s, MAX_APART_S)
         # what is slower need not wait for comparisons, which come rarely
         self.numpy_s.clear()
         self.wanted, self._in_a_row = CALLS_IN_A_ROW, False

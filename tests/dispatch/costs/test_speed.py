@@ -117,7 +117,7 @@ def test_what_is_as_fast_as_numpy_is_compared_ever_more_rarely(monkeypatch: pyte
         now[0] += seconds
         speed.compiled_s.add(seconds)
         assert speed.evidence_of_slowness() is None
-    assert compared <= 45  # of 20 s: 3 after 0.03, 0.06, 0.12, ... s and at last every 3 s
+    assert compared <= 60  # of 20 s: 3 after 0.03, 0.06, 0.12, ... s and at last every 3 s, of some two in a row
 
 
 @pytest.mark.usefixtures("at_any_time")
