@@ -92,13 +92,18 @@ def function_of(entry: Any) -> Any:
     return under_own_wrapper(getattr(entry, names.get(type(entry), "__func__")))
 
 
+def is_function_or_entry(value: Any) -> bool:
+    """Whether a value is a function, wrapped or not, or an entry for one. Its own code is not asked."""
+    return type(value) in (FunctionType, *ENTRIES) or under_own_wrapper(value) is not value
+
+
 def is_alike(value: Any, other: Any) -> bool:
     """Whether two functions, or entries for them, are one, whatever wrappers accel has put around them."""
-    if type(value) is not type(other) or not isinstance(value, ENTRIES):
+    if type(value) is not type(other) or type(value) not in ENTRIES:  # a class of the program's may hold more
         return under_own_wrapper(value) is under_own_wrapper(other)
     if function_of(value) is not function_of(other):
         return False
-    return not isinstance(value, property) or (value.fset is other.fset and value.fdel is other.fdel)
+    return type(value) is not property or (value.fset is other.fset and value.fdel is other.fdel)
 
 
 @functools.cache

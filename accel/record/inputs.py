@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accel.process.own_code import ENTRIES, is_alike
+from accel.process.own_code import is_alike, is_function_or_entry
 from accel.record.bits import Content, same_number
 
 
@@ -321,7 +321,7 @@ def satisfies(predicate: Callable[..., Any], *about: object) -> Check:
 
 def is_same(expected: object) -> Check:
     """The very object; of a function, whether or not accel has put a wrapper around it meanwhile."""
-    if isinstance(expected, (FunctionType, *ENTRIES)):
+    if is_function_or_entry(expected):
         return Code("x is {0} or {1}(x, {0})", (expected, is_alike))
     return Code("x is {0}", (expected,))
 

@@ -10,6 +10,8 @@ import pytest
 
 import accel
 from accel.dispatch import Target
+from accel.process.own_code import is_alike
+from accel.record.inputs import is_same
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
@@ -101,3 +103,25 @@ def test_another_function_in_its_place_is_seen(name: str, monkeypatch: pytest.Mo
         kinds = {"bounded": staticmethod, "weighted": classmethod, "offset": property}
         monkeypatch.setattr(Field, name, kinds.get(name, accel.accelerate)(other))
     run(target, field, CALLS)
+
+
+class Lazy:
+    """An object that does something when it is asked for its class."""
+
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("it is not loaded yet")
+
+
+class Cached(property):
+    """The program's own, which may hold more than a function."""
+
+
+def test_only_functions_and_python_s_own_entries_may_have_other_wrappers() -> None:
+    for other in (Lazy(), Cached(scaled), 1.0, None):
+        assert is_same(other) == ("x is {0}", (other,), None)
+        assert not is_alike(other, scaled)
+    assert not is_alike(Cached(scaled), Cached(scaled))
+    assert is_alike(property(scaled), property(accel.accelerate(scaled)))
+    assert not is_alike(property(scaled), property(scaled, lambda self, value: None))
+    assert not is_alike(staticmethod(scaled), classmethod(scaled))
