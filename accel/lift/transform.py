@@ -37,9 +37,11 @@ NOT_RUN, GONE_ON, BROKEN = 0, 1, 2
 """What `k.run` gives: the body has not run; it came to its end; it ended in `break`. If it returned, a tuple."""
 
 BODY, RESULT, ITERABLE, READ, SWITCH = ".body", ".result", ".iterable", ".read", "accel.lift/"
-CALL = "accel.lift/call/"
 """The names of the body, its result, the loop's iterable and what is known of that, and of the constant in the place of
 `k`; a number follows."""
+
+CALL = "accel.lift/call/"
+"""The same of a constant in the place of what is called after a statement."""
 
 _IN_FUNCTION = """
 if k.on and k.tracer() is None:

@@ -82,14 +82,17 @@ def under_own_wrapper(value: Any) -> Any:
     return value
 
 
-ENTRIES = (property, staticmethod, classmethod, functools.cached_property)
+_HELD_AS = {property: "fget", staticmethod: "__func__", classmethod: "__func__", functools.cached_property: "func"}
+"""Where each kind of entry has its function."""
+
+ENTRIES = tuple(_HELD_AS)
 """Kinds of what stands in a class for a function."""
 
 
 def function_of(entry: Any) -> Any:
     """The function of such an entry, without the wrapper that accel may have put around it."""
-    names = {property: "fget", functools.cached_property: "func"}
-    return under_own_wrapper(getattr(entry, names.get(type(entry), "__func__")))
+    name = next(name for kind, name in _HELD_AS.items() if isinstance(entry, kind))
+    return under_own_wrapper(getattr(entry, name))
 
 
 def is_function_or_entry(value: Any) -> bool:

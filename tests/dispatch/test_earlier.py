@@ -70,6 +70,14 @@ def assert_recorded_again(function: Any, arguments: Callable[[int], tuple[Any, .
         assert target.recordings.count
 
 
+def assert_numpys(function: Any, arguments: Callable[[int], tuple[Any, ...]]) -> Target:
+    """A run gives what NumPy gives now, whatever was recorded before. Returns its target."""
+    expected = [function(*arguments(call)) for call in range(CALLS)]
+    target, found = run(function, arguments)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    return target
+
+
 WEIGHT = 0.5
 LIMITS = {"low": 0.1, "high": 0.9}
 
@@ -349,19 +357,14 @@ def test_a_generated_function_that_differs_is_seen(monkeypatch: pytest.MonkeyPat
 
     Other.__qualname__, Other.__init__.__qualname__ = "Fit", "Fit.__init__"
     monkeypatch.setitem(globals(), "Fit", Other)
-    expected = [made_anew(*grids(call)) for call in range(CALLS)]
-    target, found = run(made_anew, grids)
-    assert target.recordings.count
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert assert_numpys(made_anew, grids).recordings.count
 
 
 def test_fields_with_other_defaults_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert references.told_fields(vars(Fit)["__dataclass_fields__"]) is not None
     run(defaulted, grids)
     monkeypatch.setattr(Fit.__dataclass_fields__["offset"], "default", 0.75)
-    expected = [defaulted(*grids(call)) for call in range(CALLS)]
-    _, found = run(defaulted, grids)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert_numpys(defaulted, grids)
     monkeypatch.setattr(Fit.__dataclass_fields__["offset"], "default", np.ones(2))
     assert references.told_fields(vars(Fit)["__dataclass_fields__"]) is None
 
@@ -377,11 +380,9 @@ def test_a_default_in_a_closure_that_differs_is_seen() -> None:
     (factory,) = [cell for cell in held.values() if cell.cell_contents is list]
     try:
         factory.cell_contents = lambda: [1.0]
-        expected = [made_anew(*grids(call)) for call in range(CALLS)]
-        _, found = run(made_anew, grids)
+        assert_numpys(made_anew, grids)
     finally:
         factory.cell_contents = list
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_other_code_of_the_same_name_is_recorded_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,19 +394,14 @@ def test_other_code_of_the_same_name_is_recorded_again(monkeypatch: pytest.Monke
 
     helper.__qualname__ = "helper"
     monkeypatch.setitem(globals(), "helper", helper)
-    expected = [helped(*grids(call)) for call in range(CALLS)]
-    target, found = run(helped, grids)
-    assert target.recordings.count
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert assert_numpys(helped, grids).recordings.count
 
 
 def test_a_value_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     run(Field.step, fields)
     monkeypatch.setattr(Field, "scale", 3.0)
     monkeypatch.setitem(globals(), "WEIGHT", 0.75)
-    expected = [Field.step(*fields(call)) for call in range(CALLS)]
-    _, found = run(Field.step, fields)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert_numpys(Field.step, fields)
 
 
 SOURCE = """

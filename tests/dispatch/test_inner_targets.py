@@ -10,7 +10,7 @@ import pytest
 
 import accel
 from accel.dispatch import Target
-from accel.process.own_code import is_alike
+from accel.process.own_code import function_of, is_alike
 from accel.record.inputs import is_same
 
 pytestmark = pytest.mark.usefixtures("foreground")
@@ -122,6 +122,7 @@ def test_only_functions_and_python_s_own_entries_may_have_other_wrappers() -> No
         assert is_same(other) == ("x is {0}", (other,), None)
         assert not is_alike(other, scaled)
     assert not is_alike(Cached(scaled), Cached(scaled))
+    assert function_of(Cached(scaled)) is function_of(staticmethod(accel.accelerate(scaled))) is scaled
     assert is_alike(property(scaled), property(accel.accelerate(scaled)))
     assert not is_alike(property(scaled), property(scaled, lambda self, value: None))
     assert not is_alike(staticmethod(scaled), classmethod(scaled))

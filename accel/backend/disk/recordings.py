@@ -398,7 +398,7 @@ def _library_named(module: str, name: str) -> Any:
 
 def _fields_named(module: str, name: str, told: str) -> Any:
     found = references.found(module, name)
-    if not _are_fields(found, (module, name)) or references.told_fields(found) != told:
+    if type(found) is not dict or references.told_fields(found) != told:
         raise Unnamed(f"{module}.{name} is something else")
     return found
 
