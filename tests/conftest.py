@@ -17,11 +17,12 @@ import pytest
 from accel import config
 from accel.backend.underway import queues
 from accel.dispatch import late
-from accel.dispatch.costs import account, rest, speed
+from accel.dispatch.costs import account, budget, rest, speed
 from accel.hook import patching
 from accel.process import gain
 from accel.reports import ledger
 
+BUDGET = {name: getattr(budget, name) for name in ("FIXED_S", "TARGET_FIXED_S")}
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -48,9 +49,12 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Start from accel's defaults, whatever the machine's environment says, and leave nothing installed.
 
     Functions of tests are small and called a few times: that does not keep them from being compiled. No worker starts
-    early: while one does, calls of the next test would not be timed. Nor does one test's recording put off the next's.
+    early: while one does, calls of the next test would not be timed. Nor does one test's recording put off the next's,
+    or what one has lost overdraw the budget of the next.
     """
     config.set_current(config.Settings(quiet=True))
+    for name in BUDGET:
+        monkeypatch.setattr(budget, name, float("inf"))
     monkeypatch.setattr(gain, "COMPILE_GAIN_S", 0.0)
     monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 0.0)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
@@ -62,6 +66,13 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     patching.uninstall()
     config.set_current(None)
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget that programs have; other tests have all that they need."""
+    for name, seconds in BUDGET.items():
+        monkeypatch.setattr(budget, name, seconds)
 
 
 @pytest.fixture

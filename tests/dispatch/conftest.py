@@ -11,7 +11,6 @@ import pytest
 from accel import config
 from accel.backend.underway import queues
 from accel.dispatch.comparing.policy import Comparisons
-from accel.dispatch.costs import budget
 from accel.dispatch.paths import known
 
 
@@ -33,7 +32,5 @@ def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[P
     monkeypatch.setattr(known, "ONE_PROCESSOR_THRESHOLD", 0.0)
     monkeypatch.setattr(known, "COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr(known, "JOIN_THRESHOLD", 0.0)
-    monkeypatch.setattr(budget, "FIXED_S", 1e9)
-    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
     with config.override(ahead_of_time=True, cache_dir=tmp_path):
         yield tmp_path

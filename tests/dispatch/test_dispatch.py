@@ -22,7 +22,7 @@ from accel.backend.underway import queues
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch import compiling, target
 from accel.dispatch.comparing import policy
-from accel.dispatch.costs import budget, second_look, speed
+from accel.dispatch.costs import second_look, speed
 from accel.dispatch.costs.account import Account
 from accel.dispatch.costs.rest import LOOKS_AFTER_LONG_CALL
 from accel.dispatch.paths import known
@@ -437,8 +437,6 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
 
     monkeypatch.setattr(queues, "compile_in_background", compile_now)
     monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
-    monkeypatch.setattr(budget, "FIXED_S", 1e9)
-    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
     fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
 
     def programs() -> int:

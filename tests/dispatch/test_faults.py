@@ -31,7 +31,6 @@ from accel import config
 from accel.backend import job
 from accel.backend.underway import pending, queues, supervisor, worker
 from accel.dispatch.call import THREAD
-from accel.dispatch.costs import budget
 from accel.dispatch.paths import known
 from accel.process import interrupts, tuning
 from accel.record.recording import current
@@ -346,7 +345,6 @@ def test_no_fault_in_the_background_reaches_the_program(
     part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
-    monkeypatch.setattr(budget, "FIXED_S", 1e9)
     seen: list[Any] = []
     before = left_behind()
     monkeypatch.setattr(threading, "excepthook", seen.append)

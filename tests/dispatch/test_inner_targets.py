@@ -78,14 +78,15 @@ def test_a_program_is_in_use_when_what_it_calls_is_accelerated(name: str, monkey
     target, field = begun()
     (path,) = target.paths
     replays = path.replays
-    if name == "scaled":
-        monkeypatch.setitem(globals(), name, accel.accelerate(scaled))
-    else:
-        wrap(Field, name, monkeypatch)
-    run(target, field, CALLS)
-    assert list(target.paths) == [path]
-    assert path.replays >= replays + CALLS - 1
-    monkeypatch.undo()  # and when it no longer is
+    with monkeypatch.context() as patch:
+        if name == "scaled":
+            patch.setitem(globals(), name, accel.accelerate(scaled))
+        else:
+            wrap(Field, name, patch)
+        run(target, field, CALLS)
+        assert list(target.paths) == [path]
+        assert path.replays >= replays + CALLS - 1
+    # and when it no longer is
     run(target, field, 2 * CALLS)
     assert list(target.paths) == [path]
 

@@ -29,10 +29,8 @@ LONG_S = 1e6
 
 @pytest.fixture(autouse=True)
 def _on_disk(foreground: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A cache of its own. The budget covers everything, and all files are older than this process."""
+    """A cache of its own. All files are older than this process."""
     monkeypatch.setattr(references, "STARTED_S", time.time() + 1e6)
-    monkeypatch.setattr(budget, "FIXED_S", LONG_S)
-    monkeypatch.setattr(budget, "TARGET_FIXED_S", LONG_S)
     references._hash_of.cache_clear()
     with config.override(cache_dir=tmp_path, ahead_of_time=True, max_nodes=40):
         yield

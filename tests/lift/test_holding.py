@@ -30,7 +30,6 @@ from accel.backend import devices, resident
 from accel.backend.underway import queues
 from accel.catalogue import Catalogue, Row
 from accel.dispatch.comparing import policy
-from accel.dispatch.costs import budget
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.paths.known import KnownPaths
 from accel.lift.holding import Holding
@@ -879,8 +878,6 @@ def test_on_a_device_that_shares_the_hosts_memory_nothing_is_asked(
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Programs are kept on disk, and compiled in the background where the budget holds, which covers all."""
     monkeypatch.setattr(KnownPaths, "is_worth_compiling", lambda *_: True)
-    monkeypatch.setattr(budget, "FIXED_S", 1e9)
-    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
     monkeypatch.setattr(Parts, "come_first", False)
     monkeypatch.setattr(Parts, "leave_enough", True)
     with config.override(cache_dir=tmp_path / "programs"):

@@ -394,13 +394,13 @@ def test_names_that_are_missing_are_guarded(check: Any, monkeypatch: Any) -> Non
 
     def before(i: int) -> None:
         if i == 7:
-            monkeypatch.setattr(math, "accel_test", 1, raising=False)
-            monkeypatch.setitem(by_builtin.__globals__, "len", lambda value: 100)
-            monkeypatch.setattr(Plain, "accel_test", 3.0, raising=False)
+            patch.setattr(math, "accel_test", 1, raising=False)
+            patch.setitem(by_builtin.__globals__, "len", lambda value: 100)
+            patch.setattr(Plain, "accel_test", 3.0, raising=False)
 
     for work in (by_module, by_builtin, by_class):
-        check(work, some, before=before, replays=2)
-        monkeypatch.undo()
+        with monkeypatch.context() as patch:
+            check(work, some, before=before, replays=2)
 
 
 def test_a_helper_of_another_package_gets_the_very_list(check: Any) -> None:

@@ -93,9 +93,9 @@ def test_what_cannot_be_kept_is_not(crowd: None, tmp_path: Path, monkeypatch: py
     with config.override(cache_dir=None):
         assert not last.keep(figures, "p")
     with config.override(cache_dir=tmp_path):
-        monkeypatch.setattr(last, "MOST_BYTES", 100)
-        assert not last.keep(figures, "p")
-        monkeypatch.undo()
+        with monkeypatch.context() as patch:
+            patch.setattr(last, "MOST_BYTES", 100)
+            assert not last.keep(figures, "p")
         monkeypatch.setattr(forks, "happened", True)
         assert not last.keep(figures, "p")
     assert list(tmp_path.iterdir()) == []

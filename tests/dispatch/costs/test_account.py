@@ -127,8 +127,6 @@ def test_after_a_long_recording_no_other_is_made_for_as_long(poor: Account, monk
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # where it is an error, all calls stay on NumPy
 def test_calls_that_come_meanwhile_stay_on_numpy(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "FIXED_S", 1e9)
-    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
     fast: Any = accel.accelerate(lambda x: np.sin(x) + 1.0, name="due")
     x = np.linspace(0.0, 1.0, 1000)
     with config.override(ahead_of_time=True, cache_dir=None):

@@ -20,7 +20,7 @@ from accel.reports.ledger import Ledger, current_run, open_ledger
 
 
 @pytest.fixture
-def empty(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+def empty(books: ModuleType, limited: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
     """The books of a function of a process that has just begun."""
     monkeypatch.setattr(type(current_run()), "wall_s", 10.0)
     yield open_ledger("some")
@@ -84,7 +84,7 @@ def steps(x: Any, n: int) -> Any:
 
 @pytest.mark.parametrize(("affordable", "value"), [("FIXED_S", 1e9), ("for_later_runs", True)])
 def test_a_long_path_is_described_once_the_budget_covers_that_and_no_other_is_recorded_before(
-    affordable: str, value: Any, books: ModuleType, monkeypatch: pytest.MonkeyPatch
+    affordable: str, value: Any, books: ModuleType, limited: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(path, "START_NODE_S", 1.0)
     fast: Any = accel.accelerate(steps, name="long")

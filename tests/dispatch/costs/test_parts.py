@@ -18,7 +18,7 @@ from accel.backend import devices
 from accel.backend.underway import queues
 from accel.dispatch import accelerated
 from accel.dispatch.call import Call
-from accel.dispatch.costs import budget, parts
+from accel.dispatch.costs import parts
 from accel.dispatch.costs.account import Account
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.costs.speed import NUMPY_SAMPLES, SPEED_SAMPLES, STRIKES, Speed
@@ -237,8 +237,6 @@ def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
         return inner(x) - 1.0
 
     fast = accelerated(outer, name="outer", in_parts=outer.__code__)
-    monkeypatch.setattr(budget, "FIXED_S", 1e9)
-    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
     # on a busy machine the inner program is no faster than NumPy
     monkeypatch.setattr("accel.dispatch.costs.speed.SPEED_SAMPLES", 10**9)
     monkeypatch.setattr("accel.dispatch.costs.speed.MAX_LOSS_S", float("inf"))
@@ -269,8 +267,6 @@ def test_a_loop_that_was_refused_is_recorded_again_only_when_rounds_have_paid(
         return np.sin(x) + time.time() * 0.0 if np.sin(x).sum() > 0.0 else x
 
     fast = accelerated(outer, name="outer", in_parts=outer.__code__)
-    monkeypatch.setattr(budget, "FIXED_S", 1e9)
-    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
     monkeypatch.setattr("accel.dispatch.costs.rest.SMALL_CALL_S", 0.0)
     monkeypatch.setattr("accel.process.gain.COMPILE_GAIN_S", 0.0)
     monkeypatch.setattr(Parts, "come_first", False)
@@ -297,8 +293,6 @@ def test_a_round_whose_recording_was_broken_off_is_recorded_again_once_that_may_
 
     fast = accelerated(outer, name="outer", in_parts=outer.__code__)
     recordings, longest_s = fast._self_target.recordings, [1e-9]
-    monkeypatch.setattr(budget, "FIXED_S", 1e9)
-    monkeypatch.setattr(budget, "TARGET_FIXED_S", 1e9)
     monkeypatch.setattr(Parts, "come_first", False)
     monkeypatch.setattr(Parts, "pay", True)
     monkeypatch.setattr(Parts, "pay_for_a_retry", True)
