@@ -40,7 +40,7 @@ LAYERS = (
     ("backend.devices",),
     ("ir.template",),
     ("ir.tape", "ir.views", "ir.overlap"),
-    ("ir.loop",),
+    ("ir.loop", "ir.vast"),
     ("ir.fingerprint",),
     ("ndimage",),
     ("rules",),
@@ -62,6 +62,7 @@ LAYERS = (
     ("merge.trace",),
     ("merge",),
     ("inspect.coverage",),
+    ("lower.written",),
     ("lower.program",),
     ("lower.passes.rewriting",),
     (

@@ -22,7 +22,7 @@ from accel.backend.executable import Executable
 from accel.backend.job import Job, Product, packed, unpacked
 from accel.backend.options import compile_with, need_plain_reductions, options_for
 from accel.backend.shards import Shards, division
-from accel.backend.spans import Span, arrays_from, span_of
+from accel.backend.spans import LARGEST, Span, arrays_from, span_of
 from accel.ir.fingerprint import digest
 from accel.lower import PACKS, Known, Lowerable, Program, lower
 from accel.machines import common, crew
@@ -149,7 +149,8 @@ def usual_size(samples: Sequence[Any]) -> int:
 
 
 def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) -> dict[int, Span]:
-    return {at: span_of(samples[slot]) for at, slot in enumerate(program.slots) if slot in spanned}
+    chosen = [(at, samples[slot]) for at, slot in enumerate(program.slots) if slot in spanned]
+    return {at: span_of(sample) for at, sample in chosen if sample.nbytes < LARGEST}
 
 
 def _compiled(

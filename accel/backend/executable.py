@@ -20,6 +20,7 @@ from accel.backend import callbacks, resident
 from accel.backend.shards import Shards, launching
 from accel.backend.spans import Span, is_aligned, prepared_arrays
 from accel.lower import Program
+from accel.lower.written import Written
 from accel.machines import crew
 from accel.machines.common import CommonProgram
 from accel.process import memory
@@ -168,7 +169,8 @@ class Executable:
                 copied = jax.block_until_ready(jax.device_put(list(made), self.device))
                 started = time.perf_counter()
                 jax.block_until_ready([jax.device_put(each, self._place_of(each.shape)) for each in given])
-        for each in (*self.fetched(copied), *changed):
+        contents = [each.contents if isinstance(each, Written) else (each,) for each in changed]
+        for each in itertools.chain(self.fetched(copied), *contents):
             np.array(each)
         return time.perf_counter() - started
 

@@ -218,7 +218,7 @@ class Product:
     seconds: float
 
 
-_AS_THEY_ARE = ("slots", "constants", "numbers", "operations", "folded", "fingerprint", "indescribable")
+_AS_THEY_ARE = ("slots", "constants", "numbers", "operations", "folded", "fingerprint", "indescribable", "written")
 """Fields of a program that hold neither nodes nor outcomes."""
 
 

@@ -7,7 +7,8 @@ one device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from accel import config
 from accel.distances import distance
 from accel.lower import PACKS
+from accel.lower.written import View, place_of
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable
@@ -30,7 +32,8 @@ def problem(divided: Executable, alone: Executable, samples: Sequence[Any]) -> s
     given = [_made_up(samples[slot], random) for slot in program.slots]
     scalars = {pack: np.ones(len(nodes), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
     limit = LIMITS[divided.precision]
-    for found, expected in zip(_results(divided, given, scalars), _results(alone, given, scalars), strict=True):
+    views = alone.program.written
+    for found, expected in zip(*(_results(each, views, given, scalars) for each in (divided, alone)), strict=True):
         error = _error(found, expected)
         if not error <= limit:
             return f"XLA divides it wrongly: on made-up numbers its results differ by {error:.1g}"
@@ -47,9 +50,21 @@ def _made_up(like: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
     return np.asarray(numbers).astype(like.dtype)
 
 
-def _results(executable: Executable, given: Sequence[Any], scalars: dict[str, Any]) -> list[NDArray[Any]]:
+def _results(
+    executable: Executable, views: Mapping[int, Sequence[View]], given: Sequence[Any], scalars: dict[str, Any]
+) -> list[NDArray[Any]]:
+    """What it gives. views: of some results; a program that gives those as a whole is asked for the views alone."""
     made, packs = executable(given, scalars)
-    return executable.fetched([*made, *packs.values()])
+    found: list[Any] = []
+    for position, each in enumerate(made):
+        if position not in views:
+            found.append(each)
+        elif isinstance(each, list):
+            found += each
+        else:
+            ones = defaultdict[int, int](lambda: 1)  # as all scalars are here
+            found += [place_of(view, each.shape, ones).read(each) for view in views[position]]
+    return executable.fetched([*found, *packs.values()])
 
 
 def _error(found: NDArray[Any], expected: NDArray[Any]) -> float:

@@ -118,7 +118,8 @@ class Replaying:
     def _compare(self, path: Path, taken: Path, staged: StagedOutputs, call: Call) -> Refusal | None:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""
         tolerance, unit = self._tolerance()
-        refusal = self.comparisons.compare(taken, path.variant.executable, staged, call, tolerance=tolerance, unit=unit)
+        executable, whole = path.variant.executable, self._mode() == "verify"
+        refusal = self.comparisons.compare(taken, executable, staged, call, tolerance=tolerance, unit=unit, whole=whole)
         if call.raised is None:
             self._note_taken(taken)
         return refusal

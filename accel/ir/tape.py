@@ -182,7 +182,8 @@ class Storage:
     """The memory of one array, with its newest version.
 
     base: the ndarray itself. version: node with base's shape and dtype. origin: the input node where the memory
-    came from outside, else None. written: whether the recording wrote to it. before: its bytes at the first write.
+    came from outside, else None. written: whether the recording wrote to it. before: its bytes at the first write; of a
+    vast one, of which only what is written to is journalled, the base itself.
     number: counts what recordings make, so that what was made later has a larger one. on_advance: is called at the next
     write, and forgotten.
     """

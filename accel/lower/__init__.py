@@ -4,6 +4,7 @@ What depends on constants alone is computed here, once, by NumPy itself (*foldin
 stays with Python (*host*). The rest is the program. Each operation's result is checked against the shape and dtype
 that NumPy produced at that line.
 
+written     what of an array that a call changes in place the program gives
 program     what comes out, and what is taken for constant
 folding     which inputs may be constant, which numbers should be, and the values that follow from them
 renewing    its constants for other values of what is taken for constant, without lowering it again

@@ -37,6 +37,8 @@ class Folding:
 
     def is_fixed(self, node: Node) -> bool:
         """Whether the node's value is known before launch, on any later call."""
+        if node.index >= len(self._trace.tape.nodes):  # made by the lowering itself
+            return all(map(self.is_fixed, node.operands()))
         # For all nodes up to this one, in their order: operands come first, and no recursion is needed.
         for other in self._trace.tape.nodes[len(self._fixed) : node.index + 1]:
             self._fixed[other.index] = (

@@ -11,7 +11,7 @@ import numpy as np
 from accel.config import FLOAT64
 from accel.ir.fingerprint import Indescribable, fingerprint
 from accel.ir.tape import Node, Outcome
-from accel.lower import pipeline
+from accel.lower import pipeline, written
 from accel.lower.arguments import ProgramArguments
 from accel.lower.folding import Folding
 from accel.lower.passes import sharing
@@ -92,8 +92,8 @@ class _Lowering:
     def program(self) -> Program:
         trace, arguments = self._trace, self._arguments
         outcomes = self._outcomes()
-        changed = [node for _, node in trace.outputs.changed]
-        targets = [*trace.outputs.arrays, *changed]
+        changed = self._changed()
+        targets = recorded = [*trace.outputs.arrays, *written.results(changed, len(trace.tape.nodes))]
         numbers = trace.outputs.numbers
         device_numbers = [node for node in numbers if not node.host and not self._folding.is_fixed(node)]
         checked = [outcome.node for outcome in outcomes]
@@ -107,8 +107,11 @@ class _Lowering:
         for node in (*(operand for part in parts for operand in part.operands()), *results):
             arguments.add(node)
         host = self._host()
-        function, positions = self._function(parts, targets, checked, device_numbers)
-        described, indescribable = self._fingerprint(body, [trace.outputs.arrays, changed, checked, device_numbers])
+        count = len(trace.outputs.arrays)
+        function, positions = self._function(parts, targets, changed, checked, device_numbers)
+        described, indescribable = self._fingerprint(
+            body, [recorded[:count], recorded[count:], checked, device_numbers]
+        )
         return Program(
             function=function,
             slots=arguments.slots,
@@ -123,7 +126,15 @@ class _Lowering:
             fingerprint=described,
             indescribable=indescribable,
             renewal=ConstantsAnew.of(trace, self._folding, arguments),
+            written={at: each.views for at, each in enumerate(changed, count) if each.views is not None},
         )
+
+    def _changed(self) -> list[written.Changed]:
+        """The arrays that are changed in place."""
+        # elsewhere, what a run has made may stay on the device for the next one
+        if not self._on_cpu:
+            return [written.Changed(node, None) for _, node in self._trace.outputs.changed]
+        return [written.changed(slot, node, self._fixed_value) for slot, node in self._trace.outputs.changed]
 
     def _fingerprint(self, body: Sequence[Node], results: Sequence[Sequence[Node]]) -> tuple[str | None, str]:
         """The program's fingerprint and "", or None and what of it has no description."""
@@ -187,7 +198,12 @@ class _Lowering:
         return body, parts
 
     def _function(
-        self, parts: Sequence[Part], targets: list[Node], outcomes: list[Node], numbers: list[Node]
+        self,
+        parts: Sequence[Part],
+        targets: list[Node],
+        changed: Sequence[written.Changed],
+        outcomes: list[Node],
+        numbers: list[Node],
     ) -> tuple[Callable[..., Any], dict[int, Packed]]:
         packs: dict[str, list[Node]] = {**{pack: [] for pack in PACKS}, "f": list(outcomes)}
         positions = {}
@@ -199,6 +215,7 @@ class _Lowering:
         results = frozenset(node.index for node in (*targets, *outcomes, *numbers))
         kernels = sharing.kernels(parts, results) if self._on_cpu else {}
         padded = sharing.padded(parts)
+        count = len(self._trace.outputs.arrays)
 
         def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             *constants, always = constants
@@ -207,7 +224,8 @@ class _Lowering:
             with self._traced(always):
                 for part in parts:
                     values.compute(part)
-            arrays_out = [self._own(node, values.fetch(node)) for node in targets]
+            flat = [self._own(node, values.fetch(node)) for node in targets]
+            arrays_out = [*flat[:count], *written.grouped(flat[count:], changed)]
             return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
         return reduced(function, self._precision), positions

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from accel.ir.tape import Node, Tape
+from accel.lower.written import View
 from accel.record.bits import same_number
 from accel.record.draws.draw import Draw
 from accel.record.outputs import Outputs
@@ -68,7 +69,8 @@ class Program:
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks. numbers: where each output number comes from.
     operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds
-    something that has no description: indescribable says what. renewal: how its constants change.
+    something that has no description: indescribable says what. renewal: how its constants change. written: by position
+    among the results, new and changed arrays, those of which it gives views alone, as a list (see accel.lower.written).
     """
 
     function: Callable[..., Any] | None
@@ -84,6 +86,7 @@ class Program:
     fingerprint: str | None
     indescribable: str
     renewal: Renewal
+    written: Mapping[int, Sequence[View]]
 
 
 class Renewal(Protocol):

@@ -143,7 +143,7 @@ class PendingProgram(Future[Executable]):
         scalars = {slot: value for slot, value in known.scalars.items() if slot not in earlier.varied}
         arrays = {slot: value for slot, value in known.arrays.items() if slot not in earlier.varied}
         job.known = Known(scalars, arrays)
-        job.spanned = frozenset(spanned) or earlier.spanned
+        job.spanned = frozenset(spanned) | earlier.spanned
         self._arguments = trace, job.known, samples, job.spanned
         self.path, self._key = path, key_of(path, job)
         varied = earlier.varied.union(trace.scalar_slots, trace.array_slots).difference(scalars, arrays)

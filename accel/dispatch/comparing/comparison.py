@@ -16,6 +16,7 @@ from accel.dispatch.comparing.texts import ShownTexts
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import as_scalar, chain_of
 from accel.ir.views import seen_through
+from accel.lower.written import Written
 from accel.record.inputs import MISSING
 from accel.record.leaves import (
     COMPOSITE,
@@ -115,7 +116,7 @@ class Comparison:
             self._structure(name, what)
         first = len(self._staged.made)
         for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
-            self._arrays(array, values[slot], trace.inputs.name(slot), position)
+            self._changed(array, values[slot], trace.inputs.name(slot), position)
         self.differences += self._snapshot.differences(values)
         if self._texts is not None:
             self.differences += self._texts.differences(self._rtol)
@@ -253,8 +254,24 @@ class Comparison:
         points = int(np.count_nonzero(~(errors <= self._rtol)))
         self.differences.append(Difference(name, str(list(at)) if at else "", what, float(errors[at]), points))
 
+    def _changed(self, contents: Any, actual: Any, name: str, position: int) -> None:
+        """New contents of an array, or of views of a vast one."""
+        if not isinstance(contents, Written):
+            self._arrays(contents, actual, name, position)
+            return
+        for place, content in zip(contents.places(actual), contents.contents, strict=True):
+            key = ", ".join(map(_entry_text, place.key))
+            self._arrays(content, np.asarray(place.read(actual)), f"{name}[{key}]", position, (place,))
+
     def _slot(self, slot: int) -> str:
         return self._staged.trace.inputs.name(slot)
+
+
+def _entry_text(entry: Any) -> str:
+    """An entry of a key, as the user would write it."""
+    if not isinstance(entry, slice):
+        return str(entry)
+    return ":".join("" if bound is None else str(bound) for bound in (entry.start, entry.stop))
 
 
 def _is_same_view(ours: Any, theirs: Any) -> bool:

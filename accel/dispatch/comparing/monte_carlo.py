@@ -14,6 +14,7 @@ from accel.dispatch.comparing.snapshot import Snapshot
 from accel.dispatch.replay import StagedOutputs
 from accel.ir.tape import Node, needed_by
 from accel.ir.template import fill
+from accel.ir.vast import is_vast
 from accel.ir.views import seen_through
 from accel.rules.columns import Rounding, fact
 from accel.rules.evaluation import evaluate
@@ -36,6 +37,10 @@ LEAST_SIGNS = 4096
 
 _BITS = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32, np.dtype(np.float16): np.int16}
 """Integers of the size of a float."""
+
+
+MOST_EXPLAINED = 1 << 28
+"""Where a call changes an array of more bytes in place, nothing is explained: each run of the tape holds copies."""
 
 
 class NumpyValue(NamedTuple):
@@ -69,6 +74,10 @@ def explanation(
     wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place,
     relative to the value; None: as the value's dtype has it.
     """
+    if any(staged.values[slot].nbytes > MOST_EXPLAINED for slot, _ in staged.trace.outputs.changed):
+        return Verdict.MISMATCH
+    snapshot.complete()
+    staged.complete(snapshot.values, vast=True)
     outputs = staged.trace.outputs
     nodes = [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]
     replayed = [np.asarray(value) for value in (*staged.made, *staged.changed, *staged.numbers)]
@@ -153,7 +162,7 @@ class _Rounding:
         # the second round: a comparison may go the other way
         if operands and self._near:
             return self._toss(value, *operands[:2])
-        if fact(node.rule.numerics.rounding, node) is Rounding.EXACT:
+        if fact(node.rule.numerics.rounding, node) is Rounding.EXACT or is_vast(value):
             return value
         if not isinstance(value, (np.ndarray, np.inexact)) or value.dtype.kind not in "fc" or node.host:
             return value

@@ -78,10 +78,12 @@ class Comparisons:
         *,
         tolerance: float,
         unit: float | None = None,
+        whole: bool = False,
     ) -> Refusal | None:
         """Run NumPy's call too, and compare the replay with it. Returns why the target is to be demoted, or None.
 
-        path: the one that the replay has taken. executable: what was run. tolerance, unit: as of the target.
+        path: the one that the replay has taken. executable: what was run. tolerance, unit: as of the target. whole: of
+        vast arrays, too, all is compared.
         The call's result is NumPy's. An Exception of the program's own code is left in `call.raised`.
         """
         from accel.dispatch.comparing.comparison import Comparison
@@ -91,8 +93,9 @@ class Comparisons:
         started = time.perf_counter()
         replay_s = started - call.began
         # before NumPy's call, which may change its arguments
-        snapshot = Snapshot(staged.trace, staged.values)
+        snapshot = Snapshot(staged, whole=whole)
         self._time_copies(executable, staged)
+        staged.complete(snapshot.values, vast=whole)
         texts = ShownTexts(staged) if staged.trace.outputs.shown else None
         if texts is not None:
             texts.watch()

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.dispatch.replay import StagedOutputs
+from accel.ir.vast import is_vast
+from accel.lower.written import Written
 from accel.record import Trace
 from accel.record.changes import Write
 from accel.record.inputs import MISSING, Inputs
@@ -27,16 +30,28 @@ class Snapshot:
     By these, `differences` finds effects of NumPy's call that the replay does not have. Explaining a difference needs
     them too, because NumPy's call may change its arguments. parts: a copy of what the container or object in a slot
     holds; see `copy_of`.
+
+    Of a vast array that the replay changes in part there is a copy of those views alone, until `complete`; of one that
+    it does not change there is none. That NumPy changes nothing else of them is taken on trust, but where `whole` asks
+    for copies of all.
     """
 
-    def __init__(self, trace: Trace, values: Sequence[Any]) -> None:
+    def __init__(self, staged: StagedOutputs, *, whole: bool = False) -> None:
+        trace, values = staged.trace, staged.values
         self._trace = trace
         self.values = list(values)
+        changed = {slot: new for (slot, _), new in zip(trace.outputs.changed, staged.changed, strict=True)}
+        self._views = {
+            slot: new.now(values[slot])
+            for slot, new in changed.items()
+            if isinstance(new, Written) and is_vast(values[slot]) and not whole
+        }
         for slot in trace.array_slots:
-            # of all arrays, changed ones too: explaining a difference computes from the values before the call
-            self.values[slot] = values[slot].copy()
-        changed = {slot for slot, _ in trace.outputs.changed}
-        self._kept = [slot for slot in trace.array_slots if slot not in changed]
+            # of changed ones too: explaining a difference computes from the values before the call
+            if slot not in self._views and (whole or slot in changed or not is_vast(values[slot])):
+                self.values[slot] = values[slot].copy()
+        unchanged = [slot for slot in trace.array_slots if slot not in changed]
+        self._kept = [slot for slot in unchanged if whole or not is_vast(values[slot])]
         attributes = [change for change in trace.outputs.writes if isinstance(change, Write) and not change.is_item]
         self._written = {(id(values[write.owner]), write.name) for write in attributes}
         # a container that the replay changes is compared as a whole (accel.dispatch.comparing.changes)
@@ -44,6 +59,12 @@ class Snapshot:
         self._compared = {id(values[change.owner]) for change in others}
         objects = {slot for slot in trace.objects if not _is_module_namespace(values[slot])}
         self.parts = {slot: copy_of(values[slot]) for slot in {*objects, *_containers(values)}}
+
+    def complete(self) -> None:
+        """Have all arrays as they were."""
+        for slot, before in self._views.items():
+            self.values[slot] = before.of(self.values[slot])
+        self._views.clear()
 
     def differences(self, values: Sequence[Any]) -> Iterator[Difference]:
         """What the call changed and the replay does not: contents of arrays, attributes, and items of containers."""

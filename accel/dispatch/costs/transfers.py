@@ -21,6 +21,7 @@ from accel.dispatch.replay.variant import Launchable, Launches, constant_bytes
 from accel.ir.tape import Node
 from accel.lower import PACKS, Program
 from accel.lower.program import Packed
+from accel.lower.written import View, sizes_of
 from accel.merge import MergedTrace
 from accel.record import Trace
 from accel.record.changes import Write
@@ -43,7 +44,9 @@ class Transfers:
         self._taken = _taken(trace, program)
         self._handed = _handed(self._taken, program)
         fetched = _fetched(trace)
-        self._fetched = [(name, _size(node)) for name, node in fetched]
+        written = program.written
+        sizes = [_size(node, written.get(position)) for position, (_, node) in enumerate(fetched)]
+        self._fetched = [(name, size) for (name, _), size in zip(fetched, sizes, strict=True)]
         self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in fetched}
         self._each_fetches = _packed(program)
         self._constants = constant_bytes(program.constants, launchable.executable.constants, there)
@@ -86,8 +89,10 @@ class Transfers:
         self._launches.spared.clear()
 
 
-def _size(node: Node) -> int:
-    return math.prod(node.shape) * np.dtype(node.dtype).itemsize
+def _size(node: Node, views: Sequence[View] | None = None) -> int:
+    """Bytes of an array, or of those views of it that a program gives."""
+    count = math.prod(node.shape) if views is None else sum(math.prod(sizes_of(view, node.shape)) for view in views)
+    return count * np.dtype(node.dtype).itemsize
 
 
 def _taken(trace: Trace | MergedTrace, program: Program) -> list[tuple[str, int]]:

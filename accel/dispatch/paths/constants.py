@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accel.ir.vast import is_vast
 from accel.record.bits import same_value
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ class PathConstants:
             value = values[slot]
             if value is ABSENT or not (looks_at_all or _is_cheap(value)):
                 continue
-            if slot not in self.values:
+            if is_vast(value):  # to compare it at each call would take longer than to compute with it
+                self.rule_out((slot,))
+            elif slot not in self.values:
                 # a copy, because the program may write to its array
                 self.values[slot] = value.copy() if isinstance(value, np.ndarray) else value
             elif not same_value(value, self.values[slot]):

@@ -16,6 +16,7 @@ from accel.backend.disk import cache
 from accel.dispatch.costs.speed import Speed
 from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants, have_one_form
 from accel.dispatch.paths.refolds import Refold, Refolds
+from accel.ir.vast import vast_slots
 from accel.process import interrupts
 from accel.reasons import Refusal
 from accel.reports.ledger import current_run, open_ledger
@@ -96,7 +97,7 @@ class Path:
     stage: see TRANSITIONS.
     observed: calls in stage OBSERVING so far.
     constants: the inputs that have not changed so far, and may be folded.
-    spanned: slots whose arrays the program takes as spans (see accel.backend.spans).
+    spanned: slots whose arrays the program takes as spans (see accel.backend.spans): vast ones from the first.
     pending: the program that is being compiled. successor: one that is being compiled while another is in use, to take
     its place: with spans, or with inputs in the place of constants that change often.
     numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the recording that had no program.
@@ -115,7 +116,7 @@ class Path:
         self.matcher = self._matcher()
         self.stage = Stage.OBSERVING
         self.observed = 0
-        self.spanned: frozenset[int] = frozenset()
+        self.spanned = self._vast = vast_slots(trace.tape)
         self._spans_tried = False
         self._variant: Launchable | None = None
         self.found_on_disk = False
@@ -503,7 +504,7 @@ class Path:
         copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
         # it is an improvement only: programs that paths wait for come first
         if copied and not queues.busy():
-            self.spanned, self._spans_tried = frozenset(copied), True
+            self.spanned, self._spans_tried = self._vast | copied, True
             self.successor = self._compile(self.numpy_call_s)
         return False
 
@@ -514,7 +515,7 @@ class Path:
             self._install(again)
         except Exception as error:
             # the program in use stays
-            self.spanned = frozenset()
+            self.spanned = self._vast
             logs.LOGGER.info("%s could not be compiled again: %s", self.name, error)
             return False
         return True

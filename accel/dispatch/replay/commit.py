@@ -14,6 +14,8 @@ from accel.backend import resident
 from accel.dispatch.replay.build import Builder
 from accel.dispatch.replay.kept import Unfetched, may_stay, steps_left_behind
 from accel.dispatch.replay.steps import Step, steps_of
+from accel.ir.vast import is_vast
+from accel.lower.written import Written
 from accel.process import interrupts
 from accel.record import Trace
 from accel.record.effects.shown import Ready, Unshowable
@@ -27,8 +29,9 @@ class StagedOutputs:
     """What one run of a program has given. The caller sees nothing of it before it is committed.
 
     trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
-    that the call changes in place. numbers: the trace's numbers, in order. given: the arrays that the program took.
-    drawn: the generators that it has drawn from. unfetched: what of the arrays is still on the device alone.
+    that the call changes in place, or of views of them. numbers: the trace's numbers, in order. given: the arrays that
+    the program took. drawn: the generators that it has drawn from. unfetched: what of the arrays is still on the device
+    alone.
     """
 
     trace: Trace
@@ -39,6 +42,16 @@ class StagedOutputs:
     given: list[Any]
     drawn: Drawn | None = None
     unfetched: Unfetched | None = None
+
+    def complete(self, before: Sequence[Any], *, vast: bool) -> None:
+        """Have the contents of changed arrays as a whole.
+
+        before: the values of the slots before the call. vast: of vast arrays, too.
+        """
+        for position, (slot, _) in enumerate(self.trace.outputs.changed):
+            contents = self.changed[position]
+            if isinstance(contents, Written) and (vast or not is_vast(before[slot])):
+                self.changed[position] = contents.of(before[slot])
 
     def fetch(self, why: str) -> None:
         """Have the values of all arrays on the host, and of all that were left behind before. why: for the report."""
@@ -113,8 +126,11 @@ def _steps_of_arrays(staged: StagedOutputs) -> list[Step]:
     """What gives the caller's arrays their values, or says that they are on the device."""
     if staged.unfetched is not None:
         return steps_left_behind(staged, staged.unfetched)
-    changed = zip(staged.trace.outputs.changed, staged.changed, strict=True)
-    return [partial(np.copyto, staged.values[slot], array) for (slot, _), array in changed]
+    steps: list[Step] = []
+    for (slot, _), contents in zip(staged.trace.outputs.changed, staged.changed, strict=True):
+        array = staged.values[slot]
+        steps += contents.steps(array) if isinstance(contents, Written) else [partial(np.copyto, array, contents)]
+    return steps
 
 
 def ready_effects(staged: StagedOutputs) -> list[Ready]:

@@ -22,6 +22,7 @@ from accel.dispatch.replay.kept import Unfetched
 from accel.ir.tape import Node, Outcome, needed_by
 from accel.lower import PACKS, Program, agrees
 from accel.lower.program import Fixed, OnHost, OutputNumber, Packed
+from accel.lower.written import Written
 from accel.merge import ABSENT
 from accel.process import interrupts
 from accel.record import Trace
@@ -232,6 +233,8 @@ class Launchable:
             return StaleConstants(changed)
         packed = dict(zip(packs, self.executable.fetched(list(packs.values())), strict=True))
         _wait_for(made)
+        for position, views in program.written.items():
+            made[position] = Written(views, self.executable.fetched(made[position]), host)
         current_run().launched_s += time.perf_counter() - launched
         numbers = [_number(source, packed, host) for source in program.numbers]
         outcomes = packed.get("f", _NO_OUTCOMES)[: len(program.outcomes)]
@@ -276,7 +279,9 @@ class Launchable:
         """
         if not resident.current.is_open or not self.executable.keeps:
             self.launches.count_fetched(positions)
-            return self._own(made, forms), self.executable.fetched(changed), None
+            whole = iter(self.executable.fetched([each for each in changed if not isinstance(each, Written)]))
+            contents = [each if isinstance(each, Written) else next(whole) for each in changed]
+            return self._own(made, forms), contents, None
         counts = [partial(self.launches.count_fetched, (position,)) for position in positions]
         return [resident.room(*form) for form in forms], changed, Unfetched(made, changed, counts)
 
@@ -348,6 +353,7 @@ def _number(source: OutputNumber, packed: Mapping[str, Any], host: Mapping[int, 
 
 def _wait_for(results: list[Any]) -> None:
     """Wait until the program has written its results. Before that, it may still read the caller's arrays."""
-    for array in results:
-        if not isinstance(array, np.ndarray):  # of a program of several machines, which has waited
-            array.block_until_ready()
+    for result in results:
+        for array in result if isinstance(result, list) else (result,):
+            if not isinstance(array, np.ndarray):  # of a program of several machines, which has waited
+                array.block_until_ready()

@@ -54,7 +54,7 @@ def get_item_of_selection(chosen: CompressedArray, key: object) -> Any:
 def set_item(array: RecordedArray, key: object, value: object) -> None:
     """`array[key] = value`."""
     recording = array._recording_
-    recording.storages.before_write(array._storage)
+    recording.storages.before_write(array._storage, array._plain_, unwrap(key))
     on_behalf(operator.setitem, (array._plain_, unwrap(key), unwrap(value)))
     recording.write_down(lambda: _record_set(array, basic_key(key), value), None)
 

@@ -93,10 +93,10 @@ class Method(StandIn):
         value, name = self._value, self._name
         recording = value._recording_
         if name in _CHANGING and issubclass(type(value), RecordedArray):
-            recording.storages.before_write(value._storage)
+            recording.storages.before_write(value._storage, value._plain_)
         for given in (*args, kwargs.get("out")):  # `out` may be given by position
             if issubclass(type(given), RecordedArray):
-                recording.storages.before_write(given._storage)
+                recording.storages.before_write(given._storage, given._plain_)
         result = on_behalf(getattr(value._plain_, name), unwrap(args), unwrap(kwargs))
         given = (value, *args, *kwargs.values())
         return recording.write_down(

@@ -113,7 +113,7 @@ def _inplace(array: Any, other: Any, function: Callable[..., Any], ufunc: np.ufu
     if issubclass(type(array), CompressedArray):
         result = on_behalf(function, (array._plain_, unwrap(other)))
         return recording.write_down(lambda: or_settled(write, (array, other)), result)
-    recording.storages.before_write(array._storage)
+    recording.storages.before_write(array._storage, array._plain_)
     # NumPy raises here, or array._plain_ is changed
     result = on_behalf(function, (array._plain_, unwrap(other)))
     return recording.write_down(lambda: or_settled(write, (other,)), result)

@@ -132,7 +132,7 @@ class DrawingMethod(StandIn):
             recording.break_("effect.random", f"{self._name}() writes to a {kind}", touched=True)
         elif written is not None:
             call.old = written._plain_.copy()
-            recording.storages.before_write(written._storage)
+            recording.storages.before_write(written._storage, written._plain_)
         return call
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accel.ir.overlap import may_share
 from accel.ir.tape import Storage
+from accel.ir.vast import is_vast
 
 if TYPE_CHECKING:
     from accel.record.recording import Recording
@@ -36,14 +39,26 @@ class Storages:
             self._recording.break_("alias.overlap", f"{name} shares memory with a written array")
         self._entered.append(storage)
 
-    def before_write(self, storage: Storage) -> None:
-        """Journal a storage of an input at its first write, and refuse where other inputs overlap it."""
+    def before_write(self, storage: Storage, view: NDArray[Any] | None = None, key: Any = ...) -> None:
+        """Journal a storage of an input at its first write, and refuse where other inputs overlap it.
+
+        view, key: the view of it that is about to be written to, and where in that; None where nobody knows. Of vast
+        arrays nothing else is journalled, at each write.
+        """
         base = storage.base
-        # Journalled already, or made in this call, in which case nobody has to get it back.
-        if storage.before is not None or storage.origin is None or not base.flags.writeable:
-            return  # what may not be written to will not be, and could not be put back either
-        before = storage.before = base.copy()
-        self._recording.journal.add(lambda: np.copyto(base, before))
+        # Made in this call, in which case nobody has to get it back, or never written to, nor could it be put back.
+        if storage.origin is None or not base.flags.writeable:
+            return
+        in_part = view is not None and is_vast(base)
+        if in_part:
+            self._journal_part(view, key)
+        if storage.before is not None and (in_part or storage.before is not base):
+            return  # journalled already
+        if in_part:
+            storage.before = base
+        else:
+            before = storage.before = base.copy()
+            self._recording.journal.add(lambda: np.copyto(base, before))
         if self._recording.refusal is not None:
             return
         if overlaps_itself(base):
@@ -52,6 +67,13 @@ class Storages:
         # other.
         if any(other is not storage and may_share(other.base, base) for other in self._entered):
             self._recording.break_("alias.overlap", "two inputs share memory and one of them is written")
+
+    def _journal_part(self, view: Any, key: Any) -> None:
+        try:
+            before = np.array(view[key])
+        except Exception:  # so will the write
+            return
+        self._recording.journal.add(lambda: operator.setitem(view, key, before))
 
 
 def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:

@@ -32,7 +32,7 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if rule is None and not isinstance(function, np.ufunc) and function not in scalars.HOST_FUNCTIONS:
         return call_without_rule(recording, function, args, kwargs)
     for target in written_operands(function, rule, args, kwargs):
-        recording.storages.before_write(target._storage)
+        recording.storages.before_write(target._storage, target._plain_)
     result = on_behalf(function, unwrap(args), unwrap(kwargs))
     given = (*args, *kwargs.values())
     write = lambda: record(recording, function, rule, args, kwargs, result)  # noqa: E731
