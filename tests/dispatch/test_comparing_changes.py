@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -128,7 +129,7 @@ def test_what_the_replay_lacks_is_seen(kind: type) -> None:
     lost = next(change for change in writes if type(change) is kind)
     writes.remove(lost)
     # as it would be taken of the plan without it
-    again = Snapshot(variant.trace, snapshot.values)
+    again = Snapshot(replace(staged, values=snapshot.values))
     again.parts = snapshot.parts
     name = variant.trace.inputs.name(lost.owner)
     found = [difference.detail for difference in Comparison(staged, result, again, 1e-9).differences]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accel.dispatch.paths import constants
-from accel.dispatch.paths.constants import COMPARED_CALLS
+from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants
 from accel.dispatch.paths.path import Path
 from accel.record import bits, record
 
@@ -55,3 +55,14 @@ def test_arrays_are_compared_bit_by_bit(dtype: str) -> None:
 def test_nan_equals_itself_and_the_sign_of_zero_counts() -> None:
     assert bits.same_array(np.array([np.nan]), np.array([np.nan]))
     assert not bits.same_array(np.array([0.0]), np.array([-0.0]))
+
+
+@pytest.mark.parametrize(("call_s", "kept"), [(0.0, True), (1e-4, False), (1e-2, True)])
+def test_an_array_is_no_constant_whose_comparison_takes_as_long_as_the_call(call_s: float, kept: bool) -> None:
+    large, small = np.ones(1 << 18), np.ones(1 << 10)  # 2 MB, which 0.26 ms read
+    known = PathConstants(frozenset({0, 1, 2}))
+    for _ in range(2):
+        known.compare([large, small, 3.0], looks_at_all=True)
+    known.rule_out_dear(call_s)
+    assert known.values.keys() == ({0, 1, 2} if kept else {1, 2})
+    assert known.varying == (set() if kept else {0})

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel.ir.vast import is_vast
-from accel.record.bits import same_value
+from accel.record.bits import MOST_BYTES, same_value
 
 if TYPE_CHECKING:
     from accel.lower import Known, Lowerable
 
 COMPARED_BYTES, COMPARED_CALLS = 1 << 16, 8
 """While a path waits for its program, larger arrays are compared in its first so many calls, then ever more rarely."""
+
+COMPARED_BYTES_S, DEAR_SHARE = 8e9, 0.25
+"""An array is dear whose comparison, at so many bytes a second, takes this share of what a call takes on NumPy. To know
+it would have to save more than that: as an input, it is read by the program where it is."""
 
 
 class PathConstants:
@@ -51,6 +55,13 @@ class PathConstants:
         for slot in tuple(slots):
             self.varying.add(slot)
             self.values.pop(slot, None)
+
+    def rule_out_dear(self, call_s: float) -> None:
+        """Never take arrays for constant that are dear. call_s: seconds of a call on NumPy; 0 if none was timed."""
+        if not call_s:
+            return
+        most = max(MOST_BYTES, DEAR_SHARE * COMPARED_BYTES_S * call_s)
+        self.rule_out([slot for slot, value in self.values.items() if getattr(value, "nbytes", 0) > most])
 
     def inherit(self, other: PathConstants, slots: Sequence[int]) -> None:
         """Take over what is known of another path's inputs. slots: theirs here, by those there.

@@ -213,6 +213,7 @@ class Path:
 
     def _foldable_now(self) -> Known:
         """The constants that the next program is folded for: those that are worth it."""
+        self.constants.rule_out_dear(self.numpy_call_s)
         return self.constants.worth_folding(self.trace)
 
     def note_numpy(self, seconds: float, *, quiet: bool) -> None:
