@@ -40,6 +40,7 @@ from accel.dispatch.refusals import Refusals
 from accel.dispatch.replaying import Answered, Replaying, Unanswered
 from accel.process.ending import let_go_at_exit
 from accel.process.interrupts import pass_on
+from accel.process.tracebacks import Again
 from accel.reasons import Refusal, Refused
 from accel.reports import timeline
 from accel.reports.ledger import Ledger, State, open_ledger
@@ -250,7 +251,8 @@ class Target:
                 pass
             return self.function(*args, **kwargs)
         if call.raised is not None:
-            raise call.raised
+            with Again(call.raised) as error:
+                raise error
         return call.result
 
     # -- which way a call takes ---------------------------------------------------------------------------------------
@@ -533,7 +535,8 @@ class Target:
             self.final = self.recordings.are_used_up and not self.paths
             if recorded.refusal is not None:
                 self._refusals.note(recorded.refusal)
-            raise call.raised
+            with Again(call.raised) as error:
+                raise error
         if recorded.refusal is not None:
             self._note_refused(recorded.refusal, recorded.trace, spent)
         elif recorded.trace is not None:
@@ -678,7 +681,8 @@ class Target:
         if met.differs is not None:
             self._give_up_as_different(path, met.differs)
         if call.raised is not None:
-            raise call.raised
+            with Again(call.raised) as error:
+                raise error
         return call.result
 
     def _other_way(self, path: Path, call: Call) -> Any:

@@ -51,3 +51,21 @@ def show_lines_of(code: CodeType, text: str) -> None:
     if register is not None:
         by_code = hasattr(linecache, "_getline_from_code")
         register(code if by_code else code.co_filename, text, code.co_filename)
+
+
+class Again:
+    """A `with` block that raises an exception which was raised before. It keeps its context.
+
+    `raise error` would make what is being handled at this place its context: the exceptions that it was raised in the
+    handling of would no longer be shown. No function does this, which would be one more frame.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+        self._context = error.__context__
+
+    def __enter__(self) -> BaseException:
+        return self._error
+
+    def __exit__(self, *_: object) -> None:
+        self._error.__context__ = self._context

@@ -17,6 +17,7 @@ from accel.inspect.explain.callables import PlainCall, call_of
 from accel.loops import rolled
 from accel.merge import ABSENT, MergedTrace, NotMergeable, merged
 from accel.process import interrupts
+from accel.process.tracebacks import Again
 from accel.reasons import Refusal, Refused
 from accel.record import Raised, Trace, Undone, record
 from accel.record.inputs import Inputs
@@ -176,7 +177,8 @@ def _recorded(call: PlainCall, name: str, look: Look | None = None, silent: bool
     with np.errstate(all="ignore"):
         result = record(call.function, call.args, call.kwargs, max_nodes=config.current().max_nodes, watch=watch)
     if isinstance(result, Raised):
-        raise result.error
+        with Again(result.error) as error:
+            raise error
     if isinstance(result, Undone) or result.refusal is not None or result.trace is None:
         refusal = result.refusal
         if refusal is None:

@@ -585,3 +585,32 @@ def test_targets_inside_a_path_that_was_given_up_are_accelerated(foreground: Non
     for _ in range(8):
         np.testing.assert_allclose(outer(x), np.sin(x) * 2.0 + 1.0, rtol=1e-12)
     assert open_ledger("inner").compiled_calls > 0
+
+
+def test_an_exception_keeps_its_context() -> None:
+    """The one that was being handled when it was raised, and not the one that is where the call was made."""
+
+    def work(x: Any) -> Any:
+        sys.stdout.writelines([])  # what follows cannot be undone
+        try:
+            raise KeyError("first")
+        finally:
+            raise ValueError(x.sum() > 0.0)
+
+    def chain(function: Any) -> list[str]:
+        try:
+            raise OSError("outside")
+        except OSError:
+            with pytest.raises(ValueError, match="True") as caught:
+                function(some(0))
+        found: list[str] = []
+        error: BaseException | None = caught.value
+        while error is not None:
+            found.append(repr(error))
+            error = error.__context__
+        return found
+
+    fast, expected = accel.accelerate(work, name="chained"), chain(work)
+    assert len(expected) == 3
+    for _ in range(6):
+        assert chain(fast) == expected
