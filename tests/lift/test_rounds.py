@@ -25,6 +25,7 @@ def test_the_switch_of_a_loop_whose_program_is_given_up(
     final: bool, may_try_again: bool, round_s: float, goes_on: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rounds, "Holding", lambda switch, target: None)
+    monkeypatch.setattr(rounds.resident.current, "possible", False)
     turned_off: list[bool] = []
     switch: Any = SimpleNamespace(turn_off=lambda: turned_off.append(True))
     target = SimpleNamespace(
