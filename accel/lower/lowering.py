@@ -24,7 +24,6 @@ from accel.lower.program import (
     Fixed,
     Known,
     Lowerable,
-    OnHost,
     OutputNumber,
     Packed,
     Program,
@@ -33,6 +32,7 @@ from accel.lower.program import (
 )
 from accel.lower.renewing import ConstantsAnew
 from accel.lower.values import Values
+from accel.lower.written import OnHost
 from accel.rules.rule import Unsupported
 from accel.rules.tracing import traced
 

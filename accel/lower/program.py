@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from accel.ir.tape import Node, Tape
-from accel.lower.written import View
+from accel.lower.written import OnHost, View
 from accel.record.bits import same_number
 from accel.record.draws.draw import Draw
 from accel.record.outputs import Outputs
@@ -39,13 +39,6 @@ class Packed:
 
     pack: str
     position: int
-
-
-@dataclass(frozen=True, slots=True)
-class OnHost:
-    """An output number that Python computes before each launch: the value of the host node of this index."""
-
-    index: int
 
 
 @dataclass(frozen=True, slots=True)

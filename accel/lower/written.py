@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.ir.tape import Node
-from accel.ir.views import Box, Extent, Index, box_of
+from accel.ir.views import Box, Index, Placed, box_of
 from accel.rules import core
 
 MOST_VIEWS = 8
@@ -33,28 +33,21 @@ LEAST_SPARED = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
-class HostNumber:
-    """The value of the host node of this index, which differs from run to run."""
+class OnHost:
+    """A number that Python computes before each launch: the value of the host node of this index."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Moving:
-    """A view at another place in each run. starts: as of its extent."""
-
-    extent: Extent
-    starts: tuple[int | HostNumber, ...]
-
-
-View = Index | Moving
+View = Index | Placed
+"""A view at the same place in each run, or one of whose starts some are on the host."""
 
 
 def place_of(view: View, shape: tuple[int, ...], host: Mapping[int, Any]) -> Index:
     """Where a view of an array of `shape` is in one run. host: what Python has computed for it, by index of nodes."""
     if isinstance(view, Index):
         return view
-    known = [host[start.index] if isinstance(start, HostNumber) else start for start in view.starts]
+    known = [host[start.index] if isinstance(start, OnHost) else start for start in view.starts]
     return view.extent.at(shape, tuple(known))
 
 
@@ -90,7 +83,7 @@ def changed(slot: int, node: Node, value_of: Callable[[Node], Any]) -> Changed:
     before = node
     while before.rule in (core.WRITE, core.WRITE_AT):
         view = _view_of(before, value_of)
-        box = None if view is None else _box_of(view, node)
+        box = None if view is None else _box_at(view, node.shape)
         if view is None or box is None:
             return Changed(node, None)
         writes.append(_Write(view, box, before.args[2]))
@@ -98,7 +91,7 @@ def changed(slot: int, node: Node, value_of: Callable[[Node], Any]) -> Changed:
     if not before.is_input or before.args[0] != slot:
         return Changed(node, None)
     contents = _contents(node, writes)
-    written = sum(math.prod(sizes_of(view, node.shape)) for view in contents)
+    written = size_of(contents, node.shape)
     spared = (math.prod(node.shape) - written) * np.dtype(node.dtype).itemsize
     pays = 0 < len(contents) <= MOST_VIEWS and spared >= LEAST_SPARED * len(contents)
     return Changed(node, contents if pays else None)
@@ -109,7 +102,7 @@ def _contents(node: Node, writes: Sequence[_Write]) -> dict[View, Node | None]:
     last: dict[View, _Write] = {}
     for write in writes:
         last.setdefault(write.view, write)
-    if any(isinstance(view, Moving) for view in last):
+    if any(isinstance(view, Placed) for view in last):
         # they may overlap: stored in the order of their last writes, they leave what all writes leave
         values = {view: _value(node, write, writes) for view, write in reversed(last.items())}
         return {} if None in values.values() else values
@@ -144,34 +137,32 @@ def _view_of(write: Node, value_of: Callable[[Node], Any]) -> View | None:
     known = tuple([_start_of(start, value_of) for start in starts])
     if None in known:
         return None
-    if any(isinstance(start, HostNumber) for start in known):
-        return Moving(extent, known)  # type: ignore[arg-type]
-    step = extent.at(write.shape, known)
-    return step if isinstance(step, Index) else None
+    if any(isinstance(start, OnHost) for start in known):
+        return Placed(extent, known)
+    settled: Index = extent.at(write.shape, known)
+    return settled
 
 
-def _start_of(start: Any, value_of: Callable[[Node], Any]) -> int | HostNumber | None:
+def _start_of(start: Any, value_of: Callable[[Node], Any]) -> int | OnHost | None:
     if not isinstance(start, Node):
         return int(start)
     value = value_of(start)
     if value is not None:
         return int(value)
-    return HostNumber(start.index) if start.host else None
+    return OnHost(start.index) if start.host else None
 
 
-def _box_of(view: View, array: Node) -> Box | None:
+def _box_at(view: View, shape: tuple[int, ...]) -> Box | None:
+    """The box of an array of `shape` that a view shows; None if that is no box."""
     if isinstance(view, Index):
-        return box_of(array.shape, view.key)
+        return box_of(shape, view.key)
     return Box(view.starts, view.extent.sizes, view.extent.given)
 
 
-def sizes_of(view: View, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The lengths of a view along the axes of its array."""
-    if isinstance(view, Moving):
-        return view.extent.sizes
-    box = box_of(shape, view.key)
-    assert box is not None
-    return box.sizes
+def size_of(views: Iterable[View], shape: tuple[int, ...]) -> int:
+    """The number of elements of views that a program gives of an array of `shape`."""
+    boxes = [_box_at(view, shape) for view in views]
+    return sum(math.prod(box.sizes) for box in boxes if box is not None)
 
 
 def _meet(one: Box, other: Box) -> bool:
@@ -204,10 +195,10 @@ def results(arrays: Iterable[Changed], first: int) -> list[Node]:
 
 
 def _read(array: Node, view: View, index: int) -> Node:
-    box = _box_of(view, array)
+    box = _box_at(view, array.shape)
     assert box is not None
-    args, about = (array, view), {"dtype": array.dtype, "scalar": None, "host": False, "where": array.where}
-    return Node(index, core.READ, args, {}, shape=box.given, **about)  # type: ignore[arg-type]
+    dtype, where = array.dtype, array.where
+    return Node(index, core.READ, (array, view), {}, shape=box.given, dtype=dtype, scalar=None, host=False, where=where)
 
 
 def grouped(values: Iterable[Any], arrays: Iterable[Changed]) -> list[Any]:

@@ -21,7 +21,7 @@ from accel.dispatch.replay.variant import Launchable, Launches, constant_bytes
 from accel.ir.tape import Node
 from accel.lower import PACKS, Program
 from accel.lower.program import Packed
-from accel.lower.written import View, sizes_of
+from accel.lower.written import View, size_of
 from accel.merge import MergedTrace
 from accel.record import Trace
 from accel.record.changes import Write
@@ -91,7 +91,7 @@ class Transfers:
 
 def _size(node: Node, views: Sequence[View] | None = None) -> int:
     """Bytes of an array, or of those views of it that a program gives."""
-    count = math.prod(node.shape) if views is None else sum(math.prod(sizes_of(view, node.shape)) for view in views)
+    count = math.prod(node.shape) if views is None else size_of(views, node.shape)
     return count * np.dtype(node.dtype).itemsize
 
 

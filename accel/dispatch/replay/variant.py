@@ -21,8 +21,8 @@ from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.kept import Unfetched
 from accel.ir.tape import Node, Outcome, needed_by
 from accel.lower import PACKS, Program, agrees
-from accel.lower.program import Fixed, OnHost, OutputNumber, Packed
-from accel.lower.written import Written
+from accel.lower.program import Fixed, OutputNumber, Packed
+from accel.lower.written import OnHost, Written
 from accel.merge import ABSENT
 from accel.process import interrupts
 from accel.record import Trace
