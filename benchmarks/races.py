@@ -33,7 +33,7 @@ SETTLED = ("compiled", "demoted", "inlined")
 SETS = 8
 """Of arguments, in the timing."""
 
-JUDGED_CALLS, JUDGED_S = 300, 4.0
+JUDGED_CALLS, JUDGED_S = 300, 8.0
 """Calls, or seconds of them, in which accel may still find that a program is slower, as it would in a longer run."""
 
 ASKED_EVERY = 16

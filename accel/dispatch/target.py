@@ -29,6 +29,7 @@ from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import RELIABLE_CALL_S, Account, is_limited
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.costs.second_look import SecondLook
+from accel.dispatch.costs.speed import Speed
 from accel.dispatch.earlier import Earlier
 from accel.dispatch.numpy_calls import NumPyCalls
 from accel.dispatch.paths.known import KnownPaths
@@ -345,30 +346,31 @@ class Target:
             self._refusals.raise_if_strict()
             return self._numpy.backing_off(call, is_long=path.backoff > SHORT_BACKOFF)
         # not inside a round of a loop that is still to be recorded: the paths of its parts tell of which kind it is
-        if (path.speed.wanted or path.speed.pauses) and THREAD.taken is None and self.mode == "auto":
+        speed = self.paths.expected(path).speed
+        if (speed.wanted or speed.pauses) and THREAD.taken is None and self.mode == "auto":
             quiet = is_quiet()
-            if path.speed.wanted and quiet:
-                return self._time_numpy(path, call)
-            if path.speed.pauses and not quiet:
-                return self._pause(path, call)
+            if speed.wanted and quiet:
+                return self._time_numpy(speed, call)
+            if speed.pauses and not quiet:
+                return self._pause(speed, call)
         return self._replay(path, values, call, siblings=True)
 
-    def _pause(self, path: Path, call: Call) -> Any:
+    def _pause(self, speed: Speed, call: Call) -> Any:
         """Answer a call on NumPy whose program is slower as long as something is compiled."""
         if resident.current.is_held:
             resident.current.bring_up_to_date("something is compiled")
         if self.parts.used:
             return self._numpy.in_parts(call)[0]
         result = self._numpy.whole(call)
-        path.speed.note_disturbed(call.seconds or 0.0)
+        speed.note_disturbed(call.seconds or 0.0)
         return result
 
-    def _time_numpy(self, path: Path, call: Call) -> Any:
+    def _time_numpy(self, speed: Speed, call: Call) -> Any:
         """Answer a call of a path with a program on NumPy, to time it."""
         if resident.current.is_held:
             resident.current.bring_up_to_date("NumPy's calls are timed")
         result = self._numpy.whole(call, quiet=True)
-        path.speed.note_wanted(call.seconds or 0.0)
+        speed.note_wanted(call.seconds or 0.0)
         return result
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:

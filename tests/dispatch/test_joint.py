@@ -13,6 +13,7 @@ import pytest
 import accel
 from accel.backend.disk import cache
 from accel.dispatch import paths
+from accel.dispatch.costs.speed import CALLS_IN_A_ROW
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import MergedVariant
 from accel.dispatch.target import Target
@@ -371,14 +372,31 @@ def test_a_program_of_several_paths_that_is_slower_is_dissolved(monkeypatch: pyt
     calls = [(x,) for x in fields(0, 40)]
     play(two_branches, fast, calls)
     assert members_of(fast)
-    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda self: "9 us against 3 us")
+    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda *_: "9 us against 3 us")
     play(two_branches, fast, copy.deepcopy(calls[:2]))
     assert members_of(fast) == []
-    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda self: None)
+    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda *_: None)
     play(two_branches, fast, copy.deepcopy(calls))
     apart = [path.apart for path in target_of(fast).paths if path.stage is Stage.COMPILED]
     assert apart
     assert any("together they are slower: 9 us" in why for why in apart)
+
+
+def test_calls_of_a_path_that_has_its_program_with_others_are_timed_on_numpy() -> None:
+    fast = accel.accelerate(two_branches, name="two")
+    play(two_branches, fast, [(x,) for x in fields(0, 40)])
+    of_one_kind = [(np.full((6, 5), 1.0 + n),) for n in range(8)]
+    play(two_branches, fast, of_one_kind)
+    known = target_of(fast).paths
+    assert known.joint is not None
+    likely = known.expected(known.joint)
+    assert likely is not known.joint
+    before = open_ledger("two").compiled_calls
+    likely.speed.wanted = CALLS_IN_A_ROW
+    play(two_branches, fast, of_one_kind[:CALLS_IN_A_ROW])
+    assert (likely.speed.wanted, open_ledger("two").compiled_calls) == (0, before)
+    play(two_branches, fast, of_one_kind[:1])
+    assert open_ledger("two").compiled_calls == before + 1
 
 
 def unlike(x: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 SPEED_SAMPLES = 8
 """Replays after which a program's speed is judged."""
@@ -40,6 +40,10 @@ SHORT_S, CALLS_IN_A_ROW = 0.001, 4
 """NumPy's call of a comparison finds the processor's caches full of what the comparison needed: one that takes less
 than SHORT_S has been seen to take five times as long as in a row. So such calls are judged by so many of NumPy's in a
 row, and so is what seemed to be slower. The first of them is no sample."""
+
+PLAINLY_FASTER = 2.0
+"""So are the calls of a program that did not take less than NumPy's by this factor: two libraries' threads that wait
+for each other's processors have been seen to make comparisons' calls take twice as long."""
 
 STRIKES, LOSS_S = 2, 0.01
 """A program is given up after this many judgements in a row that it is slower, each from new samples, and once the
@@ -187,14 +191,15 @@ class Speed:
             self._slowdown_s = max(0.0, self._disturbed_s - self._disturbed_calls * usual_s)
         return self._slowdown_s - before
 
-    def evidence_of_slowness(self) -> str | None:
+    def evidence_of_slowness(self, is_overdrawn: Callable[[], bool] = lambda: False) -> str | None:
         """The figures that show that the program is slower, in words; None as long as they do not show it.
 
         One judgement is usually not enough, because the machine may have been busy: the next uses new samples of both.
+        is_overdrawn: whether accel has cost the process too much: then few samples have to do.
         """
         if len(self.compiled_s) < MIN_SAMPLES or not len(self.numpy_s):
             return None
-        plainly = self._is_clearly_slower()
+        plainly = self._is_clearly_slower(is_overdrawn)
         if not plainly and (len(self.compiled_s) < SPEED_SAMPLES or time.perf_counter() < self._next_at):
             return None
         numpy_s = self.numpy_s.median()
@@ -209,7 +214,7 @@ class Speed:
                 self._apart_s = min(2.0 * self._apart_s, MAX_APART_S)
             self._strikes, self._lost_s = 0, 0.0
             self._forget_busy()
-            if compiled_s < SHORT_S and not self._in_a_row:
+            if not self._in_a_row and (compiled_s < SHORT_S or PLAINLY_FASTER * compiled_s > other_s):
                 self.wanted = CALLS_IN_A_ROW
             return None
         self._strikes += 1
@@ -248,9 +253,11 @@ class Speed:
         samples = len(self.compiled_s)
         return samples < MORE_SAMPLES and sum(self.compiled_s) - samples * other_s < NO_LOSS_S
 
-    def _is_clearly_slower(self) -> bool:
+    def _is_clearly_slower(self, is_overdrawn: Callable[[], bool]) -> bool:
         """Whether a few samples settle it: the fastest compiled call took far longer than NumPy's slowest."""
         worst, best, samples = self.numpy_s.most(), self.compiled_s.least(), len(self.compiled_s)
+        if best > CLEARLY_SLOWER * self.numpy_s.median() and is_overdrawn():
+            return True
         if best <= CLEARLY_SLOWER * worst or not self.knows_numpy:
             return False
         return samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > MAX_LOSS_S

@@ -122,6 +122,13 @@ class KnownPaths:
         order = [*order, self.joint, *self._paths]
         return list(dict.fromkeys(self.joint if path.stage is Stage.JOINED else path for path in order))
 
+    def expected(self, path: Path) -> Path:
+        """The recorded path that a call is likely to take which the program of `path` computes."""
+        if path is not self.joint:
+            return path
+        likely = self._predictor.predicted()
+        return path if likely is None or likely.stage is not Stage.JOINED else likely
+
     def note_taken(self, path: Path) -> None:
         """A call has been replayed by the program of this path."""
         if len(self._paths) > 1:  # one alone need not be predicted

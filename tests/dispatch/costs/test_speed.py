@@ -129,6 +129,18 @@ def test_numpy_s_calls_in_a_row_are_what_a_small_function_is_judged_by() -> None
     assert judged([6e-5] * 200, in_a_row=8e-5) == (0, None)
 
 
+def test_so_is_what_is_not_plainly_faster() -> None:
+    def wanted(compiled: float) -> int:
+        speed = speed_of([0.016] * NUMPY_SAMPLES, [])
+        for _ in range(MORE_SAMPLES):
+            speed.compiled_s.add(compiled)
+            assert speed.evidence_of_slowness() is None
+        return speed.wanted
+
+    assert wanted(0.012) == CALLS_IN_A_ROW
+    assert wanted(0.004) == 0
+
+
 def test_comparisons_supply_what_is_missing_of_calls_in_a_row() -> None:
     speed = speed_of([], [])
     speed.wanted = CALLS_IN_A_ROW
@@ -142,6 +154,19 @@ def test_comparisons_supply_what_is_missing_of_calls_in_a_row() -> None:
 def test_what_costs_more_is_given_up_by_few_calls() -> None:
     assert judged([0.1] * 200) == (SPEED_SAMPLES // 2, "100 ms compiled, 0.1 ms on NumPy")
     assert judged([0.6] * 200) == (MIN_SAMPLES, "600 ms compiled, 0.1 ms on NumPy")
+
+
+@pytest.mark.parametrize("overdrawn", [False, True])
+def test_few_calls_do_where_accel_has_cost_too_much(overdrawn: bool) -> None:
+    def evidence(compiled: float, calls: int) -> str | None:
+        speed = speed_of([0.002, 0.002, 0.030], [])  # one of NumPy's was held up
+        for _ in range(calls):
+            speed.compiled_s.add(compiled)
+        return speed.evidence_of_slowness(lambda: overdrawn)
+
+    assert evidence(0.007, MIN_SAMPLES) == ("7 ms compiled, 2 ms on NumPy" if overdrawn else None)
+    assert evidence(0.007, MIN_SAMPLES - 1) is None
+    assert evidence(0.0025, MIN_SAMPLES) is None
 
 
 def judged_while_busy(compiled: float, on_numpy: list[float], calls: int) -> str | None:
