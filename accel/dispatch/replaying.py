@@ -113,9 +113,7 @@ class Replaying:
         # while another program is on its way, the one in use is not judged: the other may be faster
         if path.successor is not None or budget.for_later_runs:
             return None
-        if quiet:
-            return taken.speed.evidence_of_slowness(budget.is_overdrawn)
-        return taken.speed.evidence_while_busy()
+        return taken.speed.evidence_of_slowness() if quiet else taken.speed.evidence_while_busy()
 
     def _compare(self, path: Path, taken: Path, staged: StagedOutputs, call: Call) -> Refusal | None:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""

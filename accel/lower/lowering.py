@@ -214,12 +214,13 @@ class _Lowering:
 
         results = frozenset(node.index for node in (*targets, *outcomes, *numbers))
         kernels = sharing.kernels(parts, results) if self._on_cpu else {}
-        padded = sharing.padded(parts)
+        padded, read_apart = sharing.padded(parts), sharing.read_apart(parts) if self._on_cpu else frozenset[int]()
+        moving = self._arguments.of_slots(self._spanned)
         count = len(self._trace.outputs.arrays)
 
         def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             *constants, always = constants
-            recomputation = Recomputation(kernels=kernels, padded=padded)
+            recomputation = Recomputation(kernels=kernels, padded=padded, read_apart=read_apart, moving=moving)
             values = Values(self._arguments, arrays, constants, scalars, recomputation)
             with self._traced(always):
                 for part in parts:

@@ -104,7 +104,7 @@ def test_programs_name_what_holds_them_on_disk() -> None:
 
 
 def test_nothing_is_given_up_for_its_speed(for_later: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(speed.Speed, "evidence_of_slowness", lambda *_: "it is slow")
+    monkeypatch.setattr(speed.Speed, "evidence_of_slowness", lambda self: "it is slow")
     (program,) = run(step, [2.0] * 40)
     assert program["state"] == "in use"
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # where it is
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The operations of each program that was compiled. None is given up: it would have no constants to renew."""
-    monkeypatch.setattr(speed.Speed, "evidence_of_slowness", lambda *_: None)
+    monkeypatch.setattr(speed.Speed, "evidence_of_slowness", lambda self: None)
     made: list[int] = []
     note = Compiling.note_compiled
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import accel
 from accel.backend.compile import compile_trace
 from accel.lower import Known, lower
+from accel.lower.program import PACKS
 from accel.record import record
 from accel.rules import fusion
 
@@ -131,6 +133,52 @@ def test_a_costly_function_is_computed_apart_from_what_looks_around() -> None:
     """Both read one copy of the slope."""
     assert operations(tangents, np.ones((70, 90))).count("optimization_barrier") == 2  # that, and the padded copy
     assert operations(lambda x: np.tanh(x * 2.0 + 1.0), np.ones((70, 90))).count("optimization_barrier") == 0
+
+
+def advected(fields: Any, at: Any, x: Any) -> Any:
+    """By a wind that is mixed of two fields of many."""
+    k = int(at[0])
+    u, v = 0.3 * fields[:, k] + 0.7 * fields[:, k + 1]
+    return (x - 0.1 * (u * x[::-1] + v * x)) * np.exp(-0.1 * np.sqrt(u * u + v * v))
+
+
+def advected_plainly(fields: Any, at: Any, x: Any) -> Any:
+    k = int(at[0])
+    u, v = 0.3 * fields[:, k] + 0.7 * fields[:, k + 1]
+    return x - 0.1 * (u * x[::-1] + v * x)
+
+
+def copied(function: Callable[..., Any], *arguments: Any, spanned: int | None = None) -> list[str]:
+    """The shapes of what the traced program copies apart. spanned: the number of an array that comes in a span."""
+    trace = record(function, arguments, {}, max_nodes=1000).trace
+    assert trace is not None
+    values, _ = trace.inputs.fetch(arguments, {})
+    slots = [] if spanned is None else [slot for slot, each in enumerate(values) if each is arguments[spanned]]
+    program = lower(trace, Known(), spanned=frozenset(slots))
+    with jax.enable_x64(True):
+        shapes = [jax.ShapeDtypeStruct(values[slot].shape, values[slot].dtype) for slot in program.slots]
+        packs = {name: np.zeros(9, dtype) for name, dtype in PACKS.items()}
+        text = str(jax.make_jaxpr(program.function)(shapes, [jax.ShapeDtypeStruct((), np.bool_)], packs))
+    return re.findall(r"f64\[([\d,]+)\] = optimization_barrier", text)
+
+
+def test_what_is_read_where_a_run_tells_is_stored_before_something_costly_reads_it_from_two_places() -> None:
+    """Fused with that, it would keep XLA from whole vectors."""
+    arguments = np.random.default_rng(2).normal(size=(2, 9, 70, 90)), np.array([3]), np.ones((70, 90))
+    assert copied(advected, *arguments) == ["2,70,91"]
+    assert copied(advected_plainly, *arguments) == []
+    both(advected, *arguments, changed=lambda x: x * 2)
+
+
+def test_so_is_what_comes_in_a_span() -> None:
+    x = np.random.default_rng(3).normal(size=(70, 90))
+
+    def slopes(x: Any) -> Any:
+        y = x * 2.0
+        return np.exp(-y) * (y[:, ::-1] - x)
+
+    assert (copied(slopes, x), copied(slopes, x, spanned=0)) == ([], ["70,91"])
+    assert copied(lambda x: np.exp(-x) * x, x, spanned=0) == []
 
 
 def laplacian(x: Any) -> Any:

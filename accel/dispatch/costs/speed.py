@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 SPEED_SAMPLES = 8
 """Replays after which a program's speed is judged."""
@@ -191,15 +191,14 @@ class Speed:
             self._slowdown_s = max(0.0, self._disturbed_s - self._disturbed_calls * usual_s)
         return self._slowdown_s - before
 
-    def evidence_of_slowness(self, is_overdrawn: Callable[[], bool] = lambda: False) -> str | None:
+    def evidence_of_slowness(self) -> str | None:
         """The figures that show that the program is slower, in words; None as long as they do not show it.
 
         One judgement is usually not enough, because the machine may have been busy: the next uses new samples of both.
-        is_overdrawn: whether accel has cost the process too much: then few samples have to do.
         """
         if len(self.compiled_s) < MIN_SAMPLES or not len(self.numpy_s):
             return None
-        plainly = self._is_clearly_slower(is_overdrawn)
+        plainly = self._is_clearly_slower()
         if not plainly and (len(self.compiled_s) < SPEED_SAMPLES or time.perf_counter() < self._next_at):
             return None
         numpy_s = self.numpy_s.median()
@@ -253,11 +252,9 @@ class Speed:
         samples = len(self.compiled_s)
         return samples < MORE_SAMPLES and sum(self.compiled_s) - samples * other_s < NO_LOSS_S
 
-    def _is_clearly_slower(self, is_overdrawn: Callable[[], bool]) -> bool:
+    def _is_clearly_slower(self) -> bool:
         """Whether a few samples settle it: the fastest compiled call took far longer than NumPy's slowest."""
         worst, best, samples = self.numpy_s.most(), self.compiled_s.least(), len(self.compiled_s)
-        if best > CLEARLY_SLOWER * self.numpy_s.median() and is_overdrawn():
-            return True
         if best <= CLEARLY_SLOWER * worst or not self.knows_numpy:
             return False
         return samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > MAX_LOSS_S

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from accel.ir.tape import Node
+from accel.ir.vast import VAST
 from accel.ir.views import box_of
 from accel.rules import core, fusion
 from accel.rules.columns import fact
@@ -75,10 +78,15 @@ class Recomputation:
         looping: bool = False,
         kernels: Mapping[int, int] = MappingProxyType({}),
         padded: Collection[int] = frozenset(),
+        read_apart: Collection[int] = frozenset(),
+        moving: Collection[int] = frozenset(),
     ) -> None:
-        """looping: for the rounds of a loop (see `in_loop`). kernels, padded: see accel.lower.passes.sharing."""
+        """looping: for the rounds of a loop (see `in_loop`). kernels, padded, read_apart: see
+        accel.lower.passes.sharing. moving: inputs that each run finds at another place."""
         self._cones: dict[int, Cone] = {}
         self._unvectorized: set[int] = set()  # values that XLA computes element by element
+        self._moving = set(moving)  # values of which a run tells where to read what they are computed from
+        self._read_apart = read_apart
         self._looping = looping
         self._kernels = kernels
         self._padded = padded
@@ -89,7 +97,7 @@ class Recomputation:
 
         So is an array of which a round writes a part: the loop carries it, and XLA writes in place.
         """
-        outside = dict(self._cones), set(self._unvectorized)
+        outside = dict(self._cones), set(self._unvectorized), set(self._moving)
         for node in stored:
             self.stored(node)
         before, self._looping = self._looping, True
@@ -97,16 +105,16 @@ class Recomputation:
             yield
         finally:
             self._looping = before
-            self._cones, self._unvectorized = outside
+            self._cones, self._unvectorized, self._moving = outside
 
     @contextlib.contextmanager
     def in_side(self) -> Iterator[None]:
         """While a side of a conditional is traced: what it computes exists only there."""
-        outside = dict(self._cones), set(self._unvectorized)
+        outside = dict(self._cones), set(self._unvectorized), set(self._moving)
         try:
             yield
         finally:
-            self._cones, self._unvectorized = outside
+            self._cones, self._unvectorized, self._moving = outside
 
     def enter(self, node: Node) -> Storing:
         """Register an operation that is about to be traced: once per node, in tape order."""
@@ -126,13 +134,29 @@ class Recomputation:
         # Without whole vectors: what looks at several places, and what is fused with it.
         if looks_around or self._unvectorized.intersection(operands):
             self._unvectorized.add(node.index)
+        if node.rule is core.READ_AT or (not stored and self._moving.intersection(operands)):
+            self._moving.add(node.index)
         return found
+
+    def _holds_back(self, node: Node) -> bool:
+        """Whether what reads the value would be computed element by element.
+
+        What is read from more than one place, XLA computes in a function of its own within a kernel. Where that reads
+        from an array is looked up there for each element, so that LLVM does not know that they stand side by side.
+        """
+        if node.index not in self._moving or node.index not in self._read_apart:
+            return False
+        size = math.prod(node.shape)
+        return size > FEW and size * np.dtype(node.dtype).itemsize < VAST
 
     def _copy(self, node: Node) -> list[Node]:
         """The operands to copy, which count as stored from now on."""
-        if node.rule.cost.work < COSTLY or math.prod(node.shape) <= FEW:
-            return []
-        found = [operand for operand in node.operands() if operand.index in self._unvectorized]
+        is_costly = node.rule.cost.work >= COSTLY and math.prod(node.shape) > FEW
+        found = [
+            each
+            for each in {operand.index: operand for operand in node.operands()}.values()
+            if self._holds_back(each) or (is_costly and each.index in self._unvectorized)
+        ]
         for each in found:
             self.stored(each)
         return found
@@ -154,6 +178,7 @@ class Recomputation:
         """Count the value as stored from now on."""
         self._cones[node.index] = {}
         self._unvectorized.discard(node.index)
+        self._moving.discard(node.index)
 
     def _of(self, node: Node) -> float:
         return sum(self._cones.get(node.index, {}).values())

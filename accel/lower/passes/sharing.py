@@ -1,4 +1,4 @@
-"""Sharing: how many kernels a value is computed in, where nothing is stored but what has to be.
+"""Sharing: how many kernels a value is computed in, where nothing is stored but what has to be, and how it is read.
 
 XLA:CPU fuses a value into all that reads it, and whatever is fused with that, up to what it stores: results, sums, what
 goes into a loop or a conditional, and what accel has it store (`recompute`). Each of those is a kernel of its own, and
@@ -7,13 +7,14 @@ computes the value anew.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from accel.ir.loop import body_of
 from accel.ir.tape import Node
 from accel.lower.passes.arrange import Part
 from accel.lower.passes.branches import Conditional, chosen_at
-from accel.lower.passes.recompute import Recomputation
+from accel.lower.passes.recompute import COSTLY, Recomputation
+from accel.rules import core
 from accel.rules.columns import fact
 
 
@@ -49,6 +50,38 @@ def padded(parts: Sequence[Part]) -> frozenset[int]:
         elif isinstance(part, Node) and fact(part.rule.locality.pads, part):
             found.add(part.operands()[0].index)
     return frozenset(found)
+
+
+def read_apart(parts: Sequence[Part]) -> frozenset[int]:
+    """The values, by index, that operations read from more than one place (`x` in `x[1:] - x[:-1]`), and that something
+    costly is computed from. Loops are left out."""
+    places: dict[int, set[Hashable]] = {}
+    costly: set[int] = set()
+    for node in reversed(list(_operations(parts))):
+        leads_on = node.index in costly or node.rule.cost.work >= COSTLY
+        for operand in node.operands():
+            places.setdefault(operand.index, set()).update(_places(node))
+            costly.update([operand.index] * leads_on)
+    return frozenset(index for index, found in places.items() if len(found) > 1 and index in costly)
+
+
+def _operations(parts: Sequence[Part]) -> Iterator[Node]:
+    """Those outside of loops, in order, those of all sides of conditionals among them."""
+    for part in parts:
+        if isinstance(part, Conditional):
+            for side in part.sides:
+                yield from _operations(side)
+        elif isinstance(part, Node) and body_of(part) is None:
+            yield part
+
+
+def _places(node: Node) -> Iterable[Hashable]:
+    """From where an operation reads: as a key that is equal for equal places."""
+    if node.rule is core.READ:
+        return [node.args[1]]
+    if node.rule is core.READ_AT:
+        return [node.index]
+    return [(node.index, "one"), (node.index, "another")] if fact(node.rule.locality.shifts, node) else [()]
 
 
 def _stored(parts: Sequence[Part], results: Collection[int]) -> tuple[set[int], list[Node]]:

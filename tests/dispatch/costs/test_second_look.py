@@ -63,7 +63,7 @@ def test_a_program_that_was_slower_while_the_machine_was_busy_is_used_later(
     monkeypatch.setattr(second_look, "AGAIN_S", 1e-3)
     monkeypatch.setattr(second_look, "AGAIN_CALLS", 1)
     verdicts = iter(["2 ms compiled, 1 ms on NumPy"] * busy_for)
-    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda *_: next(verdicts, None))
+    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda self: next(verdicts, None))
 
     def body(x: Any) -> Any:
         return x * 2.0 + np.sin(x)
