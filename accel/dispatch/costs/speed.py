@@ -123,6 +123,7 @@ class Speed:
         self.busy_s = Times()
         self.wanted = 0
         self.pauses = False
+        self._row_s = Times()
         self._in_a_row = False
         self._disturbed_calls = 0
         self._disturbed_s = 0.0  # of all of them, and not of the last ones alone
@@ -148,11 +149,12 @@ class Speed:
     def note_wanted(self, seconds: float) -> None:
         """Note one of the calls that were to run on NumPy."""
         if self.wanted == CALLS_IN_A_ROW:
-            self.numpy_s.clear()
-            self._in_a_row = True
+            self._row_s = Times()
         else:
-            self.numpy_s.add(seconds)
+            self._row_s.add(seconds)
         self.wanted -= 1
+        if not self.wanted:  # until then there are the earlier samples: what is missing, comparisons would supply
+            self.numpy_s, self._in_a_row = self._row_s, True
 
     @property
     def knows_numpy(self) -> bool:
