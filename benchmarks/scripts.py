@@ -23,7 +23,9 @@ from benchmarks.harness import REPOSITORY, BadInput, Goal
 FOLDER = Path(__file__).parent / "flat"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
 FEW, MORE = 100, 400
-"""Steps of the two short runs that show how long a step takes."""
+"""Steps of the two short runs that show how long a step takes; of the second four times as many until they differ."""
+LEAST_S = 2.0
+"""By so many seconds: a script's own start varies by a part of one."""
 FACTOR = 2.0
 
 
@@ -74,8 +76,10 @@ def judged(name: str, seconds: float) -> list[Goal]:
 
 def steps_for(name: str, seconds: float) -> int:
     """The number of steps that takes so many seconds on NumPy."""
-    few, more = run(name, FEW).seconds, run(name, MORE).seconds
-    return max(MORE, int(seconds * (MORE - FEW) / max(more - few, 1e-3)))
+    few, steps = run(name, FEW).seconds, MORE
+    while (beyond_s := run(name, steps).seconds - few) < LEAST_S:
+        steps *= 4
+    return max(steps, int(seconds * (steps - FEW) / beyond_s))
 
 
 def run(name: str, steps: int, cache: str | None = None) -> Run:
