@@ -372,10 +372,10 @@ def test_a_program_of_several_paths_that_is_slower_is_dissolved(monkeypatch: pyt
     calls = [(x,) for x in fields(0, 40)]
     play(two_branches, fast, calls)
     assert members_of(fast)
-    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda *_: "9 us against 3 us")
+    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda self: "9 us against 3 us")
     play(two_branches, fast, copy.deepcopy(calls[:2]))
     assert members_of(fast) == []
-    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda *_: None)
+    monkeypatch.setattr(Speed, "evidence_of_slowness", lambda self: None)
     play(two_branches, fast, copy.deepcopy(calls))
     apart = [path.apart for path in target_of(fast).paths if path.stage is Stage.COMPILED]
     assert apart

@@ -123,7 +123,7 @@ class Speed:
         self.busy_s = Times()
         self.wanted = 0
         self.pauses = False
-        self._row_s = Times()
+        self._row_s = Times()  # of NumPy's calls in a row, while some are still wanted
         self._in_a_row = False
         self._disturbed_calls = 0
         self._disturbed_s = 0.0  # of all of them, and not of the last ones alone

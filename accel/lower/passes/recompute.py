@@ -97,15 +97,15 @@ class Recomputation:
 
         So is an array of which a round writes a part: the loop carries it, and XLA writes in place.
         """
-        outside = dict(self._cones), set(self._unvectorized), set(self._moving)
-        for node in stored:
-            self.stored(node)
-        before, self._looping = self._looping, True
-        try:
-            yield
-        finally:
-            self._looping = before
-            self._cones, self._unvectorized, self._moving = outside
+        before = self._looping
+        with self.in_side():  # here, too, what is computed exists only there
+            for node in stored:
+                self.stored(node)
+            self._looping = True
+            try:
+                yield
+            finally:
+                self._looping = before
 
     @contextlib.contextmanager
     def in_side(self) -> Iterator[None]:

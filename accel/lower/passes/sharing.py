@@ -43,25 +43,21 @@ def kernels(parts: Sequence[Part], results: Collection[int]) -> Mapping[int, int
 
 def padded(parts: Sequence[Part]) -> frozenset[int]:
     """The values, by index, that an operation outside of loops reads from a padded copy."""
-    found: set[int] = set()
-    for part in parts:
-        if isinstance(part, Conditional):
-            found.update(*map(padded, part.sides))
-        elif isinstance(part, Node) and fact(part.rule.locality.pads, part):
-            found.add(part.operands()[0].index)
-    return frozenset(found)
+    return frozenset(node.operands()[0].index for node in _operations(parts) if fact(node.rule.locality.pads, node))
 
 
 def read_apart(parts: Sequence[Part]) -> frozenset[int]:
-    """The values, by index, that operations read from more than one place (`x` in `x[1:] - x[:-1]`), and that something
-    costly is computed from. Loops are left out."""
+    """The values, by index, that something costly is computed from, and that are read from more than one place.
+
+    As `x` in `np.exp(x[1:] - x[:-1])`. By operations outside of loops.
+    """
     places: dict[int, set[Hashable]] = {}
     costly: set[int] = set()
     for node in reversed(list(_operations(parts))):
-        leads_on = node.index in costly or node.rule.cost.work >= COSTLY
         for operand in node.operands():
             places.setdefault(operand.index, set()).update(_places(node))
-            costly.update([operand.index] * leads_on)
+            if node.index in costly or node.rule.cost.work >= COSTLY:
+                costly.add(operand.index)
     return frozenset(index for index, found in places.items() if len(found) > 1 and index in costly)
 
 
