@@ -68,7 +68,6 @@ LAYERS = (
     (
         "lower.passes.union_find",
         "lower.repetition",
-        "lower.passes.exact",
         "lower.passes.nesting",
         "lower.passes.positions",
         "lower.passes.loops.moving_box",
@@ -93,7 +92,7 @@ LAYERS = (
     ("lower.arguments", "lower.looping"),
     ("lower.values", "lower.renewing", "lower.precision.widths"),
     ("lower.precision.evaluation",),
-    ("lower.precision",),
+    ("lower.precision", "lower.rounding"),
     ("lower.lowering",),
     ("lower",),
     ("backend.job", "backend.disk.experience"),

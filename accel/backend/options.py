@@ -26,13 +26,17 @@ times as fast for sums, so only programs with such operands are compiled this wa
 have the library."""
 
 
+_NUMPYS_ROUNDING = MappingProxyType({"xla_allow_excess_precision": False})
+"""Keep `x.astype(np.float32).astype(np.float64)`: by itself XLA drops such a pair of conversions, and its rounding."""
+
+
 def options_for(platform: str, *, plain_reductions: bool) -> dict[str, Any]:
     """The options for one program. The width of vectors is the user's choice, if XLA_FLAGS names it."""
     if platform != "cpu":
         return {}
     set_by_user = os.environ.get("XLA_FLAGS", "")
     wide = {name: value for name, value in _WIDE_VECTORS.items() if name not in set_by_user}
-    return {**wide, **(_PLAIN_REDUCTIONS if plain_reductions else {})}
+    return {**_NUMPYS_ROUNDING, **wide, **(_PLAIN_REDUCTIONS if plain_reductions else {})}
 
 
 def need_plain_reductions(nodes: Iterable[Node]) -> bool:

@@ -19,6 +19,7 @@ from accel.ensembles.division import Division, devices_for
 from accel.ensembles.groups import Group, InGroups, number_of_groups
 from accel.ensembles.inventory import Inventory, inventory_of
 from accel.inspect.explain.callables import PlainCall
+from accel.lower.rounding import rounded_as_numpy
 from accel.pure import places as places_module
 from accel.pure.program import Program
 from accel.pure.recorded import Recorded, refused
@@ -32,7 +33,7 @@ Measured on the miniature's air, with values stored: 16 members at 121x240 take 
 together; 64 members at 31x60 take the same 6.5 ms in chunks of 8 to 64."""
 
 ALWAYS = np.True_
-"""By which values are stored and rounded (see accel.rules.fusion and accel.rules.rounding)."""
+"""By which values are stored and rounded (see accel.rules.fusion and accel.lower.rounding)."""
 
 
 @dataclass(slots=True)
@@ -93,7 +94,7 @@ class Batch:
         import jax
 
         def flat(inputs: list[Any], always: Any) -> Any:
-            with traced(stored_by=always if self._on_cpu else None, rounded_by=always, padded={}):
+            with traced(stored_by=always if self._on_cpu else None, padded={}):
                 output = self._program(dict(zip(self.takes, inputs, strict=True)))
             self._gives = list(output.state)
             return [*output.state.values(), *output.result, output.ok]
@@ -101,7 +102,7 @@ class Batch:
         self._on_cpu = jax.default_backend() == "cpu"
         with jax.enable_x64(True):
             given = [self._places.leaves[name].value for name in self.takes]
-            self._jaxpr = jax.make_jaxpr(flat)(given, ALWAYS)
+            self._jaxpr = jax.make_jaxpr(rounded_as_numpy(flat, lambda inputs, always: always))(given, ALWAYS)
         for name, form in zip(self._gives, self._jaxpr.out_avals, strict=False):
             leaf = self._places.leaves.get(name)
             if leaf is not None and (form.shape, form.dtype) != (leaf.value.shape, leaf.value.dtype):

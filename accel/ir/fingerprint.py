@@ -78,7 +78,7 @@ class Describer:
         # Its position among the operations, not its index on the tape, which depends on what else was recorded.
         self._positions[node.index] = len(self._positions)
         scalar = None if node.scalar is None else self(node.scalar)
-        about = node.shape, self._dtype(node.dtype), scalar, node.exact
+        about = node.shape, self._dtype(node.dtype), scalar
         # The lowering too: rows of one name may be made with different functions and parameters.
         return node.rule.name, self(node.rule.lower), operands, about
 

@@ -46,8 +46,8 @@ class Node:
     repeats: index and site of each later computation of the same value, which was merged into this node.
 
     The nodes of a finished tape do not change. The passes of the lowering make others of the same index, with
-    endangered: the value of a write has to be copied first, to_copy: the write goes to a copy of the array (see
-    accel.lower.passes.aliasing for both), and exact: has to round as NumPy does (see accel.lower.passes.exact).
+    endangered: the value of a write has to be copied first, and to_copy: the write goes to a copy of the array (see
+    accel.lower.passes.aliasing for both).
     """
 
     __slots__ = (
@@ -56,7 +56,6 @@ class Node:
         "constant",
         "dtype",
         "endangered",
-        "exact",
         "host",
         "index",
         "kwargs",
@@ -96,7 +95,6 @@ class Node:
         self.repeats: list[tuple[int, int]] | None = None
         self.endangered = False
         self.to_copy = False
-        self.exact = False
         self._operands = (*nodes_in(args), *nodes_in(kwargs))  # once: passes ask for them again and again
         self.constant: bool = not self.is_input and all(operand.constant for operand in self._operands)
 

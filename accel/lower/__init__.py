@@ -10,7 +10,7 @@ folding     which inputs may be constant, which numbers should be, and the value
 renewing    its constants for other values of what is taken for constant, without lowering it again
 lowering    from a trace to a program: what the program needs, the passes, and the function that JAX traces
 pipeline    what is done to the operations before JAX traces them; `accel explain --passes` prints each step
-  passes/   positions, nesting (both by rewriting), aliasing and exact replace operations; branches and arrange find
+  passes/   positions, nesting (both by rewriting) and aliasing replace operations; branches and arrange find
             conditionals, loops and nests; sharing counts the kernels that compute a value; recompute decides while JAX
             traces which values to store
 listing     operations as text
@@ -19,6 +19,7 @@ arguments   what the device is given instead of computing it
 looping     loops by data, as `lax.while_loop`
 repetition  arrays that repeat themselves, in fewer bytes
 precision   the traced function in float32, where the settings say so
+rounding    the traced function with NumPy's rounding, where they do not
 values      the values of operations while the function is traced
 """
 

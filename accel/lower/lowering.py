@@ -30,6 +30,7 @@ from accel.lower.program import (
     agrees,
     pack_of,
 )
+from accel.lower.rounding import rounded_as_numpy
 from accel.lower.renewing import ConstantsAnew
 from accel.lower.values import Values
 from accel.lower.written import OnHost
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = np.bool_(True)
 """The last constant of every program: true, which XLA cannot know, so that it cannot fuse or contract across a choice
-by it (see accel.rules.fusion and accel.rules.rounding)."""
+by it (see accel.rules.fusion and accel.lower.rounding)."""
 
 
 def lower(
@@ -229,14 +230,14 @@ class _Lowering:
             arrays_out = [*flat[:count], *written.grouped(flat[count:], changed)]
             return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
-        return reduced(function, self._precision), positions
+        if self._precision != FLOAT64:
+            return reduced(function, self._precision), positions
+        return rounded_as_numpy(function, lambda arrays, constants, scalars: constants[-1]), positions
 
     def _traced(self, always: Array) -> AbstractContextManager[None]:
         is_exact = self._precision == FLOAT64
         return traced(
             stored_by=always if self._on_cpu else None,
-            # float32 has other roundings than NumPy in any case: nothing is gained by keeping XLA from leaving out some
-            rounded_by=always if is_exact else None,
             # they work on the bits of float64's numbers
             has_elementary=self._on_cpu and is_exact,
             has_host_calls=self._on_cpu and is_exact and not self._divided,

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.reasons import source_line
-from accel.rules import core, fusion, rounding, tracing
+from accel.rules import core, fusion, tracing
 from accel.rules.rule import Rule, Unsupported
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tu
         args = (fusion.copy_to_write(as_array(args[0]), endangered=node.endangered), *args[1:])
     elif node.endangered:
         args = (*args[:2], fusion.snapshot(as_array(args[2])), *args[3:])
-    if node.exact:  # before and after: XLA must merge it neither with what it reads nor with what reads it
-        args = rounding.kept_apart(node, args, kwargs)
     try:
         value = apply(node, args, kwargs)
     except Unsupported as gap:
@@ -35,8 +33,6 @@ def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tu
         raise Unsupported(
             "lower.failed", f"{node.rule.name} at {source_line(*node.where)}: {type(error).__name__}: {error}"
         ) from error
-    if node.exact and rounding.keeps(node):
-        value = rounding.rounded(value)
     return check(node, value, node.shape if shape is None else shape)
 
 

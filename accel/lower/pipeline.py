@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from accel.ir.tape import Node
-from accel.lower.passes import aliasing, arrange, branches, exact, nesting, positions
+from accel.lower.passes import aliasing, arrange, branches, nesting, positions
 from accel.lower.passes.arrange import Part
 
 
@@ -65,11 +65,6 @@ PASSES = (
         "aliasing",
         "copy what is written to an array before the write overwrites what it is computed from",
         lambda body, about: aliasing.copied_before_writes(body, about.spanned),
-    ),
-    Pass(
-        "exact",
-        "round as NumPy does what a jump (floor, a comparison, an index) reads",
-        lambda body, about: exact.rounded_as_numpy(body, about.state, about.left),
     ),
 )
 

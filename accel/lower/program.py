@@ -58,7 +58,7 @@ class Program:
 
     function: takes the arrays of `slots`, then `constants`, then the packed scalars (see PACKS), and gives new arrays,
     changed arrays, and the packed outcomes and numbers. The last constant is true, which XLA cannot know: `always` of
-    accel.rules.fusion and accel.rules.rounding.
+    accel.rules.fusion and accel.lower.rounding.
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks. numbers: where each output number comes from.
     operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds

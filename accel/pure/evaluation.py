@@ -21,7 +21,6 @@ from accel.lower import looping
 from accel.lower.operations import as_array, compute
 from accel.lower.passes.aliasing import copied_before_writes
 from accel.lower.passes.branches import Conditional, branched
-from accel.lower.passes.exact import rounded_as_numpy
 from accel.lower.passes.recompute import Recomputation
 from accel.pure import gates, norms, stills, writes
 from accel.pure.gates import EVERYWHERE, Mask
@@ -34,8 +33,8 @@ Part = Node | Conditional
 class Plan:
     """What is to be computed, found once. body: operations in order. roots: what is asked for. rounds: of a loop by
     data at most; None: as many as its program may have. derives: it can be differentiated; else it has no gates,
-    values are stored and rounded as in programs, and loops have no bound but their program's. state, left: see
-    `accel.lower.passes.exact`. still: indices of operands that are constants.
+    values are stored as in programs, and loops have no bound but their program's. still: indices of operands that are
+    constants.
     """
 
     def __init__(
@@ -44,13 +43,9 @@ class Plan:
         roots: Sequence[Node],
         rounds: int | None,
         derives: bool = True,
-        state: Sequence[tuple[int, Node]] = (),
-        left: Sequence[Node] = (),
         still: Container[int] = (),
     ) -> None:
         body = copied_before_writes(body)
-        if not derives:
-            body = rounded_as_numpy(body, state, left)
         self.nodes = {node.index: node for node in body}
         self.parts: list[Part] = branched(body, frozenset(node.index for node in roots))
         self.live = gates.live_masks(body, roots) if derives else {}
@@ -58,9 +53,7 @@ class Plan:
         self.rounds = rounds
         self.derives = derives
         self.bodies = {
-            node.index: Plan(
-                inner.operations, inner.roots, rounds, derives, list(enumerate(inner.updates)), inner.updates
-            )
+            node.index: Plan(inner.operations, inner.roots, rounds, derives)
             for node in body
             if (inner := body_of(node)) is not None
         }

@@ -22,7 +22,7 @@ from accel.pure.results import Returned
 from accel.pure.ways import Way, ways_of
 from accel.record.leaves import FromSlot, Literal, Made, Number
 from accel.record.leaves import Leaf as Part
-from accel.rules import core, rounding
+from accel.rules import core
 from accel.rules.lowering import jnp, lax
 from accel.rules.rule import Unsupported
 from accel.rules.tracing import traced
@@ -41,7 +41,7 @@ class Program:
     """A recorded function as a computation by JAX. names: of the leaves that it takes; all others are constants.
 
     takes_state: it takes all leaves that it changes, too. derives: it can be differentiated, and floats are NaN where a
-    call takes no known way; else what branches read is rounded as NumPy does (see accel.rules.rounding).
+    call takes no known way.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Program:
         body = self._needed(roots)
         device = [node for node in body if not node.host]
         wanted = [node for node in roots if not node.host]
-        plan = Plan(device, wanted, rounds, self.derives, outputs.state, still=self._fixed)
+        plan = Plan(device, wanted, rounds, self.derives, still=self._fixed)
         return plan, [node for node in body if node.host]
 
     def _needed(self, roots: Iterable[Node]) -> list[Node]:
@@ -179,10 +179,8 @@ class _Run:
         if any(self._values[each.index] is ABSENT for each in node.operands()):
             self._values[node.index] = ABSENT
             return
-        if not self._program.derives:  # XLA would leave roundings out, and a branch may follow
-            args = tuple(_rounded(each) for each in args)
         value, self._checks[node.index] = host.computed(node, args, kwargs)
-        self._values[node.index] = value if self._program.derives else _rounded(value)
+        self._values[node.index] = value
 
     def _value(self, node: Node) -> Any:
         value = self._evaluation.fetch(node)
@@ -286,12 +284,6 @@ class _Run:
 
 def _as_number(value: Any, node: Node) -> Any:
     return jnp.asarray(value, np.dtype(node.dtype)).reshape(())
-
-
-def _rounded(value: Any) -> Any:
-    """A number, so that XLA cannot compute it together with what reads it."""
-    is_number = type(value) is float or getattr(value, "dtype", None) == np.float64
-    return rounding.rounded(jnp.asarray(value)) if is_number else value
 
 
 def _poisoned(value: Any, ok: Any) -> Any:

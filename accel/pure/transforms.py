@@ -14,6 +14,7 @@ import numpy as np
 
 from accel.dispatch.replay.guards import Guards
 from accel.inspect.explain.callables import PlainCall
+from accel.lower.rounding import rounded_as_numpy
 from accel.pure import places as places_module
 from accel.pure.program import Output, Program
 from accel.pure.recorded import assembled, call_by_value, recorded_call, refused
@@ -22,7 +23,6 @@ from accel.record import Trace
 from accel.record.bits import same_number
 from accel.record.inputs import Inputs
 from accel.record.leaves import FromSlot, Leaf, Literal, Number
-from accel.rules.tracing import traced
 
 MOST_PATHS = 32
 """A function is recorded so many times for arguments of the same shapes and types."""
@@ -323,13 +323,12 @@ class _Batch:
 
         def all_members(inputs: dict[str, Any], always: Any) -> Any:
             def one(own: dict[str, Any]) -> Any:
-                with traced(rounded_by=always):
-                    output = program({**inputs, **own})
+                output = program({**inputs, **own})
                 return output.result, output.ok
 
             return jax.vmap(one, axis_size=size)({name: inputs[name] for name in names})
 
-        return all_members
+        return rounded_as_numpy(all_members, lambda inputs, always: always)
 
 
 def _one(value: Any, number: int) -> Any:

@@ -37,19 +37,6 @@ class Rounding(Enum):
     """NumPy and XLA may differ in the last place."""
 
 
-class Contraction(Enum):
-    """What XLA may merge an operation with, without the rounding in between, as a fused multiply-add does."""
-
-    NONE = auto()
-    """Nothing."""
-    SUM = auto()
-    """Other operations, where one operand is a single number."""
-    PRODUCT = auto()
-    """Operations of all kinds."""
-    QUOTIENT = auto()
-    """As PRODUCT; and XLA multiplies by the reciprocal of a divisor that is one number or one row."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reads:
     """Which elements of its operands a selection reads: of the others nothing reaches the result.
@@ -131,8 +118,6 @@ class Numerics:
 
     rounding: Fact[Rounding] = Rounding.FREE
     """See `Rounding`. Read by the exact pass and by dispatch.comparing.monte_carlo."""
-    contraction: Contraction = Contraction.NONE
-    """See `Contraction`. Read by rules.rounding."""
     jumps: Fact[bool | None] = None
     """Whether an operand's last place may decide between quite different results, as in `floor`. None: it does where
     the result is whole or bool and an operand a float. Read by the exact pass and by dispatch.comparing.monte_carlo."""

@@ -18,8 +18,6 @@ class Tracing:
 
     stored_by: Any = None
     """By which traced bool values are stored (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
-    rounded_by: Any = None
-    """The same for values that are rounded as NumPy does (accel.rules.rounding)."""
     has_elementary: bool = False
     """Whether functions of accel.rules.elementary stand for jax.numpy's: in float64, on a CPU, without derivatives."""
     has_host_calls: bool = False

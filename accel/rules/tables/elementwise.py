@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accel.rules import rounding
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, lax, number, same, spread, where
@@ -74,9 +73,8 @@ def _to_decimals(a: Array, decimals: int) -> Any:
     """As NumPy: by the power of ten itself, which is no number for negative exponents."""
     power = number(10.0 ** abs(decimals), a)
     if decimals < 0:
-        return rounding.rounded(jnp.round(a / rounding.divisor(power, a)) * power)
-    whole = jnp.round(rounding.rounded(a * power))
-    return rounding.rounded(whole / rounding.divisor(power, whole))
+        return jnp.round(a / power) * power
+    return jnp.round(a * power) / power
 
 
 for _function in (np.round, np.around):

@@ -15,7 +15,7 @@ import numpy as np
 from accel.ir.fingerprint import home_of
 from accel.ir.tape import Node
 from accel.rules import complexes, elementary, products
-from accel.rules.columns import Contraction, Reads, Rounding
+from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.derivatives import always_with_slopes, derived_from, with_slopes
 from accel.rules.lowering import jnp, lax, number, where
@@ -358,18 +358,15 @@ def _rounding_of_power(node: Node) -> Rounding:
 
 
 EXACT, ROUNDED = Rounding.EXACT, Rounding.ROUNDED
-SUM, PRODUCT, QUOTIENT = Contraction.SUM, Contraction.PRODUCT, Contraction.QUOTIENT
 
 ROWS: dict[str, UfuncRow] = {
-    **_rows("add subtract", rounding=ROUNDED, contraction=SUM, arithmetic=True),
-    **_rows("multiply", rounding=ROUNDED, contraction=PRODUCT, arithmetic=True),
-    **_row(
-        "divide", complexes.divide, rounding=ROUNDED, contraction=QUOTIENT, arithmetic=True, work=5.0, singular=True
-    ),
-    **_row("reciprocal", _reciprocal, rounding=ROUNDED, contraction=PRODUCT, singular=True),
-    **_row("square", complexes.square, rounding=ROUNDED, contraction=PRODUCT),
-    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, contraction=PRODUCT, work=5.0, singular=True),
-    **_row("power", _power, rounding=_rounding_of_power, contraction=PRODUCT, work=40.0, singular=True),
+    **_rows("add subtract", rounding=ROUNDED, arithmetic=True),
+    **_rows("multiply", rounding=ROUNDED, arithmetic=True),
+    **_row("divide", complexes.divide, rounding=ROUNDED, arithmetic=True, work=5.0, singular=True),
+    **_row("reciprocal", _reciprocal, rounding=ROUNDED, singular=True),
+    **_row("square", complexes.square, rounding=ROUNDED),
+    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, work=5.0, singular=True),
+    **_row("power", _power, rounding=_rounding_of_power, work=40.0, singular=True),
     **_row("float_power", _float_power, singular=True),
     # signs, order, truths
     **_row("absolute", complexes.absolute, rounding=EXACT, arithmetic=True),
