@@ -30,8 +30,8 @@ from accel.lower.program import (
     agrees,
     pack_of,
 )
-from accel.lower.rounding import rounded_as_numpy
 from accel.lower.renewing import ConstantsAnew
+from accel.lower.rounding import rounded_as_numpy
 from accel.lower.values import Values
 from accel.lower.written import OnHost
 from accel.rules.rule import Unsupported

@@ -16,7 +16,7 @@ import accel
 from accel.ir.tape import Node
 from accel.record import record
 from accel.rules import core, gathers, load, scalars, selections
-from accel.rules.columns import Contraction, Rounding, fact
+from accel.rules.columns import Rounding, fact
 from accel.rules.opcodes import OPCODES
 from accel.rules.rule import RULES, Rule, make_rule, own_rule
 from accel.rules.tables import ufuncs
@@ -94,7 +94,6 @@ def test_rows_of_aliases_agree(one: Any, other: Any) -> None:
 def test_a_row_says_nothing_that_it_was_not_given() -> None:
     rule = make_rule("accel.test", abs, abs)
     assert rule.numerics.rounding is Rounding.FREE
-    assert rule.numerics.contraction is Contraction.NONE
     assert rule.numerics.jumps is None
     assert rule.locality.reshapes is True
     assert not (rule.own or rule.locality.shifts or rule.numerics.careful)
