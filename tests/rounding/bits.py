@@ -13,6 +13,7 @@ import numpy as np
 
 import accel
 from accel.reports.ledger import open_ledger
+from tests.replays import Inputs, Program, variant_of
 
 Call = tuple[Any, ...]
 Differ = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -84,3 +85,16 @@ def replay_mismatches(
     compiled = open_ledger(name).compiled_calls
     assert found or compiled >= count / 2, f"{compiled} of {count} calls of {name} were compiled\n{accel.report()}"
     return found
+
+
+def variant_mismatches(program: Program, inputs: Inputs, count: int, differ: Differ = differs) -> Iterator[Mismatch]:
+    """What differs between plain calls and replays of one program that takes no input for constant."""
+    variant = variant_of(program, inputs)
+    assert variant is not None
+    for number in range(count):
+        mine, theirs = inputs(number), inputs(number)
+        values, failed = variant.trace.inputs.fetch(mine, {})
+        assert failed is None, failed
+        staged = variant.run(values)
+        assert not isinstance(staged, tuple), staged
+        yield from mismatches(number, variant.commit(staged), program(*theirs), differ)
