@@ -76,12 +76,19 @@ def told(expression: str, where: Mismatch, subnormal: bool) -> str:
     return "\n".join(lines)
 
 
-def smallest(expression: str, where: Mismatch, subnormal: bool, differ: Differ) -> str:
-    """The smallest part of a wrong expression that is wrong by itself."""
+def smallest(expressions: Sequence[str], expression: str, subnormal: bool, differ: Differ) -> str:
+    """The smallest part of a wrong expression that is wrong by itself, or the fewest others beside which it is."""
     for part in parts_of(expression):
         if wrong := wrong_in([part], subnormal, differ):
             return told(*wrong[0], subnormal)
-    return f"only beside other expressions:\n{told(expression, where, subnormal)}"
+    others, wrong = list(expressions), []
+    for size in (len(others) // 2**power for power in range(1, 7)):
+        for half in (others[:size], others[size:]):
+            if found := [each for each in wrong_in([*half, expression], subnormal, differ) if each[0] == expression]:
+                others, wrong = half, found
+                break
+    shown = told(*wrong[0], subnormal) if wrong else expression
+    return "\n".join([shown, f"only beside {len(others)} other expressions:", *others[:5]])
 
 
 def assert_numpy_s_bits(draw: random.Random, kind: str | None = None, *, subnormal: bool = False) -> None:
@@ -90,9 +97,9 @@ def assert_numpy_s_bits(draw: random.Random, kind: str | None = None, *, subnorm
         expressions = [random_expression(draw, kind) for _ in range(TOGETHER)]
         wrong = wrong_in(expressions, subnormal, differ)
         if wrong:
-            shortest = min(wrong, key=lambda each: len(each[0]))
-            number = len({each for each, _ in wrong})
-            pytest.fail(f"{number} of {len(expressions)} expressions\n{smallest(*shortest, subnormal, differ)}")
+            texts = sorted({each for each, _ in wrong}, key=len)
+            shown = smallest(expressions, texts[0], subnormal, differ)
+            pytest.fail(f"{len(texts)} of {len(expressions)} expressions\n{shown}")
 
 
 @pytest.fixture
