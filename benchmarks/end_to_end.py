@@ -2,9 +2,9 @@
 
 `python -m benchmarks.end_to_end --pygcm DIR --days 1` runs the checkout's own `scripts.run_simulation` in two fresh
 processes that take turns, a block of steps each, so that both see the same load and never run at once. It compares the
-prognostic fields in float64, then the step times. Without `--pygcm` the bundled miniature runs. The checkout stays
-clean: the children work in a scratch folder and write no byte code. `data/...` paths in `--env` are found in the
-checkout.
+prognostic fields in float64, by their largest error and bit for bit, then the step times. Without `--pygcm` the bundled
+miniature runs. The checkout stays clean: the children work in a scratch folder and write no byte code. `data/...` paths
+in `--env` are found in the checkout.
 
 A step's time excludes the wait for the other child. The steady time is over the steps after warm-up and after the last
 background compile, of both children over the same steps: a median, and a mean, which counts the steps that print or are
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import floor, goal_table, harness
-from benchmarks.fields import errors_between, field_errors
+from benchmarks.fields import errors_between, field_errors, fields_file, other_bits
 from benchmarks.harness import BadInput, Goal
 from benchmarks.lockstep import Child, concluded, figures_table, run_lockstep
 
@@ -132,7 +132,8 @@ def how(
 class Resync:
     """Between blocks: note every other child's error against NumPy, then hand it NumPy's state.
 
-    `worst` maps a child's name to the largest error per field over all blocks.
+    `worst` maps a child's name to the largest error per field over all blocks, `bits` to the largest number of
+    elements with other bits.
     """
 
     def __init__(self, children: Mapping[str, Child], folder: Path):
@@ -140,11 +141,14 @@ class Resync:
         self._others = {name: child for name, child in children.items() if name != "numpy"}
         self._folder = folder
         self.worst: dict[str, dict[str, float]] = {name: {} for name in self._others}
+        self.bits: dict[str, dict[str, float]] = {name: {} for name in self._others}
 
     def __call__(self) -> None:
         truth = self._save("numpy", self._plain)
         for name, child in self._others.items():
-            self.note(name, errors_between(truth, self._save(name, child), prefixed=True))
+            state = self._save(name, child)
+            keep_larger(self.worst[name], errors_between(truth, state, prefixed=True))
+            keep_larger(self.bits[name], other_bits(truth, state, prefixed=True))
             child.act("load", truth)
 
     def _save(self, name: str, child: Child) -> Path:
@@ -152,10 +156,10 @@ class Resync:
         child.act("save", path)
         return path
 
-    def note(self, name: str, errors: Mapping[str, float]) -> None:
-        """Keep the larger of the known and the new error of each field."""
-        worst = self.worst[name]
-        worst.update({field: max(error, worst.get(field, 0.0)) for field, error in errors.items()})
+
+def keep_larger(worst: dict[str, float], found: Mapping[str, float]) -> None:
+    """Keep the larger of the known and the new figure of each field."""
+    worst.update({field: max(figure, worst.get(field, 0)) for field, figure in found.items()})
 
 
 # --- the result ----------------------------------------------------------------------------------------------------
@@ -206,9 +210,12 @@ def longest_pause(plain: Sequence[float], fast: Sequence[float]) -> float:
 
 def block_errors(children: Mapping[str, Child], resync: Resync, steps: int) -> dict[str, Any]:
     """With `--resync`: worst error per field over all blocks, accel's and, where it ran, the perturbed child's."""
+    truth = fields_file(children["numpy"], steps)
     for name in resync.worst:
-        resync.note(name, field_errors(children["numpy"], children[name], steps))
-    found: dict[str, Any] = {"fields": resync.worst["accel"]}
+        state = fields_file(children[name], steps)
+        keep_larger(resync.worst[name], errors_between(truth, state))
+        keep_larger(resync.bits[name], other_bits(truth, state))
+    found: dict[str, Any] = {"fields": resync.worst["accel"], "other_bits": resync.bits["accel"]}
     if "perturbed" in resync.worst:
         found["drift"] = {"block": compared(resync.worst["accel"], resync.worst["perturbed"])}
     return found
@@ -220,6 +227,7 @@ def free_errors(children: Mapping[str, Child], steps: int) -> dict[str, Any]:
     ours = {step: field_errors(children["numpy"], children["accel"], step) for step in seen}
     found: dict[str, Any] = {
         "fields": ours[steps],
+        "other_bits": other_bits(fields_file(children["numpy"], steps), fields_file(children["accel"], steps)),
         "growth": {str(step): max(errors.values()) for step, errors in ours.items()},
     }
     if "perturbed" in children:
@@ -271,7 +279,10 @@ def describe(result: Mapping[str, Any]) -> str:
     parts = [
         f"{result['program']}: {result['steps']} steps, grid {result['grid'] or 'its own'}",
         f"on {shown['cpu']}, {shown['cores']} cores, {shown['memory_gb']} GB",
-        harness.markdown_table(["field", f"error, {end}"], sorted(result["fields"].items())),
+        harness.markdown_table(
+            ["field", f"error, {end}", "elements with other bits"],
+            [[name, error, result["other_bits"][name]] for name, error in sorted(result["fields"].items())],
+        ),
         growth_table(result) if "growth" in result else "",
         drift_table(result["drift"]) if "drift" in result else "",
         figures_table(result, {"numpy": "numpy", "accel": candidate_label(result)}),

@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from benchmarks import end_to_end, harness
+from benchmarks import end_to_end, fields, harness
 
 FIELDS = {"u", "v", "h", "T_s", "q", "cloud_cover", "h_ice", "uo", "vo", "eta", "Ts"}
 needs_miniature = pytest.mark.skipif(
@@ -28,6 +29,7 @@ def measured(tmp_path, *arguments):
 def test_equal_children_give_equal_fields_and_complete_json(toy, tmp_path, capsys):
     result = measured(tmp_path, "--pygcm", toy, "--steps", 25)
     assert result["fields"] == {"u": 0.0, "T_s": 0.0, "Ts": 0.0}
+    assert result["other_bits"] == {"u": 0, "T_s": 0, "Ts": 0}
     assert result["steps"] == 25
     assert result["ratio"] == pytest.approx(result["numpy_ms_per_step"] / result["accel_ms_per_step"])
     means = result["numpy_mean_ms_per_step"] / result["accel_mean_ms_per_step"]
@@ -41,6 +43,15 @@ def test_equal_children_give_equal_fields_and_complete_json(toy, tmp_path, capsy
         assert result[f"{child}_longest_step_ms"] >= result[f"{child}_mean_ms_per_step"]
         assert result[f"{child}_peak_rss_mb"] > 10
     assert "MISSED" in capsys.readouterr().out
+
+
+def test_elements_with_other_bits_are_counted():
+    x = np.array([[0.0, 1.0, np.nan], [3.0, -0.0, np.inf]])
+    moved = x.copy()
+    moved[0, 0], moved[1, 0] = -0.0, np.nextafter(3.0, 4.0)
+    assert fields.differing_elements(x, x.copy()) == 0
+    assert fields.differing_elements(x, moved) == 2
+    assert fields.differing_elements(x, x.astype(np.float32)) == fields.differing_elements(None, x) == 6
 
 
 def test_the_checkout_stays_clean(toy, tmp_path):
@@ -65,6 +76,7 @@ def test_drift_compares_with_one_ulp(toy, tmp_path):
 def test_resync_hands_the_state_over_exactly(toy, tmp_path):
     result = measured(tmp_path, "--pygcm", toy, "--resync", "--drift", "--steps", 30, "--block", 1)
     assert set(result["fields"].values()) == {0.0}
+    assert set(result["other_bits"].values()) == {0}
     assert 0.0 < result["drift"]["block"]["T_s"]["one_ulp"] < 1e-15
 
 

@@ -1,0 +1,309 @@
+"""Small programs whose results jump on one rounding error: under accel they give NumPy's bits.
+
+Each is called on ordinary data until its program is in use, then on data that lie on the edge: equal products, double
+roots, parallel vectors, particles at rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.rounding.bits import Call, differs_in_kind, replay_mismatches
+
+pytestmark = pytest.mark.usefixtures("foreground")
+
+SIZE = 1000
+USUAL, EDGE = 20, 30
+"""Calls on ordinary data, and calls on the edge after them."""
+
+Draw = np.random.Generator
+
+
+def random_arrays(draw: Draw, count: int, low: float = 0.1, high: float = 10.0) -> list[np.ndarray]:
+    return list(draw.uniform(low, high, (count, SIZE)))
+
+
+def calls_of(usual: Callable[[Draw], Call], edge: Callable[[Draw], Call]) -> Iterator[Call]:
+    """Arguments of ordinary calls, then of calls on the edge."""
+    draw = np.random.default_rng(7)
+    for number in range(USUAL + EDGE):
+        yield usual(draw) if number < USUAL else edge(draw)
+
+
+def four(draw: Draw) -> Call:
+    return tuple(random_arrays(draw, 4))
+
+
+def equal_products(draw: Draw) -> Call:
+    """a, b, c, d with a*b equal to c*d."""
+    a, b = random_arrays(draw, 2)
+    return a, b, a.copy(), b.copy()
+
+
+def swapped_products(draw: Draw) -> Call:
+    """a, b, c, d with a*b equal to c*d, the factors in the other order."""
+    a, b = random_arrays(draw, 2)
+    return a, b, b.copy(), a.copy()
+
+
+# -- differences of products -------------------------------------------------------------------------------------------
+
+
+def reciprocal(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return 1.0 / (a * b - c * d)
+
+
+def quotient(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return (a - b) / (a * b - d * c)
+
+
+def root(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return np.sqrt(a * b - c * d)
+
+
+def root_in_place(a: Any, b: Any, c: Any, d: Any) -> Any:
+    a *= b
+    a -= c * d
+    np.sqrt(a, out=a)
+    return a.max()
+
+
+def signs(a: Any, b: Any, c: Any, d: Any) -> Any:
+    moved = a * b - c * d
+    return np.sign(moved), np.floor(moved), np.count_nonzero(moved), np.where(moved > 0, a, b)
+
+
+def triangle_heights(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Neighbours and shifts, so that XLA computes products again for each reader."""
+    twice = a * np.roll(b, 1) - c * np.roll(d, 1)
+    return twice / (1.0 + a), np.maximum(twice, 0.0) > 0, twice[1:] == twice[:-1]
+
+
+@pytest.mark.parametrize("function", [reciprocal, quotient, root, root_in_place, signs, triangle_heights])
+@pytest.mark.parametrize("edge", [equal_products, swapped_products])
+def test_equal_products_cancel(function: Any, edge: Any) -> None:
+    assert not replay_mismatches(function, calls_of(four, edge), function.__name__)
+
+
+def test_equal_products_of_float32_cancel() -> None:
+    def single(make: Callable[[Draw], Call]) -> Callable[[Draw], Call]:
+        return lambda draw: tuple(array.astype(np.float32) for array in make(draw))
+
+    assert not replay_mismatches(reciprocal, calls_of(single(four), single(equal_products)), "reciprocal of float32")
+
+
+def log_of_determinant(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return np.log(np.abs(a * d - b * c))
+
+
+def test_the_logarithm_of_a_zero_determinant_is_infinite() -> None:
+    def singular(draw: Draw) -> Call:
+        a, b = random_arrays(draw, 2)
+        return a, b, a.copy(), b.copy()
+
+    assert not replay_mismatches(log_of_determinant, calls_of(four, singular), "log", differs_in_kind)
+
+
+# -- particles that come to rest ---------------------------------------------------------------------------------------
+
+STEPS = 250
+"""All particles are at rest after 150."""
+
+
+class Beam:
+    """Particles of five masses, MeV, that lose energy until they are at rest."""
+
+    def __init__(self) -> None:
+        draw = np.random.default_rng(3)
+        self.mass = draw.choice([0.51099895, 105.6583755, 139.57039, 493.677, 938.27208816], SIZE)
+        self.energy = self.mass + 40.0 + 20.0 * draw.random(SIZE)
+        self.z = np.zeros(SIZE)
+
+
+def slow_down(beam: Beam) -> None:
+    momentum = np.sqrt(beam.energy * beam.energy - beam.mass * beam.mass)
+    beam.z += 0.1 * momentum / beam.energy
+    beam.energy = np.maximum(beam.energy - 0.4, beam.mass)
+
+
+def slow_down_and_count(beam: Beam) -> Any:
+    moving = beam.energy * beam.energy - beam.mass * beam.mass
+    slow_down(beam)
+    return np.count_nonzero(moving)
+
+
+@pytest.mark.parametrize("step", [slow_down, slow_down_and_count])
+def test_particles_at_rest_have_no_momentum(step: Any) -> None:
+    beam = Beam()
+    assert not replay_mismatches(step, [(beam,)] * STEPS, step.__name__)
+    assert np.array_equal(beam.energy, beam.mass)
+    assert np.isfinite(beam.z).all()
+
+
+# -- double roots, parallel vectors, flat polygons ---------------------------------------------------------------------
+
+
+def roots(a: Any, b: Any, c: Any) -> Any:
+    spread = np.sqrt(b * b - 4.0 * a * c)
+    return (-b + spread) / (2.0 * a), (-b - spread) / (2.0 * a), np.isnan(spread).sum()
+
+
+def test_double_roots_stay_one_root() -> None:
+    def two(draw: Draw) -> Call:
+        a, left, right = random_arrays(draw, 3)
+        return a, -a * (left + right), a * left * right
+
+    def double(draw: Draw) -> Call:
+        """b*b equal to 4*a*c: factors of few bits, scaled by powers of two, and products that round."""
+        a, left, _ = random_arrays(draw, 3)
+        few = np.round(left * 4096.0) / 4096.0
+        return np.where(draw.random(SIZE) < 0.5, a, few), 2.0 * np.where(few > 5.0, few, a), np.where(few > 5.0, few, a)
+
+    assert not replay_mismatches(roots, calls_of(two, double), "roots")
+
+
+def angle(u: Any, v: Any) -> Any:
+    inner = u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+    lengths = np.sqrt(u[0] ** 2 + u[1] ** 2 + u[2] ** 2) * np.sqrt(v[0] ** 2 + v[1] ** 2 + v[2] ** 2)
+    return np.arccos(inner / lengths)
+
+
+def test_parallel_vectors_have_the_angle_of_numpy() -> None:
+    """Rounded cosines lie at 1 or beside it: NumPy's angle is 0, 1.5e-8 or NaN."""
+
+    def any_two(draw: Draw) -> Call:
+        return draw.normal(size=(3, SIZE)), draw.normal(size=(3, SIZE))
+
+    def parallel(draw: Draw) -> Call:
+        u = draw.normal(size=(3, SIZE))
+        return u, u * draw.choice([1.0, -1.0, 0.3, 7.0], SIZE)
+
+    assert not replay_mismatches(angle, calls_of(any_two, parallel), "angle", differs_in_kind)
+
+
+def proper_speed(g: Any, u: Any, v: Any) -> Any:
+    return np.sqrt(g * g - 1.0 - u * u - v * v)
+
+
+def test_the_last_component_of_a_momentum_on_the_edge() -> None:
+    def inside(draw: Draw) -> Call:
+        u, v, w = random_arrays(draw, 3)
+        return np.sqrt(1.0 + u * u + v * v + w * w), u, v
+
+    def on_the_edge(draw: Draw) -> Call:
+        u, v = random_arrays(draw, 2)
+        return np.sqrt(1.0 + u * u + v * v), u, v
+
+    assert not replay_mismatches(proper_speed, calls_of(inside, on_the_edge), "proper speed")
+
+
+def area(x: Any, y: Any) -> Any:
+    """Root of the signed area of polygons, corners along the first axis."""
+    twice = x * np.roll(y, -1, axis=0) - np.roll(x, -1, axis=0) * y
+    total = twice[0] + twice[1] + twice[2] + twice[3]
+    return np.sqrt(0.5 * total)
+
+
+def test_flat_polygons_have_the_area_of_numpy() -> None:
+    def convex(draw: Draw) -> Call:
+        x, y = (np.array(random_arrays(draw, 4)) for _ in range(2))
+        return x + np.array([[0.0], [10.0], [10.0], [0.0]]), y + np.array([[0.0], [0.0], [10.0], [10.0]])
+
+    def flat(draw: Draw) -> Call:
+        x = np.array(random_arrays(draw, 4))
+        return x, x * draw.choice([1.0, 3.0, 0.1], SIZE)
+
+    assert not replay_mismatches(area, calls_of(convex, flat), "area")
+
+
+# -- constants ---------------------------------------------------------------------------------------------------------
+
+
+def counted(x: Any, y: Any) -> Any:
+    return (
+        np.count_nonzero(x * y - y * x != 0.0),
+        np.count_nonzero((x + 1e16) - 1e16 == x),
+        np.count_nonzero(x / 3.0 == x * (1 / 3.0)),
+        np.count_nonzero((x + 1.5 * 2**52) - 1.5 * 2**52 == x),
+        np.count_nonzero(x * 0.1 * 0.3 == x * 0.03),
+        np.count_nonzero((x * y) / y == x),
+    )
+
+
+def rounded_by_constants(x: Any, y: Any) -> Any:
+    return (
+        (x + 1e16) - 1e16,
+        (x + 1.5 * 2**52) - 1.5 * 2**52,
+        x / 3.0 + y / 3.0,
+        x * 0.1 * 0.3,
+        x - (x - y),
+        (x + y) + -y,
+        x * 3.0 / 3.0,
+        7.0 / x / y,
+        x / y * y,
+        x * 0.0 + y,
+        0.0 - (x - x),
+    )
+
+
+@pytest.mark.parametrize("function", [counted, rounded_by_constants])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_algebra_that_rounds_otherwise_is_not_used(function: Any, dtype: Any) -> None:
+    def pair(draw: Draw) -> Call:
+        return tuple(array.astype(dtype) for array in random_arrays(draw, 2, -1e3, 1e3))
+
+    assert not replay_mismatches(function, calls_of(pair, pair), function.__name__)
+
+
+# -- casts -------------------------------------------------------------------------------------------------------------
+
+
+def halves(x: Any) -> Any:
+    return x.astype(np.float16), x.astype(np.float32), x.astype(np.float32).astype(np.float16)
+
+
+def test_float64_becomes_float16_by_one_rounding() -> None:
+    """Just beside the middle between two float16: by way of float32 it would be the middle, which goes to even."""
+
+    def anywhere(draw: Draw) -> Call:
+        return (draw.uniform(-1000.0, 1000.0, SIZE),)
+
+    def near_the_middle(draw: Draw) -> Call:
+        left = draw.uniform(-1000.0, 1000.0, SIZE).astype(np.float16)
+        middle = (left.astype(float) + np.nextafter(left, np.float16(np.inf)).astype(float)) / 2.0
+        return (middle + draw.choice([-1e-12, 0.0, 1e-12], SIZE),)
+
+    assert not replay_mismatches(halves, calls_of(anywhere, near_the_middle), "halves")
+
+
+# -- subnormal numbers -------------------------------------------------------------------------------------------------
+
+
+def halved(x: Any) -> Any:
+    x *= 0.5
+    return np.count_nonzero(x > 0.0), x * 2.0 == 0.0
+
+
+@pytest.mark.parametrize(("dtype", "steps"), [(np.float64, 1080), (np.float32, 155)])
+def test_halving_counts_subnormal_numbers(dtype: Any, steps: int) -> None:
+    x = np.linspace(0.5, 1.0, 33, dtype=dtype)
+    assert not replay_mismatches(halved, [(x,)] * steps, f"halved {dtype.__name__}")
+    assert not x.any()
+
+
+def decays(x: Any, y: Any) -> Any:
+    return x * y, x / 3.0, x - y, x + y, np.sqrt(x), x > y, x == 0.0, np.maximum(x, y), x.astype(np.float32)
+
+
+def test_arithmetic_of_subnormal_numbers() -> None:
+    def usual(draw: Draw) -> Call:
+        return tuple(random_arrays(draw, 2))
+
+    def tiny(draw: Draw) -> Call:
+        return tuple(array * draw.choice([1e-308, 1e-310, 1e-320, 1e-160, 1e-42], SIZE) for array in usual(draw))
+
+    assert not replay_mismatches(decays, calls_of(usual, tiny), "decays")
