@@ -6,8 +6,8 @@ products are equal, NumPy has 0, and the contracted difference is 1e-17 of eithe
 
 So a program is traced once more. A result that XLA could merge with its reader is hidden from it, by an exclusive or
 of the bits with a zero that XLA cannot know. That costs one vector instruction. Barriers do not help, as they are gone
-before code is generated. Measured at 121x240: an iteration of PyGCM's loop takes 7.4 ms without, 7.9 ms so, 8.9 ms with the
-instruction set limited to AVX (which has no fused multiply-add and leaves the algebra as it is).
+before code is generated. Measured at 121x240: an iteration of PyGCM's loop takes 7.4 ms without, 7.9 ms so, 8.9 ms with
+the instruction set limited to AVX, which has no fused multiply-add.
 
 The tables say which results are hidden from which readers. tests/rounding tries random expressions against NumPy.
 """
@@ -39,6 +39,9 @@ THROUGH = frozenset(
 )
 """Readers that XLA looks through: moves that it may remove, functions, branches and loops."""
 
+REPEATS = "broadcast_in_dim"
+"""The operation whose result repeats its operand."""
+
 REWRITTEN = {
     "div": frozenset(["div"]),
     "exp": frozenset("div log mul pow".split()),
@@ -53,7 +56,7 @@ REASSOCIATED = {
     "sub": frozenset("add sub".split()),
     "mul": frozenset(["mul"]),
 }
-"""By operation, the readers that XLA joins with it into one where each has a constant operand: `x * 0.1 * 3.0`."""
+"""By operation, the readers that XLA joins with it where each has a constant or repeated operand: `x * 0.1 * n`."""
 
 
 def rounded_as_numpy(function: Callable[..., Any], always_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,10 +87,10 @@ class _AsTraced(Widths):
 
 
 class _Reader(NamedTuple):
-    """An operation that reads a value. has_known: whether XLA knows another operand of it."""
+    """An operation that reads a value. has_plain: whether XLA knows one of its operands, or one repeats."""
 
     name: str
-    has_known: bool
+    has_plain: bool
 
 
 _OUTSIDE = _Reader("outside", True)
@@ -127,7 +130,8 @@ class _Rounding(Evaluation):
             # in a loop's rounds, what is outside of them
             values[var] = value if isinstance(value, jax.core.Tracer) else self._know(value, _has_zeros(value))
         known = _known_vars(jaxpr, {var for var, value in values.items() if id(value) in self._known})
-        readers = _readers(jaxpr, known, outside)
+        plain = known.union(*(eqn.outvars for eqn in jaxpr.eqns if eqn.primitive.name == REPEATS))
+        readers = _readers(jaxpr, plain, outside)
 
         def read(var: Any) -> Any:
             if not is_literal(var):
@@ -138,11 +142,11 @@ class _Rounding(Evaluation):
             operands = self._operands(eqn, [read(var) for var in eqn.invars])
             for var, result in zip(eqn.outvars, self._operation(eqn, operands), strict=True):
                 values[var] = result
-                if eqn.primitive.name == "broadcast_in_dim":
+                if eqn.primitive.name == REPEATS:
                     self._repeating[id(result)] = result
                 if var in known:
                     self._know(result, any(id(value) in self._zeros_known for value in operands))
-                elif _is_merged(eqn, readers[var], known):
+                elif _is_merged(eqn, readers[var], plain):
                     values[var] = self._hidden(result)
         return [read(var) for var in jaxpr.outvars]
 
@@ -197,11 +201,11 @@ def _known_vars(jaxpr: Any, known: set[Any]) -> set[Any]:
     return found
 
 
-def _readers(jaxpr: Any, known: Collection[Any], outside: Sequence[_Reader]) -> Mapping[Any, Sequence[_Reader]]:
+def _readers(jaxpr: Any, plain: Collection[Any], outside: Sequence[_Reader]) -> Mapping[Any, Sequence[_Reader]]:
     """The readers of each value of a jaxpr."""
     found: dict[Any, list[_Reader]] = defaultdict(list)
     for eqn in jaxpr.eqns:
-        reader = _Reader(eqn.primitive.name, any(is_literal(var) or var in known for var in eqn.invars))
+        reader = _Reader(eqn.primitive.name, _has_any(eqn, plain))
         for var in eqn.invars:
             if not is_literal(var):
                 found[var].append(reader)
@@ -211,17 +215,21 @@ def _readers(jaxpr: Any, known: Collection[Any], outside: Sequence[_Reader]) -> 
     return found
 
 
-def _is_merged(eqn: Any, readers: Sequence[_Reader], known: Collection[Any]) -> bool:
+def _has_any(eqn: Any, plain: Collection[Any]) -> bool:
+    shape = eqn.outvars[0].aval.shape
+    return any(is_literal(var) or var in plain or (shape and not var.aval.shape) for var in eqn.invars)
+
+
+def _is_merged(eqn: Any, readers: Sequence[_Reader], plain: Collection[Any]) -> bool:
     """Whether XLA may compute an operation's result together with one of its readers, rounded once for both."""
     name = eqn.primitive.name
     if name in PRODUCTS and any(reader.name not in UNCONTRACTED for reader in readers):
         return True
     with_any = REWRITTEN.get(name, frozenset())
-    has_known = any(is_literal(var) or var in known for var in eqn.invars)
-    with_known = REASSOCIATED.get(name, frozenset()) if has_known else frozenset()
-    if not with_any and not with_known:
+    with_plain = REASSOCIATED.get(name, frozenset()) if _has_any(eqn, plain) else frozenset()
+    if not with_any and not with_plain:
         return False
     return any(
-        reader.name in with_any or reader.name in THROUGH or (reader.has_known and reader.name in with_known)
+        reader.name in with_any or reader.name in THROUGH or (reader.has_plain and reader.name in with_plain)
         for reader in readers
     )

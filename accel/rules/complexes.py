@@ -90,12 +90,20 @@ def compared(name: str) -> Callable[[Any, Any], Any]:
 
 
 def ordered(name: str) -> Callable[[Any, Any], Any]:
-    """maximum and minimum, in which the first NaN wins; fmax and fmin, in which a number does."""
+    """maximum and minimum, in which the first NaN wins; fmax and fmin, in which a number does.
+
+    Of zeros of either sign, NumPy's maximum and minimum give the second (of float16 the first), its fmax and fmin one
+    or the other by the element's place in the array.
+    """
     holds = compared("greater_equal" if name.endswith("max") or name == "maximum" else "less_equal")
 
     def lower(x: Array | float, y: Array | float) -> Any:
         if not is_complex(x, y):
-            return getattr(jnp, name)(x, y)
+            x, y = jnp.asarray(x), jnp.asarray(y)
+            if name.startswith("f") or x.dtype.kind != "f" or x.dtype != y.dtype:
+                return getattr(jnp, name)(x, y)
+            first = (x > y) if name == "maximum" else (x < y)
+            return where(first | (x != x) | ((x == y) if x.dtype == np.float16 else False), x, y)
         x, y = jnp.broadcast_arrays(x, y)
         missing = y != y if name.startswith("f") else x != x
         return where(holds(x, y) | missing, x, y)
