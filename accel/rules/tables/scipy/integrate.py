@@ -62,7 +62,10 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     last = count - 1 if count % 2 else count - 2
     steps = dx if x is None else _steps(x, dx, y.ndim, axis).astype(float)
     found = _parabolas(y, steps, axis, last)
-    return found if count % 2 else found + _last_interval(y, steps, axis)
+    if count % 2:
+        return found
+    total = found + _last_interval(y, steps, axis)
+    return total.astype(found.dtype) if total.ndim else total  # SciPy adds to an array in place
 
 
 def _parabolas(y: Any, steps: Any, axis: int, last: int) -> Any:
