@@ -6,6 +6,7 @@ Those with index arrays are in `gathers.py`, those on selections in `selections.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from accel.ir.tape import Node
 from accel.ir.views import Extent, Index
 from accel.rules.columns import Reads, Rounding
+from accel.rules.derivatives import derived_from
 from accel.rules.rule import own_rule
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 LOOP_WORK = 1e6
 """What a loop by data counts as: whatever its rounds are, they are computed only where they are needed."""
+
+IS_X86 = platform.machine() in ("x86_64", "AMD64")
 
 
 def _never(*args: object) -> Any:
@@ -34,7 +38,7 @@ def _cast_numpy(x: NDArray[Any] | float, dtype: np.dtype[Any]) -> Any:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """`x` as dtype, as NumPy's astype casts where the value fits; complex to real drops the imaginary part."""
+    """`x` as dtype, as NumPy's astype casts where `fits`; complex to real drops the imaginary part."""
     from jax import lax
     from jax import numpy as jnp
 
@@ -52,7 +56,32 @@ def cast(x: Any, dtype: Any) -> Any:
     if x.dtype.kind == "b" and np.dtype(dtype).kind in "fc":
         # XLA turns the product with a converted truth into a choice, and 0 * NaN into 0
         return lax.select(x, jnp.ones(x.shape, dtype), jnp.zeros(x.shape, dtype))
+    if x.dtype.kind == "f" and np.dtype(dtype).kind in "iu":
+        x = x.astype(cast_through(dtype))
+    if x.dtype == np.float64 and np.dtype(dtype) == np.float16:
+        return derived_from(_to_odd(x).astype(np.float32).astype(dtype), x.astype(dtype))
     return x.astype(dtype)
+
+
+def cast_through(dtype: Any) -> Any:
+    """The integer dtype to which NumPy casts floats first, on their way to the integer `dtype`.
+
+    C casts to an `int` on x86-64, and cuts that off: 300.0 is 44 as int8. On other processors only what fits is sure.
+    """
+    return np.dtype(np.int32) if IS_X86 and np.dtype(dtype).itemsize < 4 else np.dtype(dtype)
+
+
+def _to_odd(x: Array) -> Any:
+    """float64 numbers that float32 holds exactly and that round to the same float16: their digits are rounded to odd.
+
+    XLA on the CPU casts by way of float32, which would round to even twice.
+    """
+    from jax import lax
+
+    rest = np.int64(2**29 - 1)
+    bits = lax.bitcast_convert_type(x, np.int64)
+    sticky = ((bits & rest) != 0).astype(np.int64) << 29
+    return lax.bitcast_convert_type((bits & ~rest) | sticky, np.float64)
 
 
 def in_common_dtype(*arrays: Any) -> list[Any]:
@@ -108,6 +137,12 @@ def fits(x: Array | NDArray[Any] | float, dtype: np.dtype[Any]) -> Any:
     low, high = np.float64(info.min), np.nextafter(np.float64(info.max) + 1.0, 0.0)
     # casts cut off fractions, so -128.9 fits into int8; at 64 bits, `low - 1.0` would be `low` itself
     return ((x > low - 1.0 if info.bits < 64 else x >= low) & (x <= high)).all()
+
+
+def selected_fit(x: Any, mask: Any, dtype: np.dtype[Any]) -> Any:
+    """As `fits`, of the rows that the mask selects."""
+    mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+    return fits(namespace_of(x).where(mask, x, 0), dtype)
 
 
 def in_bounds(index: Array | NDArray[Any] | float, size: int) -> Any:
@@ -302,6 +337,7 @@ WRITE_AT = own_rule("write_at", _write_at, _write_at)
 CAST = own_rule("cast", _cast_numpy, cast, reshapes=False)
 SELECT = own_rule("select", _select_numpy, _select, reshapes=False, reads=Reads((1, 2), _selected_sides))
 FITS = own_rule("fits", fits, fits)
+SELECTED_FIT = own_rule("selected_fit", selected_fit, selected_fit)
 IN_BOUNDS = own_rule("in_bounds", in_bounds, in_bounds)
 IS_SLICE = own_rule("is_slice", _is_slice, _is_slice)
 TRUTH = own_rule("truth", lambda x: bool(x), lambda x: x.reshape(()) != 0)

@@ -162,9 +162,11 @@ def _computed(function: Any, about: About, /, **bound: Any) -> tuple[Any, ...]:
 def with_operands(rule: Rule, names: tuple[str, ...]) -> Rule:
     """The row for calls on the host in which these parameters are recorded values."""
     known = {name for name in rule.signature.parameters if not _WRITES.fullmatch(name)} if rule.signature else set()
+    others = known.difference(rule.operands)  # a pair of numbers there is no array
     return replace(
         rule,
         operands=tuple(name for name in names if name in known),
+        sequences=rule.sequences | others,
         static=tuple(sorted(known.difference(names))),
         recorded=RecordedAs(special=OnHost(), nested=rule.recorded.nested),
     )

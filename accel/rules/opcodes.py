@@ -59,6 +59,7 @@ OPCODES: dict[str, str] = {
     # truths that a path assumes; a run for which one is false is discarded
     "truth": "number: its truth, as a branch asks for it",
     "fits": "array: whether all elements fit into an integer dtype",
+    "selected_fit": "array, mask: whether all elements of the selected rows do",
     "in_bounds": "indices: whether all are within an axis of a known length",
     "is_slice": "start, stop: whether a slice lies within an axis, and has the length that it had while recording",
     "selected_in_bounds": "indices, mask: whether all that are selected are",

@@ -33,7 +33,7 @@ SCIPY_ROWS: list[Row] = [
     *rows(
         """
         integrate.trapezoid: integrate.trapezoid(a) | integrate.trapezoid(v, x=np.arange(6.0)) | integrate.trapezoid(a, dx=0.5, axis=0) | integrate.trapezoid(a, x=c)
-        integrate.simpson: integrate.simpson(a) | integrate.simpson(v) | integrate.simpson(x) | integrate.simpson(x, x=x) | integrate.simpson(a, dx=0.5, axis=0) | integrate.simpson(v, x=np.arange(6.0) ** 2)
+        integrate.simpson: integrate.simpson(a) | integrate.simpson(v) | integrate.simpson(x) | integrate.simpson(x, x=x) | integrate.simpson(a, dx=0.5, axis=0) | integrate.simpson(v, x=np.arange(6.0) ** 2) | integrate.simpson(v, dx=2) | integrate.simpson(v, dx=v[1]) | integrate.simpson(v, dx=0)
         integrate.cumulative_trapezoid: integrate.cumulative_trapezoid(a) | integrate.cumulative_trapezoid(v, x=np.arange(6.0), initial=0) | integrate.cumulative_trapezoid(a, dx=0.5, axis=0) | integrate.cumulative_trapezoid(a, axis=0, initial=0)
         """,
         dtypes=("f", "d", "q", "D"),

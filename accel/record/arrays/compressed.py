@@ -235,6 +235,20 @@ def record_inplace(array: CompressedArray, ufunc: np.ufunc, other: Any) -> Any:
     return array
 
 
+def record_cast(recording: Recording, source: CompressedArray, result: NDArray[Any]) -> Any:
+    """The selection in another dtype. What it leaves out may be NaN: only what it selects has to fit integers."""
+    _check_selected(recording, source, result.dtype)
+    return record_elementwise(recording, core.CAST, (source,), {"dtype": result.dtype}, result)
+
+
+def _check_selected(recording: Recording, chosen: CompressedArray, dtype: np.dtype[Any]) -> None:
+    if chosen._plain_.dtype.kind in "fc" and dtype.kind in "iu":
+        wide = core.cast_through(dtype)
+        every = np.ones(chosen._plain_.shape[:1], bool)
+        values = chosen._plain_, every, wide
+        recording.writer.assume(core.SELECTED_FIT, (chosen._full, chosen._mask, wide), values)
+
+
 def record_elementwise_node(
     recording: Recording, rule: Rule, operands: tuple[Any, ...], kwargs: dict[str, Any], like: NDArray[Any]
 ) -> Node:
@@ -343,13 +357,11 @@ def _for_all(recording: Recording, value: Any, masked: int, rest: int) -> Any:
     return _reshaped(recording, template, wide, np.asarray(unwrap(value)).dtype)
 
 
-def _check_fits(recording: Recording, value: object, rows: RecordedArray) -> None:
+def _check_fits(recording: Recording, value: Any, rows: RecordedArray) -> None:
     if not is_compressed(value):
         check_casts(recording, value, rows._plain_.dtype)
         return
-    dtype = np.asarray(unwrap(value)).dtype if isinstance_wrapper(value) else None
-    if dtype is not None and dtype.kind == "f" and rows._plain_.dtype.kind in "iu":
-        raise Unsupported("rule.parameter", "floats assigned through a mask into an integer array")
+    _check_selected(recording, value, rows._plain_.dtype)
 
 
 def scatter(rows: RecordedArray, index: CompressedArray, value: Any) -> None:

@@ -195,10 +195,7 @@ def _astype(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     recording = value._recording_
     as_static((args, kwargs))
     if issubclass(type(value), CompressedArray):
-        # What the mask leaves out may be NaN or infinite, for which there is no integer, and `FITS` would fail for it.
-        if value._plain_.dtype.kind == "f" and result.dtype.kind in "iu":
-            raise Unsupported("shape.dynamic", "a masked selection of floats cast to integers")
-        return compressed.record_elementwise(recording, core.CAST, (value,), {"dtype": result.dtype}, result)
+        return compressed.record_cast(recording, value, result)
     seen = known(recording, result) if isinstance(result, np.ndarray) else None
     if seen is not None:
         return seen

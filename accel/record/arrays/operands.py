@@ -32,7 +32,9 @@ def check_casts(recording: Recording, value: object, dtype: np.dtype[Any]) -> No
         if not isinstance(node, Node) or node.dtype is None:
             continue
         if node.dtype.kind in "fc":
-            recording.writer.assume(core.FITS, (node, dtype), (np.asarray(unwrap(part)), dtype))
+            # NumPy stores a number as Python's: it has to fit
+            wide = core.cast_through(dtype) if issubclass(type(part), RecordedArray) else dtype
+            recording.writer.assume(core.FITS, (node, wide), (np.asarray(unwrap(part)), wide))
         elif node.scalar is int:
             _assume_in_range(recording, node, dtype)
         elif issubclass(type(part), RecordedScalar) and not np.can_cast(node.dtype, dtype):

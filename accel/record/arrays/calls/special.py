@@ -83,7 +83,7 @@ def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     if known(recording, result) is not None:
         return known(recording, result)
     if issubclass(type(source), CompressedArray):
-        return compressed.record_elementwise(recording, core.CAST, (source,), {"dtype": result.dtype}, result)
+        return compressed.record_cast(recording, source, result)
     if issubclass(type(source), RecordedArray) and np.shares_memory(source._plain_, result):
         raise Unsupported("rule.missing", f"{rule.name} gave a view")
     template = as_template(source)

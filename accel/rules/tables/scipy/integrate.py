@@ -62,7 +62,10 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     last = count - 1 if count % 2 else count - 2
     steps = dx if x is None else _steps(x, dx, y.ndim, axis).astype(float)
     found = _parabolas(y, steps, axis, last)
-    return found if count % 2 else found + _last_interval(y, steps, axis)
+    if count % 2:
+        return found
+    total = found + _last_interval(y, steps, axis)
+    return total.astype(found.dtype) if total.ndim else total  # SciPy adds to an array in place
 
 
 def _parabolas(y: Any, steps: Any, axis: int, last: int) -> Any:
@@ -77,19 +80,22 @@ def _parabolas(y: Any, steps: Any, axis: int, last: int) -> Any:
 
 
 def _last_interval(y: Any, steps: Any, axis: int) -> Any:
+    y = y.astype(np.result_type(y.dtype, float))  # SciPy's factors are float64, whatever the samples are
     before, at, end = (np.squeeze(_part(y, axis, -3 + i, -2 + i or None), axis=axis) for i in range(3))
     if isinstance(steps, (int, float)):
-        h0 = h1 = np.float64(steps)
+        h0 = h1 = 1.0 * steps
     else:
         h0, h1 = (np.squeeze(_part(steps, axis, -2 + i, -1 + i or None), axis=axis) for i in range(2))
-    alpha = _ratio(2 * h1**2 + 3 * h0 * h1, 6 * (h1 + h0))
-    beta = _ratio(h1**2 + 3.0 * h0 * h1, 6 * h0)
+    alpha = _ratio(2 * h1 * h1 + 3 * h0 * h1, 6 * (h1 + h0))
+    beta = _ratio(h1 * h1 + 3.0 * h0 * h1, 6 * h0)
     eta = _ratio(h1**3, 6 * h0 * (h0 + h1))
     return alpha * end + beta * at - eta * before
 
 
 def _ratio(a: Any, b: Any) -> Any:
     """The quotient, 0 where the divisor is, as SciPy has it."""
+    if isinstance(b, float):
+        return a / b if b else 0.0
     none = np.equal(b, 0)
     return np.where(none, 0.0, a / np.where(none, 1.0, b))
 

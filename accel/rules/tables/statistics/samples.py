@@ -38,12 +38,19 @@ def bincount(*, x: Array, shape: tuple[int, ...], weights: Array | None = None, 
     return jnp.zeros(shape, float).at[x].add(cast(weights, np.dtype(float)))
 
 
-@rewritten(np.histogram_bin_edges, "a | bins range")
+@rewritten(np.histogram_bin_edges, "a | bins range", or_on_host=True)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None) -> Any:
-    """For given edges, or a number of bins over a given range."""
+    """For given edges, or a number of bins over a given range; the program asks NumPy for those that values decide."""
+    _check_ordered(a)
     if isinstance(bins, (list, tuple)):
         return np.stack(bins)
     return _even_edges(a, bins, range)
+
+
+def _check_ordered(a: Any) -> None:
+    """NumPy converts truths and complex numbers, and warns of that in each call."""
+    if a.dtype.kind in "bc":
+        raise Unsupported("rule.missing", "a histogram of truths or complex numbers")
 
 
 def _even_edges(a: Any, bins: Any, range: Any) -> Any:
@@ -52,13 +59,14 @@ def _even_edges(a: Any, bins: Any, range: Any) -> Any:
     return np.histogram_bin_edges(np.zeros(0, a.dtype), bins, range)
 
 
-@rewritten(np.histogram, "a bins weights | range density")
+@rewritten(np.histogram, "a bins weights | range density", or_on_host=True)
 def histogram(a: Any, bins: Any = 10, range: object = None, density: object = None, weights: Any = None) -> Any:
-    """By searching the edges: the last bin holds its right edge too."""
+    """By searching the edges, where they are known: the last bin holds its right edge too."""
+    _check_ordered(a)
     if density or (weights is not None and weights.dtype != np.float64):
         raise Unsupported("rule.parameter", "numpy.histogram: density, or weights that are not float64")
-    if a.dtype.kind not in "fiu" or a.dtype == np.float16:
-        raise Unsupported("rule.parameter", "numpy.histogram of halves, or without an order")
+    if a.dtype == np.float16 or isinstance(bins, str):
+        raise Unsupported("rule.parameter", "numpy.histogram of halves, or in named bins")
     edges = np.array(bins) if isinstance(bins, (list, tuple)) else bins
     if isinstance(bins, int):
         edges = _even_edges(a, bins, range)
@@ -81,7 +89,7 @@ def _listed(edges: object) -> Any:
     return edges.tolist() if type(edges) is np.ndarray else edges
 
 
-@rewritten(np.histogram2d, "x y bins weights | range density")
+@rewritten(np.histogram2d, "x y *bins weights | range density", or_on_host=True)
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: object = None, weights: Any = None) -> Any:
     """As `histogram` along each axis; a bin of both is one of a row of them."""
     if density or any(each.dtype != np.float64 or not each.size for each in (x, y)):
