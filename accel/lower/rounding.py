@@ -179,9 +179,11 @@ class _Rounding(Evaluation):
         return value
 
     def _hidden(self, x: Any) -> Any:
-        """`x`; if it is of real floats, XLA cannot see how it was computed."""
+        """`x`; if it is of real floats or integers, XLA cannot see how it was computed."""
         from jax import lax
 
+        if x.dtype.kind in "iu":
+            return lax.bitwise_xor(x, lax.convert_element_type(self._zeros[8], x.dtype))
         if x.dtype.kind != "f" or x.dtype.itemsize not in self._zeros:
             return x
         zero = self._zeros[x.dtype.itemsize]
@@ -223,6 +225,8 @@ def _has_any(eqn: Any, plain: Collection[Any]) -> bool:
 def _is_merged(eqn: Any, readers: Sequence[_Reader], plain: Collection[Any]) -> bool:
     """Whether XLA may compute an operation's result together with one of its readers, rounded once for both."""
     name = eqn.primitive.name
+    if name == "xor" and eqn.invars[0] is eqn.invars[1]:
+        return True  # of a known zero and what it is divided by, the product with a third is taken for 0
     if name in PRODUCTS and any(reader.name not in UNCONTRACTED for reader in readers):
         return True
     with_any = REWRITTEN.get(name, frozenset())
