@@ -17,7 +17,14 @@ PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
 LAYERS = (
-    ("process.forks", "process.filters", "process.jax_internals", "process.processors", "process.tracebacks"),
+    (
+        "process.forks",
+        "process.filters",
+        "process.jax_internals",
+        "process.processors",
+        "process.tracebacks",
+        "process.underflow",
+    ),
     ("process.notebook_cells", "process.bars", "process.aside"),
     ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies", "process.ranks"),
     ("process.onlookers", "process.errands"),

@@ -15,6 +15,7 @@ from accel.dispatch.costs.account import Account
 from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path
 from accel.dispatch.refusals import why_not_run
+from accel.process import underflow
 from accel.reasons import Refusal
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ class Replaying:
         from accel.record.effects.shown import Unshowable
 
         try:
+            underflow.clear()
             given = path.variant.run(values)
+            underflowed = underflow.has_happened()
         except HostError as error:  # it depends on the numbers of this call: the next call may have others
             return Unanswered(Refusal("rule.parameter", "", f"a number of this call: {error}"))
         except Exception as error:
@@ -81,7 +84,7 @@ class Replaying:
         if given.drawn is not None:
             call.put_back = given.drawn.put_back
         taken = path.taken(given)
-        if self.comparisons.is_due(taken, self._mode()) or self.comparisons.has_new_nonfinite(taken, given):
+        if self.comparisons.is_due(taken, self._mode()) or self.comparisons.is_suspect(taken, given, underflowed):
             if given.unfetched is not None or resident.current.is_held:
                 given.fetch("it is compared with NumPy")
             path.accept_run()

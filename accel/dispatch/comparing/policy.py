@@ -53,6 +53,7 @@ class Comparisons:
         self._near_points = 0
         self._explained: dict[str, float] = {}
         self._nonfinite: WeakKeyDictionary[Path, NonFinite] = WeakKeyDictionary()
+        self._underflows: WeakKeyDictionary[Path, int] = WeakKeyDictionary()
         # by path, the ledger and its number of calls at the last comparison that found no mismatch
         self._agreed: WeakKeyDictionary[Path, tuple[Ledger, int]] = WeakKeyDictionary()
 
@@ -75,8 +76,16 @@ class Comparisons:
         accounts = self._ledger, current_run()
         return all(each.compared_s + self.last_s < share * each.gained_s for each in accounts)
 
-    def has_new_nonfinite(self, path: Path, staged: StagedOutputs) -> bool:
-        """Whether a replay gives NaN or infinity where the path's compared replays gave none, or far fewer."""
+    def is_suspect(self, path: Path, staged: StagedOutputs, underflowed: bool) -> bool:
+        """Whether a replay is to be compared at once, by what it has met.
+
+        It gives NaN or infinity where the path's compared replays gave none, or far fewer. Or it has flushed a
+        subnormal number to 0: of a path's runs that have, the first, second, fourth, eighth is compared.
+        """
+        if underflowed:
+            count = self._underflows[path] = self._underflows.get(path, 0) + 1
+            if count & (count - 1) == 0:
+                return True
         return self._nonfinite_of(path).are_new(staged)
 
     def _nonfinite_of(self, path: Path) -> NonFinite:
