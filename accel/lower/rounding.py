@@ -226,7 +226,9 @@ def _is_merged(eqn: Any, readers: Sequence[_Reader], plain: Collection[Any]) -> 
     """Whether XLA may compute an operation's result together with one of its readers, rounded once for both."""
     name = eqn.primitive.name
     if name == "xor" and eqn.invars[0] is eqn.invars[1]:
-        return True  # of a known zero and what it is divided by, the product with a third is taken for 0
+        return True  # XLA knows that it is 0, and takes its quotients for 0, though the divisor may be 0
+    if name == "abs":
+        return bool(eqn.outvars[0].aval.dtype.kind == "i")  # the smallest integer has a negative one
     if name in PRODUCTS and any(reader.name not in UNCONTRACTED for reader in readers):
         return True
     with_any = REWRITTEN.get(name, frozenset())

@@ -112,6 +112,97 @@ def test_ufuncs_at_the_edges(case: tuple[str, str]) -> None:
             assert not wrong.size, f"{wrong.size} of {part.size}: {shown}"
 
 
+EXACT = (
+    "absolute add subtract multiply divide negative square sqrt sign rint trunc floor ceil fmod remainder floor_divide "
+    "divmod modf copysign signbit nextafter heaviside rad2deg deg2rad fabs isnan"
+).split()
+"""Ufuncs of floats that give NumPy's bits, subnormal numbers left out."""
+
+INTEGERS = (
+    "absolute add subtract multiply negative positive square sign remainder floor_divide fmod divmod power left_shift "
+    "right_shift invert bitwise_and bitwise_or bitwise_xor bitwise_count gcd lcm maximum minimum less equal"
+).split()
+"""Ufuncs of integers: what overflows wraps, and division by zero gives 0."""
+
+
+def whole(dtype: Any) -> Any:
+    info = np.iinfo(dtype)
+    near = {*range(-3, 10), 31, 32, 33, 63, 64, 65, 100, -100, info.max // 2, info.max // 3}
+    return np.array(
+        sorted({info.min, info.min + 1, info.max - 1, info.max} | {i for i in near if i >= info.min}), dtype
+    )
+
+
+def fractions(dtype: Any) -> Any:
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(size=40) * 10.0 ** rng.integers(-6, 7, 40)
+    with np.errstate(over="ignore"):
+        return np.concatenate([FLOATS, [1e16, 2.0**52 + 0.5, 0.1, 0.3], drawn]).astype(dtype)
+
+
+EXACTLY = {
+    **{(name, char): fractions(char) for name in EXACT for char in "efd"},
+    **{(name, char): whole(char) for name in INTEGERS for char in "bBhHiIqQ"},
+}
+
+
+@functools.cache
+def exact_results() -> dict[tuple[str, str], tuple[Any, Any, Any]]:
+    """As `results`, of the ufuncs that give NumPy's bits."""
+    import jax
+
+    cases: dict[Any, Any] = {}
+    with np.errstate(all="ignore"):
+        for (name, char), values in EXACTLY.items():
+            ufunc = getattr(np, name)
+            case = prepared(ufunc, values)
+            if case is None:
+                continue
+            operands, loop, lower = case
+            if name == "power":
+                operands = tuple(operand[operands[1] >= 0] for operand in operands)
+            cases[name, char] = (functools.partial(lower, loop=loop), operands, ufunc(*operands))
+        with jax.enable_x64(True):
+            together = jax.jit(
+                lambda given: {key: case[0](*given[key]) for key, case in cases.items()}, compiler_options=known(QUICK)
+            )
+            found = together({key: case[1] for key, case in cases.items()})
+    return {key: (case[1], case[2], found[key]) for key, case in cases.items()}
+
+
+def tiny(array: Any) -> Any:
+    """Subnormal numbers, and the smallest normal ones, beside which they are in between."""
+    return (
+        (array != 0) & (abs(array) < 1e8 * np.finfo(array.dtype).tiny) if array.dtype.char in "fd" else array != array
+    )
+
+
+@pytest.mark.parametrize("case", EXACTLY, ids="-".join)
+def test_arithmetic_gives_numpys_bits(case: tuple[str, str]) -> None:
+    if case not in exact_results():
+        pytest.skip("NumPy or accel has none")
+    operands, mine, theirs = exact_results()[case]
+    for one, other in zip(outputs(mine), outputs(theirs), strict=True):
+        assert one.dtype == other.dtype
+        wrong = (one != other) & ~((one != one) & (other != other))
+        if one.dtype.kind == "f":
+            wrong |= (one == 0) & (np.signbit(one) != np.signbit(other))
+        wrong &= ~tiny(one) & ~np.logical_or.reduce([tiny(operand) for operand in operands])
+        at = np.flatnonzero(wrong)
+        shown = [(*(operand[i] for operand in operands), "NumPy", one[i], "accel", other[i]) for i in at[:5]]
+        assert not at.size, f"{at.size} of {one.size}: {shown}"
+
+
+def test_powers_of_two_are_exact() -> None:
+    import jax
+
+    x = np.arange(-100.0, 101.0)
+    lower = ufuncs.rule_for(np.exp2).lower
+    with jax.enable_x64(True):
+        found = jax.jit(lambda given: lower(given, loop=(x.dtype, x.dtype)))(x)
+    assert (np.asarray(found) == np.exp2(x)).all()
+
+
 OUTER = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 30.0, 1.0])
 
 SPECIAL = (

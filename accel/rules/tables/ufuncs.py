@@ -14,7 +14,7 @@ import numpy as np
 
 from accel.ir.fingerprint import home_of
 from accel.ir.tape import Node
-from accel.rules import complexes, elementary, products
+from accel.rules import complexes, elementary, products, quotients
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.derivatives import always_with_slopes, derived_from, with_slopes
@@ -212,52 +212,11 @@ NOT_NEGATIVE = own_rule("exponent_not_negative", lambda x: every(x >= 0), lambda
 """NumPy raises for integers to negative integer powers."""
 
 
-def _signed_quotient(x: Array | float, y: Array | float, found: Array) -> Any:
-    found = where(y == number(0, found), x / y, found)  # NaN in jax.numpy before JAX 0.10.1
-    return where(found == number(0, found), jnp.copysign(number(0, found), x / y), found)
-
-
-def _signed_remainder(x: Array | float, y: Array | float, found: Array) -> Any:
-    return derived_from(where(found == number(0, found), jnp.copysign(number(0, found), y), found), found)
-
-
-_SIGNED: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "floor_divide": _signed_quotient,
-    "remainder": _signed_remainder,
-    "fmod": lambda x, y, found: found,
-}
-"""The sign of a zero: a whole quotient has the quotient's, a remainder its divisor's."""
-
-
 def _logaddexp2(x: Array | float, y: Array | float) -> Any:
     """Exact where both are the same, as NumPy's is."""
     found = jnp.logaddexp2(x, y)
     x, y = (jnp.broadcast_to(cast(each, found.dtype), found.shape) for each in (x, y))
     return derived_from(where(x == y, x + number(1, x), found), found)
-
-
-def _guarded(name: str) -> Callable[[Any, Any], Any]:
-    """Integer division: by zero NumPy gives 0 (with a warning)."""
-
-    def lower(x: Array | float, y: Array | float) -> Any:
-        function = getattr(jnp, name)
-        if jnp.asarray(x).dtype.kind not in "iu":
-            found = _SIGNED[name](x, y, function(x, y))
-            return lax.stop_gradient(found) if name == "floor_divide" else found
-        x, y = jnp.broadcast_arrays(x, y)
-        # XLA is given no division by zero
-        none = y == number(0, y)
-        return where(none, number(0, y), function(x, where(none, number(1, y), y)))
-
-    return lower
-
-
-FLOOR_DIVIDE = _guarded("floor_divide")
-REMAINDER = _guarded("remainder")
-
-
-def _divmod(x: Array | float, y: Array | float) -> Any:
-    return FLOOR_DIVIDE(x, y), REMAINDER(x, y)
 
 
 def _modf(x: Array) -> Any:
@@ -303,8 +262,25 @@ def _lcm(x: Array, y: Array) -> Any:
     return (where(none, common, left // where(none, number(1, common), common)) * right).astype(x.dtype)
 
 
-def _degrees_factor(factor: float) -> Callable[[Any], Any]:
-    return lambda x: x * cast(factor, x.dtype)
+def _in_degrees(name: str) -> Callable[[Any], Any]:
+    """By the factor that NumPy has in that precision; halves are multiplied as float32."""
+
+    def lower(x: Any) -> Any:
+        wide = np.promote_types(x.dtype, np.float32)
+        return cast(cast(x, wide) * getattr(np, name)(wide.type(1)), x.dtype)
+
+    return lower
+
+
+def _exp2(x: Any) -> Any:
+    """By the power: XLA's own is an exponential of `x * log(2)`, 2.0**33 not a whole number."""
+    return jnp.exp2(x) if current().has_derivatives or x.dtype.kind != "f" else _power(number(2, x), x)
+
+
+def _nextafter(x: Any, y: Any) -> Any:
+    """Of equal halves it is the first one, of other numbers the second: so has NumPy the sign of zeros."""
+    found = jnp.nextafter(x, y)
+    return where(x == y, x, found) if found.dtype == np.float16 else found
 
 
 def _larger(x: Any, y: Any, loop: Loop) -> Any:
@@ -381,27 +357,28 @@ ROWS: dict[str, UfuncRow] = {
     # what jumps
     **_rows("ceil floor rint trunc", rounding=EXACT, jumps=True),
     **_row("sign", complexes.sign, rounding=EXACT, jumps=True),
-    **_row("floor_divide", FLOOR_DIVIDE, rounding=ROUNDED, jumps=True),
-    **_row("remainder", REMAINDER, rounding=ROUNDED, jumps=True),
-    **_row("fmod", _guarded("fmod"), rounding=ROUNDED, jumps=True),
-    **_row("divmod", _divmod, rounding=ROUNDED, jumps=True),
+    **_row("floor_divide", quotients.floor_divide, rounding=ROUNDED, jumps=True),
+    **_row("remainder", quotients.remainder, rounding=ROUNDED, jumps=True),
+    **_row("fmod", quotients.fmod, rounding=ROUNDED, jumps=True),
+    **_row("divmod", quotients.divmod, rounding=ROUNDED, jumps=True),
     **_row("modf", _modf, rounding=ROUNDED, jumps=True),
     **_rows("heaviside", rounding=ROUNDED, jumps=True),
     # functions of a real or complex variable
     **_rows("exp sin cos tan tanh cosh sinh", work=20.0),
     **_rows("log arctan2 cbrt log10 log1p log2 logaddexp", work=20.0, singular=True),
-    **_rows("exp2 expm1 hypot"),
+    **_row("exp2", _exp2),
+    **_rows("expm1 hypot"),
     **_rows("arcsinh arctan", lambda name: complexes.sided(name, 1, 1), work=20.0),
     **_rows("arcsin arctanh", lambda name: complexes.sided(name, 1, 1), work=20.0, singular=True),
     **_row("arccos", complexes.sided("arccos", 0, -1), work=20.0, singular=True),
     **_row("arccosh", complexes.sided("arccosh", 0, 1), singular=True),
     **_row("logaddexp2", _logaddexp2, singular=True),
-    **_rows("deg2rad radians", lambda name: _degrees_factor(np.pi / 180.0)),
-    **_rows("rad2deg degrees", lambda name: _degrees_factor(180.0 / np.pi)),
+    **_rows("deg2rad radians rad2deg degrees", _in_degrees),
     **_row("conjugate", _in_jax("conj")),
     # bits and whole numbers
     **_rows("bitwise_and bitwise_count bitwise_or bitwise_xor invert left_shift right_shift"),
-    **_rows("frexp nextafter"),
+    **_rows("frexp"),
+    **_row("nextafter", _nextafter),
     **_row("ldexp", _ldexp),
     **_row("spacing", _spacing),
     **_row("gcd", _gcd),
