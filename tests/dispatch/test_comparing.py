@@ -171,7 +171,7 @@ def test_what_rounding_explained_once_is_not_explained_again(monkeypatch: pytest
     _variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 40))
     asked: list[float] = []
 
-    def explain(*given: Any) -> Verdict:
+    def explain(*given: Any, exact: bool) -> Verdict:
         asked.append(given[3])
         return Verdict.ROUNDING
 
@@ -196,6 +196,85 @@ def test_rounding_does_not_explain_a_wrong_integer() -> None:
     _variant, staged, snapshot, _ = run(count, np.array([0.5, 1.5, 2.5]))
     staged.made[0][1] += 1
     assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
+
+
+def reciprocal(a: Any, b: Any) -> Any:
+    return 1.0 / (np.exp(a) * b - b * np.exp(a))
+
+
+def root(a: Any, b: Any) -> Any:
+    return np.sqrt(np.exp(a) * b - b * np.exp(a))
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize(
+    ("function", "replayed"),
+    [(reciprocal, 1e17), (reciprocal, -np.inf), (reciprocal, np.nan), (root, np.nan), (root, np.inf)],
+    ids=["finite for infinite", "other infinity", "NaN for infinite", "NaN for 0", "infinite for 0"],
+)
+@pytest.mark.parametrize("exact", [True, False])
+def test_rounding_explains_no_nan_and_no_infinity(function: Any, replayed: float, exact: bool) -> None:
+    """However sensitive NumPy's own value is: it is infinite in one run and 1e17 in the next."""
+    args = np.linspace(0.5, 2.0, 40), np.linspace(3.0, 4.0, 40)
+    _variant, staged, snapshot, result = run(function, *args)
+    staged.made[0][...] = result
+    staged.made[0][7] = replayed
+    assert explanation(staged, snapshot, 1e-9, exact=exact) is Verdict.MISMATCH
+    explained = {"the result": 1e-3}
+    assert Comparison(staged, result, snapshot, 1e-9).judge(explained) is Verdict.MISMATCH
+
+
+def test_runs_that_give_nan_or_infinity_excuse_nothing() -> None:
+    """The perturbed runs are infinite where NumPy and the replay are finite, and differ by a factor of 3."""
+    value, replayed = np.full(40, 1e17), np.full(40, 3e17)
+    assert not monte_carlo._within(replayed, value, (np.full(40, np.inf), np.full(40, np.nan)), 1e-9)
+    assert monte_carlo._within(replayed, value, (np.full(40, np.inf), np.full(40, 2e17)), 1e-9)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1.0j])
+def test_rounding_explains_another_sign_of_what_is_noise_alone(unit: complex) -> None:
+    def scaled(x: Any) -> Any:
+        return (1.0 - np.exp(-x)) * unit
+
+    _variant, staged, snapshot, result = run(scaled, np.full(40, 1.2e-16))
+    assert np.abs(result).max() == 1.1102230246251565e-16
+    staged.made[0][...] = -result
+    assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
+    _variant, staged, snapshot, result = run(scaled, np.full(40, 3e-15))
+    staged.made[0][...] = result * 1.2
+    assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING, "as large an error of the same sign"
+    staged.made[0][...] = -result
+    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
+
+
+def above(x: Any) -> Any:
+    return x * x > 2.0
+
+
+def exponential_above(x: Any) -> Any:
+    return np.exp(x) > 2.0
+
+
+@pytest.mark.parametrize(
+    ("function", "threshold", "exact", "expected"),
+    [
+        (above, np.sqrt(2.0), True, Verdict.MISMATCH),
+        (above, np.sqrt(2.0), False, Verdict.THRESHOLD),
+        (exponential_above, np.log(2.0), True, Verdict.THRESHOLD),
+    ],
+    ids=["arithmetic", "arithmetic that is not exact", "exponential"],
+)
+def test_another_answer_near_a_threshold_needs_a_function_whose_last_place_may_differ(
+    function: Any, threshold: float, exact: bool, expected: Verdict
+) -> None:
+    x = np.linspace(0.1, 3.0, 40)
+    x[7] = threshold * (1.0 + 1e-13)
+    _variant, staged, snapshot, result = run(function, x)
+    staged.made[0][...] = result
+    staged.made[0][7] ^= True
+    assert explanation(staged, snapshot, 1e-9, exact=exact) is expected
+    staged.made[0][8] ^= True
+    assert explanation(staged, snapshot, 1e-9, exact=exact) is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize(

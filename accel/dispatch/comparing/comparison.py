@@ -43,7 +43,7 @@ class Comparison:
 
     differences: one for each field that is not equal bit by bit, the worst first. points: the number of array elements
     and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`. texts: what
-    both of them show. unit: in the last place, as `explanation` takes it.
+    both of them show. unit: in the last place, and exact: as `explanation` takes them.
     """
 
     def __init__(
@@ -54,12 +54,14 @@ class Comparison:
         rtol: float,
         texts: ShownTexts | None = None,
         unit: float | None = None,
+        *,
+        exact: bool = True,
     ) -> None:
         self.points = 0
         self.differences: list[Difference] = []
         self._staged, self._snapshot, self._rtol = staged, snapshot, rtol
         self._texts = texts
-        self._unit = unit
+        self._unit, self._exact = unit, exact
         # which objects are one: by the replay's object, NumPy's, and the other way round; each with a name for messages
         self._numpys: dict[Any, tuple[int, str]] = {}
         self._replays: dict[int, tuple[Any, str]] = {}
@@ -98,7 +100,15 @@ class Comparison:
             return Verdict.MISMATCH
         if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
             return Verdict.ROUNDING
-        verdict = explanation(self._staged, self._snapshot, self._rtol, self._seen, self._is_numpys_text, self._unit)
+        verdict = explanation(
+            self._staged,
+            self._snapshot,
+            self._rtol,
+            self._seen,
+            self._is_numpys_text,
+            self._unit,
+            exact=self._exact,
+        )
         if verdict is Verdict.ROUNDING:
             for difference in beyond:
                 allowed = min(EXPLAINED_FACTOR * difference.error, MAX_EXPLAINED * self._rtol)

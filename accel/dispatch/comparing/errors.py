@@ -26,7 +26,7 @@ def relative_errors(replayed: Any, actual: Any) -> Any:
 
     The error is infinite where a NaN, an infinity, or a value that is not floating-point differs. It is relative to the
     value, or to `MAGNITUDE_FLOOR` times the array's largest magnitude if the value is smaller. Subnormal numbers are
-    equal: XLA flushes them to 0.
+    equal, as XLA flushes them to 0. To be taken out once programs keep them: `x > 0` tells the two apart.
     """
     if actual.dtype.kind not in "fc":
         differs = np.asarray(replayed != actual)
