@@ -1,8 +1,8 @@
 """Run a program with accel installed: `accel run scripts.run_simulation`.
 
-The program runs as Python itself would run it, with the same exit code. accel's summary goes to standard error, after
-everything that the program does at exit. Invalid input gives a message of one line and exit code 2, before the program
-starts.
+The program runs as Python itself would run it, with the same exit code. Mode `verify` has one of its own, MISMATCH.
+accel's summary goes to standard error, after everything that the program does at exit. Invalid input gives a message of
+one line and exit code 2, before the program starts.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ from accel.reasons import Refused
 from accel.reports import last, profiling, reporting, summary, timeline
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import figures_of_run
+from accel.reports.ledger import ledgers
+
+MISMATCH = 3
+"""The exit code of a run in mode `verify` that found a mismatch, and would have ended with 0. 1 and 2 say other things:
+an exception that nobody has caught, and invalid input."""
 
 
 def _joined(settings: config.Settings) -> config.Settings:
@@ -113,10 +118,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     atexit.register(_finish, plan, os.getpid())  # first, so that it runs after the program's own handlers
     if joining is not None:
         return joining.run(lambda: execute(start, auto=True, ready=joining.choose))
-    code = execute(start, auto=plan.auto)
+    process = os.getpid()
+    try:
+        code = execute(start, auto=plan.auto)
+    except SystemExit as ended:
+        if ended.code or not _found_mismatch(plan, process):
+            raise
+        return MISMATCH
     if code:  # nothing has run, so there is nothing to report
         atexit.unregister(_finish)
-    return code
+        return code
+    return MISMATCH if _found_mismatch(plan, process) else 0
+
+
+def _found_mismatch(plan: CommandLine, process: int) -> bool:
+    """Whether a run in mode `verify` has found a mismatch. process: the run's own: a forked child ends as it would."""
+    if plan.settings.mode != "verify" or os.getpid() != process:
+        return False
+    return any(refusal.reason == "verify.mismatch" for book in ledgers() for refusal in book.refusals)
 
 
 def _install(plan: CommandLine, more: Sequence[Row]) -> None:

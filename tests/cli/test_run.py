@@ -97,6 +97,56 @@ def test_a_folder_that_fails_does_so_as_under_plain_python(bench: Bench) -> None
 
 # -- before NumPy is imported -----------------------------------------------------------------------------------------
 
+WRONG = """
+import sys
+import accel
+import numpy as np
+from accel.dispatch.replay import Variant
+
+run = Variant.run
+
+def wrong(self, values):
+    staged = run(self, values)
+    staged.made[0] = staged.made[0] + 1.0
+    return staged
+
+if "wrong" in sys.argv:
+    Variant.run = wrong
+
+@accel.accelerate
+def f(x):
+    return x * 2.0
+
+for i in range(8):
+    assert (f(np.arange(9.0) + i) == (np.arange(9.0) + i) * 2.0).all()
+exec(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "end", "planted", "code"),
+    [
+        ("verify", "", "wrong", 3),
+        ("verify", "sys.exit(0)", "wrong", 3),
+        ("verify", "sys.exit()", "", 0),
+        ("verify", "sys.exit(7)", "wrong", 7),
+        ("verify", "1 / 0", "wrong", 1),
+        ("auto", "sys.exit()", "wrong", 0),
+    ],
+)
+def test_a_mismatch_in_mode_verify_is_an_exit_code(bench: Bench, mode: str, end: str, planted: str, code: int) -> None:
+    """It takes the place of 0 alone."""
+    path = bench.work / "wrong.py"
+    path.write_text(WRONG, encoding="utf-8")
+    # not with warnings as errors, which no program can raise
+    command = ["-W", "default", "-m", "accel.run", "--mode", mode, "wrong.py", end, planted]
+    done = bench.python(*command, env={"QD_JAX_AOT": "0"})
+    assert done.code == code, done.err
+    assert ("verify.mismatch" in done.err) == (planted == "wrong"), done.err
+    if mode == "verify" and code != 1:
+        assert ("differences in 1 function" if planted else "compared calls agreed") in done.err
+
+
 EARLY = """
 import os, sys
 print("numpy" in sys.modules)
