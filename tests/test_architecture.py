@@ -118,7 +118,7 @@ LAYERS = (
     ("dispatch.replay.guards", "dispatch.replay.variant"),
     ("dispatch.replay.merged",),
     ("dispatch.replay",),
-    ("dispatch.comparing.errors", "dispatch.comparing.snapshot"),
+    ("dispatch.comparing.errors", "dispatch.comparing.nonfinite", "dispatch.comparing.snapshot"),
     ("dispatch.comparing.monte_carlo", "dispatch.comparing.changes", "dispatch.comparing.texts"),
     ("dispatch.comparing.comparison",),
     ("dispatch.call", "dispatch.refusals", "dispatch.paths.kinds"),

@@ -81,7 +81,7 @@ class Replaying:
         if given.drawn is not None:
             call.put_back = given.drawn.put_back
         taken = path.taken(given)
-        if self.comparisons.is_due(taken, self._mode()):
+        if self.comparisons.is_due(taken, self._mode()) or self.comparisons.has_new_nonfinite(taken, given):
             if given.unfetched is not None or resident.current.is_held:
                 given.fetch("it is compared with NumPy")
             path.accept_run()

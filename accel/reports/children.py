@@ -168,6 +168,7 @@ def _one_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
         "state": min((each["state"] for each in parts), key=_STATES.index),
         "max_rel_error": max(errors, default=None),
         "costs_s": _sums(each["costs_s"] for each in parts),
+        "doubtful_since": min(filter(None, (each["doubtful_since"] for each in parts)), default=None),
         "differences": [difference for each in parts for difference in each["differences"]],
         "reasons": sorted(reasons.values(), key=lambda each: -each["count"]),
     }

@@ -133,6 +133,7 @@ def figures_of(book: Ledger) -> dict[str, Any]:
         "copying_s": median(book.copy_s) * book.compiled_calls if book.copy_s else None,
         "transfers": _transfers(book),
         "differences": _differences(book),
+        "doubtful_since": book.doubtful_since,
         "programs": [] if book.describe is None else book.describe(),
         "reasons": _reasons(_refusals(book)),
     }

@@ -135,6 +135,8 @@ class Ledger:
     max_rel_error: the largest relative error in a comparison; None before the first.
     copy_s: the time of copies to the device and back per call, measured in comparisons.
     differences: those beyond the tolerance, by field and verdict.
+    doubtful_since: the first call whose result may be wrong, because a later comparison found a mismatch; None where
+    there is none.
     describe: returns the target's compiled paths for the report. waits: returns what its calls wait for, or None.
     transfers: of each program that it has had.
     held_rounds: of a lifted loop, those after which the device has kept its state. not_held: others, by the reason;
@@ -162,6 +164,7 @@ class Ledger:
     costs: Counter[str] = field(default_factory=Counter)
     copy_s: deque[float] = field(default_factory=_samples)
     differences: dict[tuple[str, str], FieldDifferences] = field(default_factory=dict)
+    doubtful_since: int | None = None
     describe: Callable[[], list[dict[str, Any]]] | None = None
     waits: Callable[[], Refusal | None] | None = None
     transfers: list[CountedTransfers] = field(default_factory=list)
@@ -274,6 +277,10 @@ class Ledger:
         if not difference.error <= known.worst.error:
             known.worst = difference
         return known.count == 1
+
+    def doubt(self, call: int) -> None:
+        """Note that results may be wrong from this call on, counted from 1."""
+        self.doubtful_since = call if self.doubtful_since is None else min(call, self.doubtful_since)
 
     def refuse(self, refusal: Refusal) -> bool:
         """Count a call, or a path, that stays on NumPy. Returns whether the reason is new at that line."""
@@ -402,6 +409,7 @@ def begin_again() -> None:
             before.variants,
             before.rests,
         )
+        book.doubtful_since = None if before.doubtful_since is None else 1
         book.transfers = before.transfers
         for each in book.transfers:
             each.begin_again()

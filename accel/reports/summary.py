@@ -15,6 +15,9 @@ from accel.reports.words import as_factor, from_shared, in_s, plural, signed_s
 FEW = 10
 """So few compiled steps or calls say nothing of what many would gain: the first ones of a program are slow."""
 
+MAX_DOUBTFUL = 2
+"""Maximum number of functions to name whose results may be wrong: the line is to stay readable."""
+
 
 def summary_line() -> str:
     """Return what the run gained or lost, in one line, as printed at the end of a run."""
@@ -55,7 +58,16 @@ def _summary(figures: dict[str, Any], words: Advice) -> str:
     never = totals["net"] == EVEN and waiting and not totals["compiled_calls"]
     advised = (totals["net"] == LOST or never) and not (_verifies(figures) or _was_beforehand(figures) or words.refused)
     advice = [_advice(figures, words)] if advised else []
-    return f"accel: {'; '.join([_net(figures), ', '.join(parts), *advice])}"
+    return f"accel: {'; '.join([*_doubts(figures), _net(figures), ', '.join(parts), *advice])}"
+
+
+def _doubts(figures: dict[str, Any]) -> list[str]:
+    """Return which results may be wrong, because a later comparison with NumPy found a mismatch."""
+    doubtful = {each["target"]: each["doubtful_since"] for each in figures["functions"] if each.get("doubtful_since")}
+    since = [f"{target} since call {call}" for target, call in doubtful.items()]
+    more = [f"{len(since) - MAX_DOUBTFUL} more functions"] if len(since) > MAX_DOUBTFUL else []
+    named = ", ".join([*since[:MAX_DOUBTFUL], *more])
+    return [f"results may be wrong ({named}): rerun with `--mode off`"] if doubtful else []
 
 
 def _verifies(figures: dict[str, Any]) -> bool:

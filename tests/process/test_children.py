@@ -154,13 +154,17 @@ def test_figures_of_several_processes_are_one_report(books: Any) -> None:
     book.count_compiled(0.25, 0.5)
     book.charge("recording", 0.125)
     book.differ(Difference("result", "[0]", "1 instead of 2", 0.5), "wrong")
+    book.doubt(9)
     one = json.loads(json.dumps(figures_of_run()))
     assert children.merged(one, []) is one
-    all_of_them = children.merged(one, [one, one])
+    none = {**one, "functions": [{**one["functions"][0], "doubtful_since": None}]}
+    all_of_them = children.merged(none, [one, one])
     (function,) = all_of_them["functions"]
     assert (function["calls"], function["compiled_calls"], function["state"]) == (6, 3, "compiled")
     assert function["gained_s"] == 1.5 and function["costs_s"] == {"recording": 0.375}
     assert len(function["differences"]) == 3
+    assert function["doubtful_since"] == 9
+    assert children.merged(none, [none])["functions"][0]["doubtful_since"] is None
     totals = all_of_them["totals"]
     assert totals["calls"] == 6 and totals["saved_s"] == 1.125 and all_of_them["wall_s"] == 3 * one["wall_s"]
     assert "2 child processes" in all_of_them["notes"][-1]

@@ -24,7 +24,8 @@ from accel.reports.text import text
 FUNCTION_KEYS = [
     *("target", "state", "calls", "compiled_calls", "numpy_calls", "inlined_calls", "variants"),
     *("compile_s", "numpy_ms", "compiled_ms", "per_call_speedup", "speedup", "max_rel_error", "numpy_s", "compiled_s"),
-    *("gained_s", "costs_s", "saved_s", "checks", "copying_s", "transfers", "differences", "programs", "reasons"),
+    *("gained_s", "costs_s", "saved_s", "checks", "copying_s", "transfers", "differences"),
+    *("doubtful_since", "programs", "reasons"),
 ]
 NUMBER = (int, float)
 
@@ -244,6 +245,19 @@ def test_the_summary_line(fast: Ledger, slow: Ledger) -> None:
         "and comparing included; 212 of 240 calls compiled, largest error 3e-13, 1 function stayed on NumPy "
         "(see accel.report() for reasons)"
     )
+
+
+def test_the_summary_line_begins_with_results_that_may_be_wrong(fast: Ledger, slow: Ledger, books: ModuleType) -> None:
+    fast.doubt(41)
+    fast.doubt(90)
+    assert summary.summary_line().startswith(
+        "accel: results may be wrong (pygcm.dynamics.SpectralModel.time_step since call 41): rerun with `--mode off`; "
+        "this run gained"
+    )
+    slow.doubt(7)
+    books.open_ledger("pygcm.a").doubt(3)
+    books.open_ledger("pygcm.b").doubt(5)
+    assert "(pygcm.a since call 3, pygcm.b since call 5, 2 more functions)" in summary.summary_line()
 
 
 # -- gain and loss: the line, the text, the table in Markdown and the JSON say the same --------------------------------

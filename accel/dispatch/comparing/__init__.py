@@ -1,6 +1,7 @@
 """Comparing replays with NumPy's own calls: differential testing, while the program runs.
 
 policy       which replays are compared, and which differences take a target back to NumPy
+nonfinite    whether a replay gives NaN or infinity where compared ones gave none
 snapshot     the inputs before NumPy's call, and the effects of that call that the replay does not have
 changes      what both of them make of objects and containers
 comparison   one comparison: every difference, and the verdict on all of them

@@ -7,7 +7,9 @@ time that the compiled calls have gained.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from accel import config, logs
 from accel.dispatch.call import Call, note_counted
@@ -19,6 +21,7 @@ from accel.reports.ledger import Ledger, current_run, open_ledger
 if TYPE_CHECKING:
     from accel.backend.executable import Executable
     from accel.dispatch.comparing.comparison import Comparison
+    from accel.dispatch.comparing.nonfinite import NonFinite
     from accel.dispatch.replay import StagedOutputs
 
 FIRST_COMPARED = 2
@@ -49,6 +52,9 @@ class Comparisons:
         self._points = 0
         self._near_points = 0
         self._explained: dict[str, float] = {}
+        self._nonfinite: WeakKeyDictionary[Path, NonFinite] = WeakKeyDictionary()
+        # by path, the ledger and its number of calls at the last comparison that found no mismatch
+        self._agreed: WeakKeyDictionary[Path, tuple[Ledger, int]] = WeakKeyDictionary()
 
     @property
     def _ledger(self) -> Ledger:
@@ -69,6 +75,18 @@ class Comparisons:
         accounts = self._ledger, current_run()
         return all(each.compared_s + self.last_s < share * each.gained_s for each in accounts)
 
+    def has_new_nonfinite(self, path: Path, staged: StagedOutputs) -> bool:
+        """Whether a replay gives NaN or infinity where the path's compared replays gave none, or far fewer."""
+        return self._nonfinite_of(path).are_new(staged)
+
+    def _nonfinite_of(self, path: Path) -> NonFinite:
+        known = self._nonfinite.get(path)
+        if known is None:
+            from accel.dispatch.comparing.nonfinite import NonFinite
+
+            known = self._nonfinite[path] = NonFinite()
+        return known
+
     def compare(
         self,
         path: Path,
@@ -87,6 +105,7 @@ class Comparisons:
         The call's result is NumPy's. An Exception of the program's own code is left in `call.raised`.
         """
         from accel.dispatch.comparing.comparison import Comparison
+        from accel.dispatch.comparing.nonfinite import counts_of
         from accel.dispatch.comparing.snapshot import Snapshot
         from accel.dispatch.comparing.texts import ShownTexts
 
@@ -95,6 +114,7 @@ class Comparisons:
         # before NumPy's call, which may change its arguments
         snapshot = Snapshot(staged, whole=whole)
         self._time_copies(executable, staged)
+        nonfinite = counts_of(staged)
         staged.complete(snapshot.values, vast=whole)
         texts = ShownTexts(staged) if staged.trace.outputs.shown else None
         if texts is not None:
@@ -104,15 +124,30 @@ class Comparisons:
         except Exception as error:
             what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
             self._ledger.count_numpy(None, time.perf_counter() - started)
-            return Refusal("verify.mismatch", "", what)
+            return Refusal("verify.mismatch", "", self._doubt(path) + what)
         finally:
             if texts is not None:
                 texts.stop()
-        comparison = Comparison(staged, call.result, snapshot, tolerance, texts, unit)
+        exact = executable.on_cpu and executable.precision == config.FLOAT64
+        comparison = Comparison(staged, call.result, snapshot, tolerance, texts, unit, exact=exact)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
         refusal = self.judge(comparison, tolerance)
+        if refusal is None:
+            self._nonfinite_of(path).note(nonfinite)
+            self._agreed[path] = self._ledger, self._ledger.calls + 1  # `_count` adds this call
+        else:
+            refusal = replace(refusal, detail=self._doubt(path) + refusal.detail)
         self._count(path, call, replay_s, time.perf_counter() - started)
         return refusal
+
+    def _doubt(self, path: Path) -> str:
+        """Say which results may be wrong after a mismatch: those of replays since the last comparison that agreed."""
+        if path.replays <= path.compared_at:
+            return ""
+        ledger, calls = self._agreed.get(path, (self._ledger, 0))
+        first = calls + 1 if ledger is self._ledger else 1  # counted anew since then
+        self._ledger.doubt(first)
+        return f"results since call {first} may be wrong: rerun with `--mode off`; "
 
     def _count(self, path: Path, call: Call, replay_s: float, comparing_s: float) -> None:
         numpy_s, quiet = call.seconds or 0.0, is_quiet()

@@ -1,0 +1,50 @@
+"""NaN and infinity: an output that has more of them than any compared run is compared before it is committed."""
+
+from __future__ import annotations
+
+import cmath
+from typing import Any
+
+import numpy as np
+
+from accel.dispatch.replay import StagedOutputs
+from accel.lower.written import Written
+
+GROWTH = 2
+"""An output may have this many times as many NaNs and infinities as a compared run had. A guess: one that fills up with
+them is compared log2(size) times, and not in each call."""
+
+
+class NonFinite:
+    """How many NaNs and infinities NumPy has given in each output of one path, by the output's position."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def are_new(self, staged: StagedOutputs) -> bool:
+        """Whether an output of this run has more than comparisons with NumPy explain: any, where those had none."""
+        return any(count > GROWTH * self._known.get(position, 0) for position, count in counts_of(staged).items())
+
+    def note(self, counts: dict[int, int]) -> None:
+        """Note the counts of a run that agrees with NumPy's call."""
+        for position, count in counts.items():
+            self._known[position] = max(count, self._known.get(position, 0))
+
+
+def counts_of(staged: StagedOutputs) -> dict[int, int]:
+    """The number of NaNs and infinities in each output that has some: numbers first, then new and changed arrays.
+
+    Arrays whose values are on the device alone are left out: they would have to be fetched.
+    """
+    values = [*staged.numbers] if staged.unfetched is not None else [*staged.numbers, *staged.made, *staged.changed]
+    counts = ((position, _count(value)) for position, value in enumerate(values))
+    return {position: count for position, count in counts if count}
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        # measured: 7 us for 121 x 240 numbers, as long as copying them takes
+        return value.size - int(np.count_nonzero(np.isfinite(value))) if value.dtype.kind in "fc" else 0
+    if isinstance(value, Written):
+        return sum(map(_count, value.contents))
+    return int(isinstance(value, (float, complex, np.inexact)) and not cmath.isfinite(value))
