@@ -21,6 +21,7 @@ _MODULES = (
     "accel.backend.underway.queues",
     "accel.dispatch.replay",
     "accel.dispatch.comparing.comparison",
+    "accel.dispatch.comparing.nonfinite",
     "accel.dispatch.costs.transfers",
     "accel.loops",
     "accel.lower",

@@ -293,17 +293,3 @@ def test_halving_counts_subnormal_numbers(dtype: Any, steps: int) -> None:
     x = np.linspace(0.5, 1.0, 33, dtype=dtype)
     assert not replay_mismatches(halved, [(x,)] * steps, f"halved {dtype.__name__}")
     assert not x.any()
-
-
-def decays(x: Any, y: Any) -> Any:
-    return x * y, x / 3.0, x - y, x + y, np.sqrt(x), x > y, x == 0.0, np.maximum(x, y), x.astype(np.float32)
-
-
-def test_arithmetic_of_subnormal_numbers() -> None:
-    def usual(draw: Draw) -> Call:
-        return tuple(random_arrays(draw, 2))
-
-    def tiny(draw: Draw) -> Call:
-        return tuple(array * draw.choice([1e-308, 1e-310, 1e-320, 1e-160, 1e-42], SIZE) for array in usual(draw))
-
-    assert not replay_mismatches(decays, calls_of(usual, tiny), "decays")

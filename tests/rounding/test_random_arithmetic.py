@@ -120,10 +120,5 @@ def test_random_arithmetic_is_numpy_s_to_the_last_bit(part: int, request: pytest
 
 
 @pytest.mark.usefixtures("quickest")
-def test_random_arithmetic_of_subnormal_numbers() -> None:
-    assert_numpy_s_bits(random.Random(f"{SEED} subnormal"), subnormal=True)
-
-
-@pytest.mark.usefixtures("quickest")
 def test_functions_on_top_are_infinite_zero_and_nan_where_numpy_is() -> None:
     assert_numpy_s_bits(random.Random(f"{SEED} loose"), "loose")
