@@ -97,7 +97,7 @@ def ordered(name: str) -> Callable[[Any, Any], Any]:
     """
     holds = compared("greater_equal" if name.endswith("max") or name == "maximum" else "less_equal")
 
-    def lower(x: Array | float, y: Array | float) -> Any:
+    def lower(x: Any, y: Any) -> Any:
         if not is_complex(x, y):
             x, y = jnp.asarray(x), jnp.asarray(y)
             if name.startswith("f") or x.dtype.kind != "f" or x.dtype != y.dtype:

@@ -24,14 +24,9 @@ class Verdict(StrEnum):
 def relative_errors(replayed: Any, actual: Any) -> Any:
     """The relative error of each element, as an array of the same shape; None if all elements are equal.
 
-        The error is infinite where a NaN, an infinity, or a value that is not floating-point differs. It is relative to the
-    <<<<<<< HEAD
-        value, or to `MAGNITUDE_FLOOR` times the array's largest magnitude if the value is smaller. So a subnormal
-        number that XLA flushes to 0 counts only in an array that has nothing larger.
-    =======
-        value, or to `MAGNITUDE_FLOOR` times the array's largest magnitude if the value is smaller. Subnormal numbers are
-        equal, as XLA flushes them to 0. To be taken out once programs keep them: `x > 0` tells the two apart.
-    >>>>>>> compare
+    The error is infinite where a NaN, an infinity, or a value that is not floating-point differs. It is relative to the
+    value, or to `MAGNITUDE_FLOOR` times the array's largest magnitude if the value is smaller. So a subnormal
+    number that XLA flushes to 0 counts only in an array that has nothing larger.
     """
     if actual.dtype.kind not in "fc":
         differs = np.asarray(replayed != actual)
