@@ -1,19 +1,25 @@
-"""The oldest versions of its dependencies that accel works with, and whether the installed ones are new enough.
+"""The versions of Python and of its dependencies that accel works with, and whether those in use are among them.
 
-pyproject.toml states the same floors for pip. In an environment that was made in another way and is too old, accel
-says so in one line, and every function stays on NumPy.
+pyproject.toml states the same floors for pip. In another environment, accel says so in one line, and every function
+stays on NumPy. A Python that the tests have not been run on is refused and not tried: recording depends on how CPython
+compiles and runs functions.
 """
 
 from __future__ import annotations
 
 import functools
+import platform
 import re
+import sys
 from importlib import metadata, util
 
 from accel import logs
 
 FLOORS = {"numpy": "2.1", "scipy": "1.14.1", "jax": "0.8", "jaxlib": "0.8", "wrapt": "1.17"}
 """The floors, by distribution. `make test-matrix` runs the tests on exactly these versions, and on the newest."""
+
+PYTHONS = (3, 11), (3, 13)
+"""The oldest and the newest CPython that `make test-matrix` runs the tests on."""
 
 
 def installed(name: str) -> str | None:
@@ -27,7 +33,18 @@ def installed(name: str) -> str | None:
 @functools.cache
 def shortfall() -> str | None:
     """What is missing or too old, in words; None if nothing is."""
-    return "; ".join(filter(None, (_lack(name, floor) for name, floor in FLOORS.items()))) or None
+    lacks = [_unknown_python(), *(_lack(name, floor) for name, floor in FLOORS.items())]
+    return "; ".join(filter(None, lacks)) or None
+
+
+def _unknown_python() -> str | None:
+    """What is wrong with the Python that runs, in words; None if it is a known one."""
+    name, version = platform.python_implementation(), sys.version_info[:2]
+    oldest, newest = PYTHONS
+    if name == "CPython" and oldest <= version <= newest:
+        return None
+    known = f"{oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}"
+    return f"accel supports CPython {known}, and this is {name} {version[0]}.{version[1]}"
 
 
 def _lack(name: str, floor: str) -> str | None:

@@ -168,3 +168,25 @@ def test_commands_that_record_say_so_in_one_line(command: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stderr) == (2, "accel: numpy is 2.0.2; accel needs 2.1 or newer\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("CPython", (3, 14)), ("CPython", (3, 10)), ("PyPy", (3, 11)), ("GraalVM", (3, 12))]
+)
+def test_an_unknown_python_is_refused_and_not_tried(
+    monkeypatch: pytest.MonkeyPatch, pretend: object, books: object, name: str, version: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(versions.platform, "python_implementation", lambda: name)
+    monkeypatch.setattr(versions.sys, "version_info", (*version, 0))
+    expected = f"accel supports CPython 3.11 to 3.13, and this is {name} {version[0]}.{version[1]}"
+    fast = accel.accelerate(double)
+    np.testing.assert_array_equal(fast(np.arange(3.0)), [0.0, 2.0, 4.0])
+    (refusal,) = open_ledger(fast._self_target.name).refusals
+    assert (refusal.reason, refusal.detail) == ("environment.versions", expected)
+
+
+def test_the_known_pythons_are_those_of_the_matrix() -> None:
+    matrix = re.search(r"PYTHONS = (\[.*\])", (ROOT / "noxfile.py").read_text(encoding="utf-8"))
+    assert matrix is not None
+    first, *_, last = ast.literal_eval(matrix[1])
+    assert versions.PYTHONS == tuple(tuple(map(int, each.split("."))) for each in (first, last))

@@ -12,6 +12,7 @@ from accel.catalogue import Row
 from accel.hook.imports import locate
 from accel.reasons import Refusal, source_line
 from accel.reports.ledger import current_run
+from accel.versions import shortfall
 
 if TYPE_CHECKING:
     from accel.lift.lifting import LiftedFunction
@@ -36,7 +37,7 @@ class Lifts:
     """The lifted loops of one installation. start: None where loops stay as they are."""
 
     def __init__(self, start: Start | None) -> None:
-        self._start = start
+        self._start = start if shortfall() is None else None  # calls would stay on NumPy anyway
         self._functions: list[LiftedFunction] = []
         self._switches: list[Switch] = []
 

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 NICENESS = 10
 """The worker's niceness: the program goes first if there are not enough processors for both."""
 
+_GROUP = "/proc/self/autogroup"
+"""Where Linux keeps the niceness of a process's session, if it has such groups."""
+
 _PATIENCE_S = 0.1
 """Seconds that a program that ends waits for a job to be handed over, before it stops the worker instead."""
 
@@ -207,8 +210,7 @@ def serve(program: int) -> None:
     # in threads, so that it ends in the middle of a compile too
     threading.Thread(target=_listen, args=(jobs, last), daemon=True).start()
     threading.Thread(target=_watch, args=(program, last), daemon=True).start()
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
+    _give_way()
     _answer(answers, os.getpid())
     _get_ready()
     _answer(answers, "ready")
@@ -216,6 +218,18 @@ def serve(program: int) -> None:
         outcome = _outcome(jobs.get(), last.begin)
         if last.end(outcome):
             _answer(answers, outcome)
+
+
+def _give_way() -> None:
+    """Let the program go first, and what else the user runs after it.
+
+    Linux schedules a session of processes as one group (autogroup). Between groups only their own niceness counts: on
+    one processor a worker in a session of its own took half of it, whatever its process's niceness.
+    """
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    with contextlib.suppress(OSError), open(_GROUP, "w", encoding="ascii") as group:
+        group.write(str(NICENESS))
 
 
 def _get_ready() -> None:
