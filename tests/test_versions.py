@@ -189,4 +189,4 @@ def test_the_known_pythons_are_those_of_the_matrix() -> None:
     matrix = re.search(r"PYTHONS = (\[.*\])", (ROOT / "noxfile.py").read_text(encoding="utf-8"))
     assert matrix is not None
     first, *_, last = ast.literal_eval(matrix[1])
-    assert versions.PYTHONS == tuple(tuple(map(int, each.split("."))) for each in (first, last))
+    assert tuple(tuple(map(int, each.split("."))) for each in (first, last)) == versions.PYTHONS

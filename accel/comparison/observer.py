@@ -62,6 +62,7 @@ class Observer:
         self._inside = False
         self._bytes = 0
         self._perturbed: set[str] = set()
+        self._has_moved = False  # whether there was an array to perturb
         self._starts: dict[str, list[float]] = {}
         self._seconds: dict[str, float] = {}
         folder.mkdir(parents=True, exist_ok=True)
@@ -165,28 +166,33 @@ class Observer:
 
     def _move(self, target: str, moved: Callable[[], list[Any]]) -> None:
         """Perturb the state by one unit in the last place. In place, because the arrays may be shared."""
-        if not self._perturb or target in self._perturbed:
+        if not self._perturb or target in self._perturbed or (self._steps is None and self._has_moved):
             return
-        self._perturbed.add(target)
         if self._steps is not None:
-            arrays = moved()
-        else:
-            arrays = [] if len(self._perturbed) > 1 else _first_of(moved())
-        for array in arrays:
-            if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.flags.writeable:
+            self._perturbed.add(target)
+        for array in moved() if self._steps is not None else _first_of(moved()):
+            if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size and array.flags.writeable:
                 np.nextafter(array, array.dtype.type(np.inf), out=array)
+                self._has_moved = True
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def finish(self, **about: object) -> None:
         """Write a summary of the observations, together with `about`."""
         step = None if self._steps is None else self._steps.step
-        summary = {"step": step, "starts": self._starts, "seconds": self._seconds, **about}
+        summary = {
+            "step": step,
+            "starts": self._starts,
+            "seconds": self._seconds,
+            "perturbed": self._has_moved,
+            **about,
+        }
         (self.folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
 
 
 def _first_of(arrays: list[Any]) -> list[Any]:
     """The first array that is not zero everywhere: the unit in the last place of zero is lost in any sum."""
+    arrays = [array for array in arrays if array.flags.writeable and array.size]
     return [array for array in arrays if array.any()][:1] or arrays[:1]
 
 

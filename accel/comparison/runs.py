@@ -118,6 +118,7 @@ def _result(spec: Mapping[str, Any], runs: Mapping[str, Any], out: Path) -> dict
         "step": step,
         "runs": {way: _figures(run, step) for way, run in runs.items()},
         "fields": fields,
+        "perturbed": runs["perturbed"]["perturbed"],
         "accel": runs["accel"]["report"],
         "slips": runs["accel"]["slips"],
     }
@@ -249,6 +250,7 @@ def _markdown(result: Mapping[str, Any]) -> str:
         "",
         *_careful(_nothing_compiled(result)),
         *_careful(_other_steps(result)),
+        *_careful("" if result["perturbed"] else "no array of floats was there to change: drift was not measured"),
         *_table(["after call", "accel, worst field", "drift, worst field"], _worst_by_call(result)),
         "",
         *_table(["field", "last call", "accel, first call", "accel, last call", "drift, last call"], _last(result)),
@@ -330,7 +332,9 @@ def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
     if nothing := _nothing_compiled(result):
         return f"accel: {nothing}; {_compiled(result)}{other}; see {out / 'report.md'}\n"
     largest = f"largest difference {worst[-1][1]:.2g} after call {worst[-1][0]}" if worst else "no field was sampled"
-    drift = f", drift {worst[-1][2]:.2g}" if worst else ""
+    drift = ""
+    if worst:
+        drift = f", drift {worst[-1][2]:.2g}" if result["perturbed"] else ", drift not measured"
     return (
         f"accel: steps {_times(_ratio(result, 'ms_per_step'))} as fast as NumPy, whole run "
         f"{_times(_ratio(result, 'wall_s'))}; {largest}{drift}, {_compiled(result)}{other}; see {out / 'report.md'}\n"

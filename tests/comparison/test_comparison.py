@@ -290,6 +290,26 @@ def test_rounds_of_a_loop_are_observed_where_they_run_as_a_function(tmp_path: Pa
     np.testing.assert_array_equal(samples(tmp_path / "s")["m:f:3@1"]["u"], before * 2.0)
 
 
+def test_the_first_array_that_there_is_is_perturbed(tmp_path: Path) -> None:
+    observer = Observer(tmp_path / "s", None, perturb=True)
+    total, fixed, u = observer.rounds("m:1"), observer.rounds("m:2"), np.ones(5)
+    locked = np.ones(3)
+    locked.flags.writeable = False
+    count = 0
+
+    def counting() -> Any:
+        nonlocal count
+        count += 1
+
+    total(counting, lambda run: run())
+    fixed(lambda: locked, lambda run: run())
+    np.testing.assert_array_equal(u, 1.0)
+    observer.rounds("m:3")(lambda: u, lambda run: run())
+    assert (u > 1.0).all()
+    observer.finish()
+    assert json.loads((tmp_path / "s" / "summary.json").read_text(encoding="utf-8"))["perturbed"] is True
+
+
 def test_a_run_that_fails_is_said_with_its_last_words(tmp_path: Path) -> None:
     done = compare(tmp_path, "--out", "found", "go.py", "fail")
     assert done.returncode == 1
@@ -305,6 +325,7 @@ def test_numpy_compared_with_numpy_is_said_to_be_so(tmp_path: Path) -> None:
         "step": None,
         "runs": dict.fromkeys(runs.WAYS, figures),
         "fields": {},
+        "perturbed": False,
         "accel": {"totals": {"calls": 5, "compiled_calls": 0}},
         "charts": [],
     }
@@ -316,3 +337,8 @@ def test_numpy_compared_with_numpy_is_said_to_be_so(tmp_path: Path) -> None:
     assert "--auto compares the rounds of the script's own loops" in runs.one_line_summary(result, tmp_path)
     result["accel"]["totals"] = {"calls": 5, "compiled_calls": 1}
     assert "with NumPy" not in runs.one_line_summary(result, tmp_path)
+    result["fields"] = {"f: u": {"calls": [3], "accel": [1e-12], "perturbed": [0.0]}}
+    assert "largest difference 1e-12 after call 3, drift not measured" in runs.one_line_summary(result, tmp_path)
+    assert "drift was not measured" in runs._markdown(result)
+    result["perturbed"] = True
+    assert "after call 3, drift 0," in runs.one_line_summary(result, tmp_path)
