@@ -11,6 +11,7 @@ from pathlib import Path
 import accel
 from accel import catalogue, config, project, variables, versions
 from accel.backend import devices
+from accel.backend.disk import cache
 from accel.config import SettingError
 from accel.process import processors
 
@@ -69,6 +70,8 @@ def _cache() -> str:
     except config.SettingError as error:
         return f"unknown: {error}"
     own = "off" if settings.cache_dir is None else str(settings.cache_dir)
+    if settings.cache_dir is not None and (why := cache.problem(makes=False)):
+        own += f" ({why})"
     return own if settings.cache_shared is None else f"{own}; shared: {settings.cache_shared}"
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from accel import catalogue as catalogues
 from accel import config, logs, variables, versions
 from accel.backend import devices
+from accel.backend.disk import cache
 from accel.catalogue import Catalogue, Row, Steps
 from accel.hook import installation
 from accel.hook.attributes import find
@@ -111,6 +112,7 @@ def install(
         return
     versions.warn()
     variables.warn()
+    cache.warn()
     devices.check(replace(settings, mode=mode or settings.mode))
     if not settings.quiet and ranks.is_first():
         _speak_at_exit()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accel import config
+from accel.backend.disk import cache
 from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice, in_python
 from accel.reports.figures import EVEN, LOST, figures_of_run
 from accel.reports.ledger import State
@@ -170,6 +171,8 @@ def _next_run(words: Advice) -> str:
     """Return what the next run will not have to compile, in words."""
     if config.current().cache_dir is None:
         return f"with the disk cache on ({config.VARIABLES['cache_dir']}) a next run compiles less"
+    if why := cache.problem():
+        return f"no program could be kept on disk for a next run: {why}"
     after = f", and all of it after {words.compile_first}" if words.compile_first else ""
     return f"a next run finds what this one compiled{after}"
 

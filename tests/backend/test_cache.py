@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -556,3 +558,35 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_sizes_in_words() -> None:
     found = [cache.size_text(size) for size in (0, 1, 84_200, 999_499, 999_500, 12_345_678)]
     assert found == ["0 kB", "1 kB", "85 kB", "1000 kB", "1.0 MB", "12.3 MB"]
+
+
+# -- a folder that cannot be written -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder below a file: it can neither be made nor be written to."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    folder = tmp_path / "file" / "cache"
+    config.set_current(replace(config.current(), cache_dir=folder))
+    cache.warn.cache_clear()
+    return folder
+
+
+def test_a_folder_that_cannot_be_written_is_said_at_once(unwritable: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "accel"):
+        cache.warn()
+        cache.warn()
+    (record,) = caplog.records
+    expected = f"results are unaffected, but no program can be kept in {unwritable}: it cannot be written to"
+    assert record.getMessage().startswith(expected)
+
+
+def test_no_next_run_is_promised_what_cannot_be_kept(unwritable: Path) -> None:
+    from accel.cli import info
+    from accel.reports import summary
+    from accel.reports.advice import IN_SHELL
+
+    assert summary._next_run(IN_SHELL).startswith("no program could be kept on disk for a next run: it cannot be")
+    assert f"{unwritable} (it cannot be written to" in info.text()
+    assert "No program can be kept there: it cannot be written to" in cache._info(config.current())

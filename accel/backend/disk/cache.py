@@ -129,12 +129,15 @@ def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
         return f"cannot write to {root} ({error.strerror})"
 
 
-def problem() -> str:
-    """Why nothing can be saved to disk; "" if it can. Makes the folder."""
+def problem(*, makes: bool = True) -> str:
+    """Why nothing can be saved to disk; "" if it can. makes: whether to make the folder where there is none."""
     root = config.current().cache_dir
     if root is None:
         return "the disk cache is off"
     folder = _folder(root)
+    if not makes and not folder.exists():
+        nearest = next(each for each in folder.parents if each.exists())
+        return "" if nearest.is_dir() and os.access(nearest, os.W_OK) else f"it cannot be written to ({nearest})"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -142,6 +145,16 @@ def problem() -> str:
         return "" if _is_safe(folder.stat(), _trusted(root)) else f"{folder}: {_UNSAFE}"
     except OSError as error:
         return f"it cannot be written to ({error.strerror})"
+
+
+@functools.cache
+def warn() -> None:
+    """Log, once in a process, that compiled programs cannot be saved, if so."""
+    root = config.current().cache_dir
+    why = problem() if root is not None else ""
+    if why:
+        logs.to_stderr_unless_configured()
+        logs.LOGGER.warning("results are unaffected, but no program can be kept in %s: %s", root, why)
 
 
 def size_of(entries: Iterable[tuple[str, str]]) -> int:
@@ -351,6 +364,8 @@ _OFF = "The disk cache is off (QD_JAX_CACHE_DIR).\n"
 
 def _info(settings: config.Settings) -> str:
     own = _OFF if settings.cache_dir is None else _about("folder", settings.cache_dir)
+    if settings.cache_dir is not None and (why := problem(makes=False)):
+        own += f"No program can be kept there: {why}.\n"
     return own if settings.cache_shared is None else f"{own}\n{_about('shared', settings.cache_shared, shared=True)}"
 
 
