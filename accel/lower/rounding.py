@@ -24,8 +24,11 @@ from accel.config import FLOAT64
 from accel.lower.precision.evaluation import Evaluation
 from accel.lower.precision.widths import INLINED, DType, Widths, is_literal
 
-PRODUCTS = frozenset("mul square integer_pow".split())
-"""Operations that XLA:CPU contracts with a sum, whatever index moves, choices and signs stand between them."""
+PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
+"""Operations that XLA:CPU contracts with a sum, whatever index moves, choices and signs stand between them.
+
+An outer product is a `dot_general`, whose products XLA takes for those of a `mul`.
+"""
 
 UNCONTRACTED = frozenset(
     "abs acos asin atan atan2 bitcast_convert_type ceil cos cosh div eq exp expm1 floor ge gt is_finite le log log1p "
@@ -41,6 +44,9 @@ THROUGH = frozenset(
 
 REPEATS = "broadcast_in_dim"
 """The operation whose result repeats its operand."""
+
+TAKES = frozenset(["dynamic_slice", "gather"])
+"""Operations whose results hold elements of the first operand alone."""
 
 REWRITTEN = {
     "div": frozenset(["div"]),
@@ -130,7 +136,7 @@ class _Rounding(Evaluation):
             # in a loop's rounds, what is outside of them
             values[var] = value if isinstance(value, jax.core.Tracer) else self._know(value, _has_zeros(value))
         known = _known_vars(jaxpr, {var for var, value in values.items() if id(value) in self._known})
-        plain = known.union(*(eqn.outvars for eqn in jaxpr.eqns if eqn.primitive.name == REPEATS))
+        plain = _plain_vars(jaxpr, known.union(var for var, value in values.items() if id(value) in self._repeating))
         readers = _readers(jaxpr, plain, outside)
 
         def read(var: Any) -> Any:
@@ -142,12 +148,12 @@ class _Rounding(Evaluation):
             operands = self._operands(eqn, [read(var) for var in eqn.invars])
             for var, result in zip(eqn.outvars, self._operation(eqn, operands), strict=True):
                 values[var] = result
-                if eqn.primitive.name == REPEATS:
-                    self._repeating[id(result)] = result
                 if var in known:
                     self._know(result, any(id(value) in self._zeros_known for value in operands))
                 elif _is_merged(eqn, readers[var], plain):
                     values[var] = self._hidden(result)
+                if var in plain:
+                    self._repeating[id(values[var])] = values[var]
         return [read(var) for var in jaxpr.outvars]
 
     def _operands(self, eqn: Any, operands: list[Any]) -> list[Any]:
@@ -163,7 +169,8 @@ class _Rounding(Evaluation):
 
         XLA multiplies by the reciprocal of what repeats, hidden or not. Where `x` is NaN, the quotient is NaN too.
         """
-        if y.dtype.kind != "f" or (id(y) not in self._known and id(y) not in self._repeating and y.shape):
+        is_plain = id(y) in self._known or id(y) in self._repeating or not y.shape or y.shape != x.shape
+        if y.dtype.kind != "f" or not is_plain:
             return y
         from jax import lax
         from jax import numpy as jnp
@@ -203,6 +210,44 @@ def _known_vars(jaxpr: Any, known: set[Any]) -> set[Any]:
     return found
 
 
+def _plain_vars(jaxpr: Any, plain: Collection[Any]) -> set[Any]:
+    """`plain`, values that XLA knows or that repeat, and what is computed of these alone.
+
+    XLA computes `broadcast(row) * 2.0` on the row, so that the product repeats too.
+    """
+    found = set(plain)
+    for eqn in jaxpr.eqns:
+        found.update(_plain_results(eqn, found))
+    return found
+
+
+def _plain_results(eqn: Any, plain: Collection[Any]) -> Collection[Any]:
+    name, given = eqn.primitive.name, eqn.invars
+    if name == REPEATS:
+        return list(eqn.outvars)
+    if name in INLINED:
+        inner = eqn.params[INLINED[name]].jaxpr
+        passed = [mine for mine, var in zip(inner.invars, given, strict=True) if is_literal(var) or var in plain]
+        found = _plain_vars(inner, [*passed, *inner.constvars])
+        return [mine for mine, var in zip(eqn.outvars, inner.outvars, strict=True) if is_literal(var) or var in found]
+    if name in TAKES:
+        given = given[:1]
+    is_plain = given and all(is_literal(var) or var in plain or _is_spread(eqn, var) for var in given)
+    return eqn.outvars if is_plain else ()
+
+
+def _is_spread(eqn: Any, var: Any) -> bool:
+    """Whether an operand repeats along axes of the first result."""
+    if not eqn.outvars:
+        return False
+    own, shape = var.aval.shape, eqn.outvars[0].aval.shape
+    return own != shape and (not own or (len(own) == len(shape) and all(map(_fits, own, shape))))
+
+
+def _fits(size: int, whole: int) -> bool:
+    return size in (1, whole)
+
+
 def _readers(jaxpr: Any, plain: Collection[Any], outside: Sequence[_Reader]) -> Mapping[Any, Sequence[_Reader]]:
     """The readers of each value of a jaxpr."""
     found: dict[Any, list[_Reader]] = defaultdict(list)
@@ -218,8 +263,7 @@ def _readers(jaxpr: Any, plain: Collection[Any], outside: Sequence[_Reader]) -> 
 
 
 def _has_any(eqn: Any, plain: Collection[Any]) -> bool:
-    shape = eqn.outvars[0].aval.shape
-    return any(is_literal(var) or var in plain or (shape and not var.aval.shape) for var in eqn.invars)
+    return any(is_literal(var) or var in plain or _is_spread(eqn, var) for var in eqn.invars)
 
 
 def _is_merged(eqn: Any, readers: Sequence[_Reader], plain: Collection[Any]) -> bool:

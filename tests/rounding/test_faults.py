@@ -259,6 +259,42 @@ def test_algebra_that_rounds_otherwise_is_not_used(function: Any, dtype: Any) ->
     assert not replay_mismatches(function, calls_of(pair, pair), function.__name__)
 
 
+# -- repeated rows and outer products ----------------------------------------------------------------------------------
+
+
+def divided_by_meshgrid(x: Any, u: Any, v: Any, s: Any) -> Any:
+    row = np.meshgrid(u, v)[0]
+    return x / (row * 2.0), x / (row * s), x / np.sqrt(row), x / (1.0 - row), x / np.clip(row, 2.0, 3.0), x / row**2 / s
+
+
+def divided_by_spread(x: Any, u: Any, v: Any, s: Any) -> Any:
+    return x / (x[:, :1] + 1.0), x / (x[:1] * s), x / np.maximum(x[:, -1:], s) / 3.0
+
+
+def divided_by_repeats(x: Any, u: Any, v: Any, s: Any) -> Any:
+    return x / np.tile(u, (20, 1)), x / (np.repeat(u[None], 20, axis=0) * 0.3), x / (np.indices(x.shape)[1] + 0.3)
+
+
+def outer_products(x: Any, u: Any, v: Any, s: Any) -> Any:
+    return np.einsum("i,j->ij", v, u) - x, np.dot(v[:, None], u[None]) + x, np.tensordot(v, u, axes=0) - x
+
+
+def products_along_axes(x: Any, u: Any, v: Any, s: Any) -> Any:
+    return x[:2].prod(axis=0) - u, np.prod(x[:, :3], axis=1) + v, np.cumprod(x[:2], axis=0) - 1.0
+
+
+@pytest.mark.parametrize(
+    "function", [divided_by_meshgrid, divided_by_spread, divided_by_repeats, outer_products, products_along_axes]
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_that_repeat_and_outer_products(function: Any, dtype: Any) -> None:
+    def grid(draw: Draw) -> Call:
+        x, u, v = draw.uniform(0.5, 5.0, (20, 50)), draw.uniform(1.5, 5.0, 50), draw.uniform(0.5, 5.0, 20)
+        return x.astype(dtype), u.astype(dtype), v.astype(dtype), dtype(draw.uniform(0.5, 5.0))
+
+    assert not replay_mismatches(function, calls_of(grid, grid), function.__name__)
+
+
 # -- casts -------------------------------------------------------------------------------------------------------------
 
 
