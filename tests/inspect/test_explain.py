@@ -390,7 +390,7 @@ def test_the_command_prints_what_each_pass_changes(heat: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     _, _, passes = done.stdout.partition("passes: the program as recorded, and what each changes\n")
     heads = [line.split(":")[0].strip() for line in passes.splitlines() if not line.startswith("    ")]
-    assert heads == ["recorded", "needed", "positions", "nesting", "aliasing", "exact", "loops"]
+    assert heads == ["recorded", "needed", "positions", "nesting", "aliasing", "loops"]
     assert "    -%0 = input" in passes and "nothing changed" in passes
 
 

@@ -71,15 +71,6 @@ def test_arrays_of_stencils_are_written_as_copies() -> None:
     assert [line.endswith("  to copy") for line in marked] == [True, False, False, False, False]
 
 
-def test_what_a_jump_reads_is_exact() -> None:
-    def program(a: Any) -> Any:
-        return np.floor(a / 0.01) + a / 0.03
-
-    assert [line for line in lines("exact", program, x) if "exact" in line] == [
-        "%1 = divide float64[12] (%0, 0.01)  exact"
-    ]
-
-
 def test_boxes_at_known_positions_are_static_views() -> None:
     def program(a: Any, i: int, j: int) -> Any:
         a[i] += 1.0
