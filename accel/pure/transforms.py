@@ -322,13 +322,16 @@ class _Batch:
         names = list(stacked)
 
         def all_members(inputs: dict[str, Any], always: Any) -> Any:
-            def one(own: dict[str, Any]) -> Any:
+            def one(own: dict[str, Any], always: Any) -> Any:
                 output = program({**inputs, **own})
                 return output.result, output.ok
 
-            return jax.vmap(one, axis_size=size)({name: inputs[name] for name in names})
+            # before it is mapped: the condition of a mapped loop is no single truth, and cannot be traced again
+            rounded = rounded_as_numpy(one, lambda own, always: always)
+            own = {name: inputs[name] for name in names}
+            return jax.vmap(rounded, in_axes=(0, None), axis_size=size)(own, always)
 
-        return rounded_as_numpy(all_members, lambda inputs, always: always)
+        return all_members
 
 
 def _one(value: Any, number: int) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel.rules import elementary
+from accel.rules.derivatives import derived_from
 from accel.rules.lowering import jnp, lax, number, where
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ def ordered(name: str) -> Callable[[Any, Any], Any]:
             if name.startswith("f") or x.dtype.kind != "f" or x.dtype != y.dtype:
                 return getattr(jnp, name)(x, y)
             first = (x > y) if name == "maximum" else (x < y)
-            return where(first | (x != x) | ((x == y) if x.dtype == np.float16 else False), x, y)
+            found = where(first | (x != x) | ((x == y) if x.dtype == np.float16 else False), x, y)
+            return derived_from(found, getattr(jnp, name)(x, y))
         x, y = jnp.broadcast_arrays(x, y)
         missing = y != y if name.startswith("f") else x != x
         return where(holds(x, y) | missing, x, y)
