@@ -192,7 +192,7 @@ class Observer:
 
 def _first_of(arrays: list[Any]) -> list[Any]:
     """The first array that is not zero everywhere: the unit in the last place of zero is lost in any sum."""
-    arrays = [array for array in arrays if array.flags.writeable and array.size]
+    arrays = [array for array in arrays if array.dtype.kind == "f" and array.flags.writeable]
     return [array for array in arrays if array.any()][:1] or arrays[:1]
 
 

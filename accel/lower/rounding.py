@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.config import FLOAT64
-from accel.lower.precision.evaluation import Evaluation
+from accel.lower.precision.evaluation import Evaluation, retraced
 from accel.lower.precision.widths import INLINED, DType, Widths, is_literal
 
 PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
@@ -70,15 +70,7 @@ def rounded_as_numpy(function: Callable[..., Any], always_of: Callable[..., Any]
 
     always_of: takes the function's arguments; returns one of them, a truth that XLA cannot know to be true.
     """
-
-    def computed(*given: Any) -> Any:
-        import jax
-
-        closed, form = jax.make_jaxpr(function, return_shape=True)(*given)
-        values = _Rounding(always_of(*given)).program(closed, jax.tree_util.tree_leaves(given))
-        return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(form), values)
-
-    return computed
+    return retraced(function, lambda *given: _Rounding(always_of(*given)).program)
 
 
 class _AsTraced(Widths):
@@ -275,8 +267,8 @@ def _is_merged(eqn: Any, readers: Sequence[_Reader], plain: Collection[Any]) -> 
         return bool(eqn.outvars[0].aval.dtype.kind == "i")  # the smallest integer has a negative one
     if name in PRODUCTS and any(reader.name not in UNCONTRACTED for reader in readers):
         return True
-    with_any = REWRITTEN.get(name, frozenset())
-    with_plain = REASSOCIATED.get(name, frozenset()) if _has_any(eqn, plain) else frozenset()
+    with_any = REWRITTEN.get(name, frozenset[str]())
+    with_plain = REASSOCIATED.get(name, frozenset[str]()) if _has_any(eqn, plain) else frozenset[str]()
     if not with_any and not with_plain:
         return False
     return any(

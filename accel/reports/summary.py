@@ -171,7 +171,7 @@ def _next_run(words: Advice) -> str:
     """Return what the next run will not have to compile, in words."""
     if config.current().cache_dir is None:
         return f"with the disk cache on ({config.VARIABLES['cache_dir']}) a next run compiles less"
-    if why := cache.problem():
+    if why := cache.problem(makes=False):
         return f"no program could be kept on disk for a next run: {why}"
     after = f", and all of it after {words.compile_first}" if words.compile_first else ""
     return f"a next run finds what this one compiled{after}"

@@ -303,8 +303,9 @@ def test_the_first_array_that_there_is_is_perturbed(tmp_path: Path) -> None:
 
     total(counting, lambda run: run())
     fixed(lambda: locked, lambda run: run())
+    amplitude = np.ones(4, complex)
     np.testing.assert_array_equal(u, 1.0)
-    observer.rounds("m:3")(lambda: u, lambda run: run())
+    observer.rounds("m:3")(lambda: (amplitude, u), lambda run: run())
     assert (u > 1.0).all()
     observer.finish()
     assert json.loads((tmp_path / "s" / "summary.json").read_text(encoding="utf-8"))["perturbed"] is True

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,23 +34,21 @@ USUAL_EVERY = 5
 """One function of so many is compiled with accel's usual options, which takes six times as long."""
 
 
-def wrong_in(
-    expressions: Sequence[str], subnormal: bool = False, differ: Differ = differs
-) -> list[tuple[str, Mismatch]]:
+def wrong_in(expressions: Sequence[str], differ: Differ = differs) -> list[tuple[str, Mismatch]]:
     """The expressions whose replays differ from NumPy, each with its first wrong element in a call."""
     lines = [f"    r{place} = {each}" for place, each in enumerate(expressions)]
     results = ", ".join(f"r{place}" for place in range(len(expressions)))
     source = "\n".join([f"def case({', '.join(PARAMETERS)}):", *lines, f"    return {results},", ""])
     program = program_of(source, "expressions")
     with np.errstate(all="ignore"):
-        found = variant_mismatches(program, partial(operands, subnormal=subnormal), CALLS, differ)
+        found = variant_mismatches(program, operands, CALLS, differ)
     wrong = [(expressions[each.output], each) for each in found]
-    return [(each, where) for each, where in wrong if subnormal or not meets_subnormal(each, where.call)]
+    return [(each, where) for each, where in wrong if not meets_subnormal(each, where.call)]
 
 
-def evaluated(text: str, number: int, subnormal: bool = False) -> Any:
+def evaluated(text: str, number: int) -> Any:
     """NumPy's value of a text, of the operands of a call."""
-    names = dict(zip(PARAMETERS, operands(number, subnormal), strict=True))
+    names = dict(zip(PARAMETERS, operands(number), strict=True))
     with np.errstate(all="ignore"):
         return eval(text, {"np": np, **names})
 
@@ -59,46 +56,46 @@ def evaluated(text: str, number: int, subnormal: bool = False) -> Any:
 def meets_subnormal(expression: str, number: int) -> bool:
     """Whether any part of an expression is subnormal in a call, or the smallest number that is not.
 
-    A test of its own holds what becomes of subnormal numbers.
+    XLA flushes such numbers to 0 (docs/differences.md).
     """
     values = (np.asarray(evaluated(part, number)) for part in parts_of(expression))
     floats = [value for value in values if value.dtype.kind == "f"]
     return any(((each != 0) & (np.abs(each) <= np.finfo(each.dtype).tiny)).any() for each in floats)
 
 
-def told(expression: str, where: Mismatch, subnormal: bool) -> str:
+def told(expression: str, where: Mismatch) -> str:
     """A wrong element: the expression, and its operands at the place, or as a whole where it is of another shape."""
     lines = [expression, f"  call {where.call}, element {where.place}: {where.found!r}, NumPy {where.expected!r}"]
     for name in operands_of(expression):
-        value = evaluated(name, where.call, subnormal)
+        value = evaluated(name, where.call)
         at = value[where.place] if where.place and np.ndim(value) else value
         lines.append(f"  {name} = {at!r}")
     return "\n".join(lines)
 
 
-def smallest(expressions: Sequence[str], expression: str, subnormal: bool, differ: Differ) -> str:
+def smallest(expressions: Sequence[str], expression: str, differ: Differ) -> str:
     """The smallest part of a wrong expression that is wrong by itself, or the fewest others beside which it is."""
     for part in parts_of(expression):
-        if wrong := wrong_in([part], subnormal, differ):
-            return told(*wrong[0], subnormal)
+        if wrong := wrong_in([part], differ):
+            return told(*wrong[0])
     others, wrong = list(expressions), []
     for size in (len(others) // 2**power for power in range(1, 7)):
         for half in (others[:size], others[size:]):
-            if found := [each for each in wrong_in([*half, expression], subnormal, differ) if each[0] == expression]:
+            if found := [each for each in wrong_in([*half, expression], differ) if each[0] == expression]:
                 others, wrong = half, found
                 break
-    shown = told(*wrong[0], subnormal) if wrong else expression
+    shown = told(*wrong[0]) if wrong else expression
     return "\n".join([shown, f"only beside {len(others)} other expressions:", *others[:5]])
 
 
-def assert_numpy_s_bits(draw: random.Random, kind: str | None = None, *, subnormal: bool = False) -> None:
+def assert_numpy_s_bits(draw: random.Random, kind: str | None = None) -> None:
     differ = differs_in_kind if kind == "loose" else differs
     for _ in range(max(1, EXPRESSIONS // PARTS // TOGETHER)):
         expressions = [random_expression(draw, kind) for _ in range(TOGETHER)]
-        wrong = wrong_in(expressions, subnormal, differ)
+        wrong = wrong_in(expressions, differ)
         if wrong:
             texts = sorted({each for each, _ in wrong}, key=len)
-            shown = smallest(expressions, texts[0], subnormal, differ)
+            shown = smallest(expressions, texts[0], differ)
             pytest.fail(f"{len(texts)} of {len(expressions)} expressions\n{shown}")
 
 

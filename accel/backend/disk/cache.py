@@ -151,7 +151,7 @@ def problem(*, makes: bool = True) -> str:
 def warn() -> None:
     """Log, once in a process, that compiled programs cannot be saved, if so."""
     root = config.current().cache_dir
-    why = problem() if root is not None else ""
+    why = problem(makes=False) if root is not None else ""
     if why:
         logs.to_stderr_unless_configured()
         logs.LOGGER.warning("results are unaffected, but no program can be kept in %s: %s", root, why)

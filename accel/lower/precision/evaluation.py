@@ -11,19 +11,35 @@ import numpy as np
 from accel.config import FLOAT64
 from accel.lower.precision.widths import EACH_ITS_OWN, INLINED, NARROW, Widths, is_literal, is_wide, parted, scan_counts
 
+Evaluate = Callable[[Any, Sequence[Any]], list[Any]]
+"""Gives the results of a closed jaxpr for these arguments."""
+
 
 def reduced(function: Callable[..., Any], precision: str) -> Callable[..., Any]:
     """`function`, a function of JAX's, computed in this precision. Its arguments and results keep their dtypes."""
     if precision == FLOAT64:
         return function
 
+    def evaluate(closed: Any, given: Sequence[Any]) -> list[Any]:
+        values = Evaluation(precision).closed(closed, given)
+        return [_as(value, var.aval.dtype) for value, var in zip(values, closed.jaxpr.outvars, strict=True)]
+
+    return retraced(function, lambda *given: evaluate)
+
+
+def retraced(function: Callable[..., Any], evaluator: Callable[..., Evaluate]) -> Callable[..., Any]:
+    """`function`, a function of JAX's, whose operations are gone through once more.
+
+    evaluator: takes the function's arguments; what it returns takes the traced function and the arguments' leaves, and
+    gives the results' leaves.
+    """
+
     def computed(*given: Any) -> Any:
         import jax
 
         closed, form = jax.make_jaxpr(function, return_shape=True)(*given)
-        values = Evaluation(precision).closed(closed, jax.tree_util.tree_leaves(given))
-        whole = [_as(value, var.aval.dtype) for value, var in zip(values, closed.jaxpr.outvars, strict=True)]
-        return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(form), whole)
+        values = evaluator(*given)(closed, jax.tree_util.tree_leaves(given))
+        return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(form), values)
 
     return computed
 
