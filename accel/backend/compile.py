@@ -25,6 +25,7 @@ from accel.backend.shards import Shards, division
 from accel.backend.spans import LARGEST, Span, arrays_from, span_of
 from accel.ir.fingerprint import digest
 from accel.lower import PACKS, Known, Lowerable, Program, lower
+from accel.lower.rounding import rounded_as_numpy
 from accel.machines import common, crew
 from accel.process import interrupts, jax_internals, tuning
 from accel.reports import ledger
@@ -181,8 +182,8 @@ def _built(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...],
 def _common(program: Program, arguments: tuple[Any, Any], shards: Shards, options: dict[str, Any]) -> Any:
     """Have the program compiled by this process and the others that have some of the devices."""
     assert crew.current is not None, "others' devices are known to rank 0 alone"
-    body = program.function
-    assert body is not None
+    assert program.function is not None
+    body = _rounded(program, program.function)
     return common.build(crew.current, body, arguments, program.constants, shards, options)
 
 
@@ -203,7 +204,15 @@ def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
         with arrays_from(given, offsets, spans) as arrays:
             return body(arrays, constants, scalars)
 
-    return function
+    return _rounded(program, function)
+
+
+def _rounded(program: Program, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A program's function with NumPy's rounding. Its last two arguments are the constants and the scalars.
+
+    Spans are read within it: callbacks know the arrays that come from spans by identity (`spans.source_of`).
+    """
+    return rounded_as_numpy(function, lambda *given: given[-2][-1]) if program.is_rounded else function
 
 
 def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: Any) -> str | None:

@@ -239,6 +239,7 @@ def unpacked(fields: dict[str, Any], trace: Lowerable, known: Known) -> Program:
     nodes, outcomes = trace.tape.nodes, trace.tape.outcomes
     return Program(
         function=None,
+        is_rounded=False,  # nor can it be rounded again
         known=known,
         host=[nodes[index] for index in fields["host"]],
         scalars={pack: [nodes[index] for index in indices] for pack, indices in fields["scalars"].items()},

@@ -31,7 +31,6 @@ from accel.lower.program import (
     pack_of,
 )
 from accel.lower.renewing import ConstantsAnew
-from accel.lower.rounding import rounded_as_numpy
 from accel.lower.values import Values
 from accel.lower.written import OnHost
 from accel.rules.rule import Unsupported
@@ -115,6 +114,7 @@ class _Lowering:
         )
         return Program(
             function=function,
+            is_rounded=self._precision == FLOAT64,
             slots=arguments.slots,
             constants=[*(constant.stored for constant in arguments.constants), _ALWAYS],
             host=host,
@@ -232,7 +232,7 @@ class _Lowering:
 
         if self._precision != FLOAT64:
             return reduced(function, self._precision), positions
-        return rounded_as_numpy(function, lambda arrays, constants, scalars: constants[-1]), positions
+        return function, positions
 
     def _traced(self, always: Array) -> AbstractContextManager[None]:
         is_exact = self._precision == FLOAT64

@@ -34,6 +34,7 @@ def retraced(function: Callable[..., Any], evaluator: Callable[..., Evaluate]) -
     gives the results' leaves.
     """
 
+    @functools.wraps(function)  # JAX names the program and its arguments by it
     def computed(*given: Any) -> Any:
         import jax
 
@@ -149,11 +150,17 @@ class Evaluation:
         params = eqn.params
         asking, consts, carry = parted(given, params["cond_nconsts"], params["body_nconsts"])
         dtypes = self._widths.settled(params["body_jaxpr"], _dtypes(consts), _dtypes(carry), [])
-        result: Sequence[Any] = lax.while_loop(
-            lambda carry: self.closed(params["cond_jaxpr"], [*asking, *carry])[0],
-            lambda carry: _all_as(self.closed(params["body_jaxpr"], [*consts, *carry]), dtypes),
-            _all_as(carry, dtypes),
-        )
+
+        def goes_on(carry: Sequence[Any]) -> Any:
+            return self.closed(params["cond_jaxpr"], [*asking, *carry])[0]
+
+        def turn(carry: Sequence[Any]) -> list[Any]:
+            after = _all_as(self.closed(params["body_jaxpr"], [*consts, *carry]), dtypes)
+            lives = goes_on(carry)
+            # a loop over a batch has a condition for each member: those that have ended keep their values
+            return [_chosen(lives, *each) for each in zip(after, carry, strict=True)] if lives.shape else after
+
+        result: Sequence[Any] = lax.while_loop(lambda carry: goes_on(carry).any(), turn, _all_as(carry, dtypes))
         return result
 
 
@@ -177,6 +184,13 @@ def _narrowed(name: str, param: Any) -> Any:
 def _bound(eqn: Any, values: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
     found = eqn.primitive.bind(*values, **params)
     return found if eqn.primitive.multiple_results else [found]
+
+
+def _chosen(condition: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition, of the first axes, holds, else `y`."""
+    from jax import lax
+
+    return lax.select(lax.broadcast_in_dim(condition, x.shape, range(condition.ndim)), x, y)
 
 
 def _scatter(name: str, values: Sequence[Any], params: dict[str, Any]) -> Any:
