@@ -210,6 +210,11 @@ _ROWS = (
         "please report it with the detail of the whole report",
     ),
     Reason(
+        "compile.trial",
+        "another process tried the program: it crashed, did not end, or gave other values than NumPy",
+        "please report it with the detail of the whole report; the calls stay on NumPy, in later runs too",
+    ),
+    Reason(
         "recorder.gap",
         "accel's recorder failed, and the call ran on NumPy without it",
         "please report it with the detail of the whole report; results are NumPy's",

@@ -126,7 +126,7 @@ LAYERS = (
     ("dispatch.replay",),
     ("dispatch.comparing.errors", "dispatch.comparing.nonfinite", "dispatch.comparing.snapshot"),
     ("dispatch.comparing.monte_carlo", "dispatch.comparing.changes", "dispatch.comparing.texts"),
-    ("dispatch.comparing.comparison",),
+    ("dispatch.comparing.comparison", "dispatch.comparing.first_run"),
     ("dispatch.call", "dispatch.refusals", "dispatch.paths.kinds"),
     ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),
     ("dispatch.costs.account", "dispatch.costs.parts", "dispatch.costs.second_look", "dispatch.costs.transfers"),

@@ -49,6 +49,7 @@ EXPECTED = {
     "lower.mismatch": "JAX's result of this operation has another shape or dtype than NumPy's",
     "lower.failed": "this operation could not be translated to JAX",
     "compile.failed": "JAX could not compile or run the program",
+    "compile.trial": "another process tried the program: it crashed, did not end, or gave other values than NumPy",
     "recorder.gap": "accel's recorder failed, and the call ran on NumPy without it",
     "verify.mismatch": "the compiled result differed from NumPy's by more than the tolerance; NumPy's was returned",
     "speed.slower": "by measurement, the compiled program is no faster than NumPy here",

@@ -10,6 +10,7 @@ import pickle
 import statistics
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -284,10 +285,19 @@ def _why(error: Exception) -> str:
 # -- in one process for another ----------------------------------------------------------------------------------------
 
 
-def compile_job(job: Job) -> Product:
-    """Lower and compile a job of another process, with the current settings. Raises Unsupported."""
+def compile_job(job: Job, limited: Callable[[float], AbstractContextManager[None]]) -> Product:
+    """Lower and compile a job of another process, with the current settings, and try it. Raises Unsupported.
+
+    limited: ends this process if what runs in it takes more than so many seconds.
+    """
     trace = job.trace()
-    return product_of(compile_trace(trace, job.known, job.samples(), job.spanned), trace)
+    made = compile_trace(trace, job.known, job.samples(), job.spanned)
+    problem = "" if job.trial is None else job.trial.problem(made, trace, limited)
+    if problem:
+        if made.key is not None:
+            cache.discard(made.key)
+        raise Unsupported("compile.trial", problem)
+    return product_of(made, trace)
 
 
 def product_of(made: Executable, trace: Lowerable) -> Product:

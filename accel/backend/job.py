@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from accel.lower import ConstantsAnew, Known, Lowerable, Program
 from accel.record.draws.draw import Draw
 from accel.record.outputs import Outputs
 from accel.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from accel.backend.executable import Executable
 
 
 class Recorded(Lowerable, Protocol):
@@ -44,7 +48,7 @@ class Job:
     nodes: the arguments of each `Node`, with `Ref`s in place of nodes. outcomes: index of the node, expected value, and
     line. arrays, numbers, changed, state: the outputs, with nodes by index. pinned, known, spanned: as lowering takes
     them. draws: with `Ref`s in place of nodes. forms: shape and dtype of each slot's array, None for other slots.
-    settings: those that the result depends on.
+    settings: those that the result depends on. trial: how the program is tried where it is compiled, if it is.
     """
 
     nodes: list[tuple[Any, ...]]
@@ -59,6 +63,7 @@ class Job:
     forms: list[tuple[tuple[int, ...], np.dtype[Any]] | None]
     spanned: frozenset[int]
     settings: dict[str, Any]
+    trial: Trial | None = None
 
     def samples(self) -> list[Any]:
         """Arrays of the slots' shapes and dtypes that take no memory."""
@@ -96,6 +101,15 @@ class JobTrace:
     outputs: Outputs
     pinned: dict[int, Any]
     draws: list[Draw]
+
+
+class Trial(Protocol):
+    """A first run of a program; see accel.dispatch.comparing.first_run. It can be pickled."""
+
+    def problem(
+        self, executable: Executable, trace: JobTrace, limited: Callable[[float], AbstractContextManager[None]]
+    ) -> str:
+        """Why the program must not be used, or "". limited: ends this process after so many seconds."""
 
 
 def describe(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,11 +39,12 @@ longer than this many calls."""
 
 
 class Compiling:
-    """Gets the paths of one target compiled. name: the target's."""
+    """Gets the paths of one target compiled. name: the target's. tolerance: gives the target's, as of `Replaying`."""
 
-    def __init__(self, name: str, paths: KnownPaths) -> None:
+    def __init__(self, name: str, paths: KnownPaths, tolerance: Callable[[], tuple[float, float | None]]) -> None:
         self._name = name
         self._paths = paths
+        self._tolerance = tolerance
 
     # -- before a program is there ------------------------------------------------------------------------------------
 
@@ -111,12 +112,13 @@ class Compiling:
     # -- its program --------------------------------------------------------------------------------------------------
 
     def start(self, path: Path, call: Call, joint: JointPath | None = None) -> None:
-        """Compile the path, or the joint one in its place.
+        """Compile the path, or the joint one in its place. The call's inputs are those that the program is tried on.
 
         If the call waits for that, the time does not count as the call's own.
         """
         started = time.perf_counter()
-        path.start(joint)
+        # what an earlier run has compiled, it has tried
+        path.start(joint, None if path.is_on_disk else (joint or path).trial_on(call, *self._tolerance()))
         waited = time.perf_counter() - started
         call.began += waited
         note_counted(waited)

@@ -104,7 +104,7 @@ class Target:
         self.recordings = Recordings()
         self.on_refused: Callable[[], bool] | None = None
         self._refusals = Refusals(name, lambda: self.mode)
-        self._compiling = Compiling(name, self.paths)
+        self._compiling = Compiling(name, self.paths, lambda: (self.tolerance, self.unit))
         self._numpy = NumPyCalls(self.account, self.parts, self.paths, lambda: self._is_limited)
         self._replaying = Replaying(
             name,

@@ -24,7 +24,7 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
 def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """As with programs that are compiled in the background, which are done at once; they are kept on disk."""
 
-    def compile_now(*arguments: Any, missed_s: float, name: str) -> Any:
+    def compile_now(*arguments: Any, **_: Any) -> Any:
         return queues.compile_now(*arguments)
 
     monkeypatch.setattr(queues, "compile_in_background", compile_now)

@@ -140,8 +140,8 @@ def test_rounding_explains_the_last_places_of_short_types(dtype: Any) -> None:
 
 def test_no_more_runs_than_it_takes_to_explain(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[Any] = []
-    run_tape = monte_carlo._run_tape
-    monkeypatch.setattr(monte_carlo, "_run_tape", lambda *given: (runs.append(given), run_tape(*given))[1])
+    run_tape = monte_carlo.run_tape
+    monkeypatch.setattr(monte_carlo, "run_tape", lambda *given: (runs.append(given), run_tape(*given))[1])
     _variant, staged, snapshot, _ = run(residue, np.full(40, 3e-16))
     staged.made[0][...] += 1.1102230246251565e-16
     assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING

@@ -432,7 +432,7 @@ def test_a_program_whose_runs_are_all_discarded_is_tried_ever_more_rarely(monkey
 
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compile_now(*arguments: Any, missed_s: float, name: str) -> Any:
+    def compile_now(*arguments: Any, **_: Any) -> Any:
         return queues.compile_now(*arguments)
 
     monkeypatch.setattr(queues, "compile_in_background", compile_now)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from accel import config
 from accel.backend.disk import cache, experience
 from accel.backend.job import Product
+from accel.rules.rule import Unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,19 @@ class Place:
         if not unkept and self.paths:
             experience.note_together(self.program, self.paths)
         return unkept
+
+
+def note_refused(key: str | None, error: object) -> None:
+    """Let later runs know that the program of this key failed when it was tried, if that is what `error` says."""
+    if key is not None and isinstance(error, Unsupported) and error.reason == "compile.trial":
+        cache.save(key, pickle.dumps(error), cache.TRACE)
+
+
+def read(key: str) -> Product | Unsupported | None:
+    """The product of this key, or why there is none; None if nobody has compiled it."""
+    text = cache.read(key, cache.TRACE)
+    found = None if text is None else pickle.loads(text)
+    return found if isinstance(found, Product | Unsupported) else None
 
 
 MOST_TRIES = 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from accel import logs
@@ -38,7 +38,7 @@ def save(path: str, job: Job, trace: MergedTrace, paths: Sequence[str]) -> str:
     """
     names = _names_of(trace)
     program = _program(path, names)
-    cache.save(program, pickle.dumps(SavedTrace(job, names)), cache.TOGETHER)
+    cache.save(program, pickle.dumps(SavedTrace(replace(job, trial=None), names)), cache.TOGETHER)
     _save_placements(program, trace, paths)
     return program
 

@@ -90,6 +90,7 @@ class LastJobs:
         if self._place is not None:
             if isinstance(outcome, Product):
                 self._place.keep(outcome)
+            products.note_refused(self._place.key, outcome)
             products.have_come([self._place.key])
 
     def _give_up(self) -> None:

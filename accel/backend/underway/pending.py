@@ -24,9 +24,9 @@ from accel.backend.disk import cache, experience, products, together
 from accel.backend.disk.experience import Experience
 from accel.backend.disk.products import Place
 from accel.backend.executable import Executable
-from accel.backend.job import Job, Product, describe, key_of, key_of_path
+from accel.backend.job import Job, Product, Trial, describe, key_of, key_of_path
 from accel.backend.underway.supervisor import has_worker, supervisor
-from accel.backend.underway.worker import WorkerLost
+from accel.backend.underway.worker import TrialLost, WorkerLost
 from accel.lower import Known
 from accel.merge import MergedTrace
 from accel.record import Trace
@@ -46,9 +46,10 @@ Arguments = tuple[Trace | MergedTrace, Known, Sequence[Any], Collection[int]]
 class PendingProgram(Future[Executable]):
     """A program that is being compiled, or waits in a queue for it: a future of its executable.
 
-    arguments: of compile_trace. name: the target's, for the status line. missed: the priority, as the binary logarithm
-    of the seconds of calls that had to do without it, each weighted by its time (see HALF_LIFE_S). is_for_this_run:
-    whether it is not for later runs alone; those come after all others. found_on_disk: whether it was loaded from disk.
+    arguments: of compile_trace. name: the target's, for the status line. trial: how the worker tries it. missed: the
+    priority, as the binary logarithm of the seconds of calls that had to do without it, each weighted by its time (see
+    HALF_LIFE_S). is_for_this_run: whether it is not for later runs alone; those come after all others. found_on_disk:
+    whether it was loaded from disk.
     kept: keys and suffixes of the cache entries from which a later process loads it; unkept: why there are none. path:
     the key of its path on disk.
 
@@ -58,7 +59,7 @@ class PendingProgram(Future[Executable]):
     while the program's threads only ask whether it is `done`, and `withdraw` it.
     """
 
-    def __init__(self, arguments: Arguments, missed_s: float = 0.0, name: str = "") -> None:
+    def __init__(self, arguments: Arguments, missed_s: float = 0.0, name: str = "", trial: Trial | None = None) -> None:
         super().__init__()
         self.name = name
         self.missed = -inf
@@ -70,6 +71,7 @@ class PendingProgram(Future[Executable]):
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = "the disk cache is off"
         self._arguments = arguments
+        self._trial = trial
         self._job: Job | None = None
         self.path: str | None = None
         self._key: str | None = None
@@ -113,9 +115,12 @@ class PendingProgram(Future[Executable]):
             logs.LOGGER.info("a program cannot be described as a job: %s: %s", type(error).__name__, error)
 
     def load_from_disk(self) -> bool:
-        """Load it if it is on disk. Returns whether it was."""
+        """Load it if it is on disk. Returns whether it was, or an earlier run's trial of it has failed."""
         try:
-            started, product = time.perf_counter(), self._product_on_disk()
+            started, product = time.perf_counter(), None if self._key is None else products.read(self._key)
+            if isinstance(product, Unsupported):
+                self.fail(product)
+                return True
             executable = None if product is None else load(product, *self._arguments)
         except Exception as error:  # the program is compiled instead
             logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
@@ -132,6 +137,7 @@ class PendingProgram(Future[Executable]):
         """Describe the job, plan XLA's threads for it, and save what this run adds to earlier ones' experience."""
         trace, known, samples, spanned = self._arguments
         job = describe(trace, known, samples, spanned, None)
+        job.trial = self._trial
         path = key_of_path(trace) if cache.is_used() else None
         earlier = Experience() if path is None else experience.read(path)
         # the first program decides it for the process, and a program for another number of threads is another program
@@ -176,6 +182,7 @@ class PendingProgram(Future[Executable]):
         try:
             self._product = self._compiled_by_worker()
         except BaseException as error:
+            products.note_refused(self._key, error)
             self.fail(error)
             return False
         if self._product is None:
@@ -222,8 +229,9 @@ class PendingProgram(Future[Executable]):
             product = worker.compile(job, place)
         # this very program may have crashed the compiler: it is not tried again, neither there nor here
         except WorkerLost as lost:
-            supervisor.note_lost(worker)
-            raise Unsupported("compile.failed", str(lost)) from None
+            crashed = supervisor.note_lost(worker)
+            reason = "compile.trial" if crashed and isinstance(lost, TrialLost) else "compile.failed"
+            raise Unsupported(reason, str(lost)) from None
         # what `pickle` raises for objects that it cannot send
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             logs.LOGGER.info("a program is compiled by this process: %s", error)
@@ -269,13 +277,6 @@ class PendingProgram(Future[Executable]):
         entries = ((None if unkept else self._key, cache.TRACE), (key, cache.SUFFIX))
         self.kept = tuple((name, suffix) for name, suffix in entries if name is not None)
         self.unkept = "" if self.kept else unkept
-
-    def _product_on_disk(self) -> Product | None:
-        text = None if self._key is None else cache.read(self._key, cache.TRACE)
-        if text is None:
-            return None
-        product = pickle.loads(text)
-        return product if isinstance(product, Product) else None
 
     def withdraw(self) -> bool:
         """Cancel it, if compiling has not begun. Returns whether it was cancelled."""

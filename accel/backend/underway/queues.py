@@ -24,6 +24,7 @@ from accel import config, logs
 from accel.backend import devices
 from accel.backend.disk import cache, products
 from accel.backend.executable import leak_executables
+from accel.backend.job import Trial
 from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.supervisor import supervisor
 from accel.lower import Known
@@ -212,17 +213,18 @@ def compile_in_background(
     *,
     missed_s: float = 0.0,
     name: str = "",
+    trial: Trial | None = None,
 ) -> PendingProgram:
     """Compile a program in the background, while calls go on in NumPy. Arguments as of `compile_trace`.
 
-    missed_s: seconds that the last call took without the program. name: the target's.
+    missed_s: seconds that the last call took without the program. name: the target's. trial: how the worker tries it.
     """
     global _ends_with_the_program
     with interrupts.Deferral():  # the locks of queues and futures must not be left taken
         if not _ends_with_the_program:
             _ends_with_the_program = True
             atexit.register(stop)
-        pending = PendingProgram((trace, known, samples, spanned), missed_s, name)
+        pending = PendingProgram((trace, known, samples, spanned), missed_s, name, trial)
         _show_progress(_under_way, pending)
         pending.add_done_callback(_under_way.discard)
         # `_load_now` is for the import of JAX: it is done, or there is nothing on disk to do it for

@@ -28,7 +28,7 @@ class Supervisor:
     """
 
     def __init__(self) -> None:
-        self.can_start = True
+        self.can_start = bool(sys.executable)
         self._worker: Worker | None = None
         self._lost = 0
         self._lock = threading.Lock()
@@ -70,13 +70,18 @@ class Supervisor:
             self._worker = None
         return True
 
-    def note_lost(self, worker: Worker) -> None:
-        """Count a worker that has crashed, and clear up after it. The next job gets a new one, up to MAX_LOST times."""
+    def note_lost(self, worker: Worker) -> bool:
+        """Count a worker that has crashed, and clear up after it. The next job gets a new one, up to MAX_LOST times.
+
+        Returns False if it was ended on purpose.
+        """
         with self._lock:
-            if worker is self._worker:  # otherwise it was ended on purpose meanwhile
+            crashed = worker is self._worker
+            if crashed:
                 self._lost += 1
                 self._worker = None
         worker.stop()
+        return crashed
 
     def forget(self) -> None:
         """In a forked child: let go of the worker, which belongs to the parent."""
@@ -92,6 +97,5 @@ supervisor = Supervisor()
 
 
 def has_worker() -> bool:
-    """Whether another process can compile: for one CPU only, and if the Python to start is known."""
-    is_one = config.current().devices == 1
-    return bool(sys.executable) and is_one and devices.is_cpu_alone() and supervisor.can_start
+    """Whether another process compiles, if it can be started: for one CPU only."""
+    return config.current().devices == 1 and devices.is_cpu_alone()

@@ -14,6 +14,7 @@ Jobs and products are pickled. The socket is private to the two processes.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import os
 import pickle
@@ -25,8 +26,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accel import config
@@ -65,6 +66,17 @@ _LENGTH = struct.Struct("<Q")
 
 class WorkerLost(Exception):
     """The worker ended before it answered, or could not be started."""
+
+
+class TrialLost(WorkerLost):
+    """The worker ended while it tried a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trying:
+    """What the worker says before it tries a program. limit_s: maximum seconds of that."""
+
+    limit_s: float
 
 
 class Worker:
@@ -130,12 +142,24 @@ class Worker:
                 self._send(message)
             self.wait_until_ready()
             answer = pickle.loads(_read(self._line.fileno()))
+            if isinstance(answer, Trying):
+                answer = self._tried(answer)
         except OSError as error:
             raise WorkerLost("the compiling process has ended") from error
         if isinstance(answer, Exception):
             raise answer
         product: Product = answer
         return product
+
+    def _tried(self, trying: Trying) -> Any:
+        """The answer after a trial. Raises TrialLost."""
+        began = time.monotonic()
+        try:
+            return pickle.loads(_read(self._line.fileno()))
+        except (OSError, WorkerLost) as error:
+            is_late = time.monotonic() - began >= trying.limit_s
+            what = f"it took more than {trying.limit_s:.0f} s" if is_late else "it crashed"
+            raise TrialLost(what) from error
 
     def leave(self, more: Iterable[tuple[Job, Place]]) -> bool:
         """Let the worker finish its job, and more of them, without the program. Returns False if it cannot be told now.
@@ -214,8 +238,19 @@ def serve(program: int) -> None:
     _answer(answers, os.getpid())
     _get_ready()
     _answer(answers, "ready")
+
+    @contextlib.contextmanager
+    def limited(seconds: float) -> Iterator[None]:
+        """Tell the program of a trial, and end this process if it takes more than so many seconds."""
+        _answer(answers, Trying(seconds))
+        faulthandler.dump_traceback_later(seconds, exit=True)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
     while True:
-        outcome = _outcome(jobs.get(), last.begin)
+        outcome = _outcome(jobs.get(), last.begin, limited)
         if last.end(outcome):
             _answer(answers, outcome)
 
@@ -284,8 +319,12 @@ def _answer(answers: int, message: object) -> None:
             left = left[os.write(answers, left) :]
 
 
-def _outcome(text: bytearray, begin: Callable[[Place | None], None]) -> Any:
-    """A job's product, or the exception that it raised. begin: is told where it is to be kept."""
+def _outcome(
+    text: bytearray,
+    begin: Callable[[Place | None], None],
+    limited: Callable[[float], contextlib.AbstractContextManager[None]],
+) -> Any:
+    """A job's product, or the exception that it raised. begin: is told where it is to be kept. limited: see `serve`."""
     from accel.backend.compile import compile_job
     from accel.rules import load
 
@@ -294,6 +333,6 @@ def _outcome(text: bytearray, begin: Callable[[Place | None], None]) -> Any:
         settings, job, place = pickle.loads(text)
         config.set_current(settings)
         begin(place)
-        return compile_job(job)
+        return compile_job(job, limited)
     except Exception as error:
         return error

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.dispatch.comparing.errors import Verdict, scale_of
-from accel.dispatch.comparing.snapshot import Snapshot
 from accel.dispatch.replay import StagedOutputs
 from accel.ir.tape import Node, needed_by
 from accel.ir.template import fill
 from accel.ir.vast import is_vast
 from accel.ir.views import seen_through
+from accel.record.outputs import Outputs
 from accel.rules.columns import Rounding, fact
 from accel.rules.evaluation import evaluate
 
@@ -54,9 +54,18 @@ class NumpyValue(NamedTuple):
     value: Any
 
 
+class Inputs(Protocol):
+    """A call's inputs as they were before it. values: of the slots."""
+
+    values: list[Any]
+
+    def complete(self) -> None:
+        """Have all arrays in `values`."""
+
+
 def explanation(
     staged: StagedOutputs,
-    snapshot: Snapshot,
+    snapshot: Inputs,
     rtol: float,
     seen: Sequence[NumpyValue] = (),
     is_numpys: Callable[[list[Any]], bool] = lambda computed: True,
@@ -82,9 +91,7 @@ def explanation(
         return Verdict.MISMATCH
     snapshot.complete()
     staged.complete(snapshot.values, vast=True)
-    outputs = staged.trace.outputs
-    nodes = [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]
-    replayed = [np.asarray(value) for value in (*staged.made, *staged.changed, *staged.numbers)]
+    nodes, replayed = computed_nodes(staged.trace.outputs), computed_values(staged)
     answers: dict[int, Any] = {}
 
     def keep(node: Node, value: object, operands: list[Any]) -> Any:
@@ -95,7 +102,7 @@ def explanation(
     try:
         with np.errstate(all="ignore"):
             # once as it is, to keep its answers and as the centre of the spread
-            base = _run_tape(nodes, snapshot.values, keep)
+            base = run_tape(nodes, snapshot.values, keep)
             if not is_numpys(base):
                 return Verdict.MISMATCH
             free = _free(nodes) if exact else answers
@@ -104,7 +111,7 @@ def explanation(
                 moved: list[list[Any]] = []
                 # each run can only widen the spread: what a few of them explain, all of them do
                 for seed in SEEDS if unit is None else SEEDS_OF_REDUCED:
-                    moved.append(_run_tape(nodes, snapshot.values, _Rounding(seed, kept, near, unit)))
+                    moved.append(run_tape(nodes, snapshot.values, _Rounding(seed, kept, near, unit)))
                     spread = list(zip(base, zip(*moved, strict=True), strict=True))
                     # does the tape do what NumPy's call did? If not, its spread says nothing about that call
                     reproduced = all(_matches_tape(each, *spread[each.position], rtol) for each in seen)
@@ -117,6 +124,16 @@ def explanation(
     except Exception:  # perturbed values may not be valid on this path: then nothing is explained
         pass
     return Verdict.MISMATCH
+
+
+def computed_nodes(outputs: Outputs) -> list[Node]:
+    """The nodes of all that a program computes: new arrays, changed arrays, and numbers."""
+    return [*outputs.arrays, *(node for _, node in outputs.changed), *outputs.numbers]
+
+
+def computed_values(staged: StagedOutputs) -> list[NDArray[Any]]:
+    """What a run gives of these nodes, once it is complete."""
+    return [np.asarray(value) for value in (*staged.made, *staged.changed, *staged.numbers)]
 
 
 def _jumps(node: Node, value: object) -> bool:
@@ -139,7 +156,7 @@ def _may_differ(node: Node) -> bool:
     return is_float and not node.is_input and fact(node.rule.numerics.rounding, node) is Rounding.FREE
 
 
-def _run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any, list[Any]], Any]) -> list[Any]:
+def run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any, list[Any]], Any]) -> list[Any]:
     """The nodes' values, computed by NumPy from the slots' values.
 
     perturb: applied to each node, its value and, if its rule `compares`, its operands; returns the value to go on with.

@@ -23,7 +23,9 @@ from accel.reports.ledger import current_run, open_ledger
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable
+    from accel.backend.job import Trial
     from accel.backend.underway.pending import PendingProgram
+    from accel.dispatch.call import Call
     from accel.dispatch.paths.joint import JointPath
     from accel.dispatch.replay import Launchable, Matcher, MergedMatcher, SideExit, StagedOutputs
     from accel.ir.tape import Outcome
@@ -230,14 +232,27 @@ class Path:
 
     # -- its program --------------------------------------------------------------------------------------------------
 
-    def start(self, joint: JointPath | None = None) -> None:
+    def start(self, joint: JointPath | None = None, trial: Trial | None = None) -> None:
         """Compile the path: in the background, or at once if `Settings.ahead_of_time` is off.
 
-        joint: compile that one, which has this path among others.
+        joint: compile that one, which has this path among others. trial: how the program is tried.
         """
         self.joint = joint
-        self.pending = (joint or self)._compile(self.numpy_call_s + self.waited_s)
+        self.pending = (joint or self)._compile(self.numpy_call_s + self.waited_s, trial)
         self._enter(Stage.PENDING)
+
+    def trial_on(self, call: Call, tolerance: float, unit: float | None) -> Trial | None:
+        """How the worker tries the path's program, on a call's inputs; None where it does not.
+
+        tolerance, unit: of a comparison.
+        """
+        from accel.backend.underway.supervisor import has_worker
+        from accel.dispatch.comparing.first_run import first_run
+
+        values = self.matcher.match(call.args, call.kwargs) if has_worker() else None
+        if not isinstance(values, list):
+            return None
+        return first_run(self.trace, values, self.numpy_call_s, tolerance, unit)
 
     def start_alone(self, why: str) -> None:
         """Compile the path itself after all. why: not with others."""
@@ -316,7 +331,7 @@ class Path:
         assert (self.stage, stage) in TRANSITIONS, f"from {self.stage} to {stage}"
         self.stage = stage
 
-    def _compile(self, missed_s: float) -> PendingProgram:
+    def _compile(self, missed_s: float, trial: Trial | None = None) -> PendingProgram:
         """missed_s: seconds of calls that had no program so far, which are the first priority in the queue."""
         from accel.backend.job import samples_of
         from accel.backend.underway import queues
@@ -325,7 +340,7 @@ class Path:
         arguments = self.trace, self._foldable_now(), samples_of(self.trace), self.spanned
         try:
             if config.current().ahead_of_time:
-                return queues.compile_in_background(*arguments, missed_s=missed_s, name=self.name)
+                return queues.compile_in_background(*arguments, missed_s=missed_s, name=self.name, trial=trial)
             return queues.compile_now(*arguments, name=self.name)
         finally:
             open_ledger(self.name).charge("loading", time.perf_counter() - started)

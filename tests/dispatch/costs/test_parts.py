@@ -243,7 +243,7 @@ def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
     monkeypatch.setattr("accel.dispatch.paths.known.FIRST_COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr("accel.dispatch.costs.rest.SMALL_CALL_S", 0.0)
     monkeypatch.setattr("accel.process.gain.COMPILE_GAIN_S", 0.0)
-    monkeypatch.setattr(queues, "compile_in_background", lambda *given, missed_s, name: queues.compile_now(*given))
+    monkeypatch.setattr(queues, "compile_in_background", lambda *given, **_: queues.compile_now(*given))
     monkeypatch.setattr(
         Parts, "come_first", property(lambda made: made.used and not open_ledger("inner").compiled_calls)
     )

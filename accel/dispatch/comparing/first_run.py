@@ -1,0 +1,158 @@
+"""The first run of a new program: in the worker, on copies of one call's inputs, compared with NumPy's results.
+
+XLA and its libraries have faults: some programs crash their process, some never end, some give wrong numbers. In the
+worker, none of that reaches the user's program. There, NumPy computes the recorded operations from the same inputs.
+What a program of several paths gives is not compared.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from accel import config
+from accel.backend.job import JobTrace, samples_of
+from accel.dispatch.comparing.errors import Verdict, relative_errors
+from accel.dispatch.comparing.monte_carlo import computed_nodes, computed_values, explanation, run_tape
+from accel.dispatch.replay import HostError, Launchable, SideExit, StagedOutputs, Variant
+from accel.dispatch.replay.variant import Computed
+from accel.merge import ABSENT, MergedTrace
+from accel.record import Trace
+from accel.record.draws.generators import kind_of
+
+if TYPE_CHECKING:
+    from accel.backend.executable import Executable
+
+MOST_BYTES = 1 << 26
+"""Maximum bytes of inputs that are copied for a first run. The program waits for the copy: 20 ms for so many bytes."""
+
+LEAST_S, CALLS_S = 30.0, 100.0
+"""Maximum seconds of a first run: so many, and so many times the call's time on NumPy. Guesses: the worker has a low
+priority, and a program that hangs never ends."""
+
+
+@dataclass(slots=True)
+class FirstRun:
+    """What a first run needs.
+
+    values: of the slots, None where the program reads nothing. absent: slots that hold nothing in this call. of_some:
+    indices of nodes that only some of several paths compute; None for one path. limit_s: maximum seconds that it may
+    take. tolerance, unit: as of the target.
+    """
+
+    values: list[Any]
+    absent: list[int]
+    of_some: frozenset[int] | None
+    limit_s: float
+    tolerance: float
+    unit: float | None
+
+    def problem(
+        self, executable: Executable, trace: JobTrace, limited: Callable[[float], AbstractContextManager[None]]
+    ) -> str:
+        """Why the program must not be used, or "". limited: ends this process after so many seconds."""
+        if self.of_some is None:
+            variant: Launchable = Variant(cast("Trace", trace), executable)  # a run needs no more of it
+        else:
+            variant = _OfSeveral(trace, executable, self.of_some)
+        values = [ABSENT if slot in self.absent else value for slot, value in enumerate(self.values)]
+        with limited(self.limit_s):
+            try:
+                staged = variant.run(values)
+            except HostError:  # it depends on the numbers of the call
+                return ""
+            except Exception as error:
+                return f"{type(error).__name__}: {error}".splitlines()[0]
+        # the call takes another path, or nobody knows which one
+        if not isinstance(staged, StagedOutputs):
+            return ""
+        self.values = list(staged.values)  # with what has been drawn
+        return self._difference(staged, executable)
+
+    def complete(self) -> None:
+        """All arrays are complete; see `monte_carlo.Inputs`."""
+
+    def _difference(self, staged: StagedOutputs, executable: Executable) -> str:
+        staged.complete(self.values, vast=True)
+        try:
+            with np.errstate(all="ignore"):
+                expected = run_tape(computed_nodes(staged.trace.outputs), self.values, lambda node, value, _: value)
+        except Exception:  # NumPy cannot tell: the first replays are compared with whole calls
+            return ""
+        what, error = _worst(computed_values(staged), expected)
+        if error <= self.tolerance:
+            return ""
+        exact = executable.on_cpu and executable.precision == config.FLOAT64
+        verdict = explanation(staged, self, self.tolerance, unit=self.unit, exact=exact)
+        return "" if verdict is not Verdict.MISMATCH else f"{what}, relative error {error:.2g}"
+
+
+class _OfSeveral(Launchable):
+    """The program of several paths, for a run of which nothing is used. of_some: as of `FirstRun`."""
+
+    def __init__(self, trace: JobTrace, executable: Executable, of_some: frozenset[int]) -> None:
+        super().__init__(executable, trace.draws, of_some)
+        self._samples = samples_of(trace)
+
+    def _given(self, values: list[Any]) -> list[Any]:
+        given = super()._given(values)
+        samples = [self._samples[slot] for slot in self._program.slots]
+        return [np.array(like) if each is ABSENT else each for each, like in zip(given, samples, strict=True)]
+
+    def _parted(self, values: list[Any]) -> None:
+        return None
+
+    def _staged(self, run: Computed) -> SideExit:
+        return SideExit(0, [])
+
+
+def first_run(
+    trace: Trace | MergedTrace, values: Sequence[Any], call_s: float, tolerance: float, unit: float | None
+) -> FirstRun | None:
+    """The first run of a path's program on a call's inputs; None where they are too large, or cannot be copied.
+
+    values: of the slots, before the call. call_s: seconds of a call on NumPy.
+    """
+    drawn = {draw.slot for draw in trace.draws}
+    owners = {draw.owner for draw in trace.draws if draw.owner is not None}
+    read = {node.args[0] for node in trace.tape.nodes if node.is_input}.union(trace.array_slots, trace.scalar_slots)
+    slots = read.union(owners) - drawn
+    if sum(values[slot].nbytes for slot in slots if isinstance(values[slot], np.ndarray)) > MOST_BYTES:
+        return None
+    copies: list[Any] = [None] * len(values)
+    generators: dict[int, Any] = {}  # one that is in several slots stays one
+    for slot in slots:
+        value = values[slot]
+        if type(value) is np.ndarray and not value.dtype.hasobject:
+            copies[slot] = np.array(value)
+        elif slot in owners and kind_of(value) is not None:
+            copies[slot] = copy.deepcopy(value, generators)
+        elif isinstance(value, np.generic) or type(value) in _NUMBERS:
+            copies[slot] = value
+        elif value is not ABSENT:
+            return None
+    of_some = trace.of_some if isinstance(trace, MergedTrace) else None
+    absent = [slot for slot in slots if values[slot] is ABSENT]
+    return FirstRun(copies, absent, of_some, LEAST_S + CALLS_S * call_s, tolerance, unit)
+
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def _worst(replayed: Sequence[Any], expected: Sequence[Any]) -> tuple[str, float]:
+    """The largest relative error of all values, and what it is in words."""
+    what, largest = "", 0.0
+    for found, actual in zip(replayed, expected, strict=True):
+        if found.shape != actual.shape:
+            return f"NumPy gives shape {list(actual.shape)}, the program {list(found.shape)}", math.inf
+        errors = relative_errors(found, actual)
+        if errors is not None and errors.max() > largest:
+            at = np.unravel_index(int(errors.argmax()), actual.shape)
+            what, largest = f"NumPy {actual[at]!r}, the program {found[at]!r}", float(errors[at])
+    return what, largest

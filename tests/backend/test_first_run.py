@@ -1,0 +1,146 @@
+"""A new program is first run by the worker: what crashes, hangs or differs there is never run by the program."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel import config
+from accel.backend.compile import compile_trace
+from accel.backend.disk import cache
+from accel.backend.job import samples_of
+from accel.backend.underway import pending, queues, supervisor
+from accel.dispatch.comparing import first_run
+from accel.dispatch.paths import known
+from accel.dispatch.paths.path import Path as RecordedPath
+from accel.dispatch.paths.path import Stage
+from accel.lower import Known
+from accel.reasons import Refusal
+from accel.record import record
+from tests.backend import faulty
+
+X = np.linspace(0.0, 1.0, 1000)
+
+
+@pytest.fixture(autouse=True)
+def workers(books: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[supervisor.Supervisor]:
+    """Workers of the test's own. Compiling begins at once, in the background."""
+    made = supervisor.Supervisor()
+    for module in (supervisor, pending, queues):
+        monkeypatch.setattr(module, "supervisor", made)
+    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(known, "ONE_PROCESSOR_THRESHOLD", 0.0)
+    with config.override(ahead_of_time=True, cache_dir=tmp_path), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield made
+    made.end_worker()
+
+
+def settled(function: Callable[..., Any], *args: Any) -> tuple[RecordedPath, Refusal | None]:
+    """The path of a function once it has a program, or none for good, and why. Results are NumPy's at each call."""
+    fast, ends = accel.accelerate(function), time.monotonic() + 120.0
+    while time.monotonic() < ends:
+        np.testing.assert_array_equal(fast(*args), function(*args))
+        paths = list(fast._self_target.paths)
+        if paths and paths[0].stage not in (Stage.OBSERVING, Stage.PENDING):
+            return paths[0], fast._self_target._refusals.last
+        time.sleep(0.02)
+    raise AssertionError("nothing was compiled in two minutes")
+
+
+def crashing(x: Any) -> Any:
+    return faulty.crash(x) * 2.0
+
+
+def hanging(x: Any) -> Any:
+    return faulty.hang(x) * 2.0
+
+
+def differing(x: Any) -> Any:
+    return faulty.differ(x) * 2.0
+
+
+@pytest.mark.parametrize(
+    ("function", "detail"),
+    [
+        (crashing, "it crashed"),
+        (hanging, "it took more than 2 s"),
+        (differing, "NumPy np.float64(2.0), the program np.float64(2.002), relative error 0.001"),
+    ],
+)
+def test_what_fails_in_the_worker_stays_on_numpy_and_later_runs_know(
+    function: Callable[..., Any], detail: str, workers: supervisor.Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_run, "LEAST_S", 2.0)
+    monkeypatch.setattr(first_run, "CALLS_S", 0.0)
+    path, refusal = settled(function, X)
+    assert path.stage is Stage.GIVEN_UP and not path.has_program
+    assert refusal == Refusal("compile.trial", "", detail)
+    workers.end_worker()
+    workers.can_start = False
+    monkeypatch.setattr(pending, "compile_trace", lambda *_: pytest.fail("compiled again"))
+    path, refusal = settled(function, X)
+    assert path.stage is Stage.GIVEN_UP and not path.has_program
+    assert refusal == Refusal("compile.trial", "", detail)
+
+
+def test_a_worker_that_is_ended_on_purpose_in_a_trial_says_nothing_of_the_program(
+    workers: supervisor.Supervisor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    began: list[float] = []
+
+    def stopped(trying: Any) -> None:
+        began.append(trying.limit_s)
+        workers.end_worker()
+
+    tried = supervisor.Worker._tried
+    monkeypatch.setattr(supervisor.Worker, "_tried", lambda self, trying: (stopped(trying), tried(self, trying))[1])
+    path, refusal = settled(hanging, X)
+    assert began and path.stage is Stage.GIVEN_UP
+    assert refusal is not None and refusal.reason == "compile.failed"
+    assert not list(tmp_path.rglob(f"*{cache.TRACE}"))
+
+
+def drawing(x: Any, generator: np.random.Generator) -> Any:
+    return x * 2.0 + generator.normal(size=x.shape)
+
+
+def changing(x: Any) -> Any:
+    y = x.copy()
+    y[2:] += y[:-2].sum()
+    x[:5] = 0.0
+    return y if y.mean() > 0.5 else -y
+
+
+@pytest.mark.parametrize("function", [drawing, changing])
+def test_a_first_run_compares_draws_and_changed_arrays(function: Callable[..., Any]) -> None:
+    args = (X.copy(), *([np.random.default_rng(1)] if function is drawing else ()))
+    trace = record(function, args, {}, max_nodes=100).trace
+    assert trace is not None
+    values, _ = trace.inputs.fetch(args, {})
+    run = first_run.first_run(trace, values, 0.0, 1e-9, None)
+    assert run is not None and not np.shares_memory(run.values[trace.array_slots[0]], args[0])
+    executable = compile_trace(trace, Known(), samples_of(trace))
+    assert run.problem(executable, trace, lambda seconds: nullcontext()) == ""  # type: ignore[arg-type]
+    right = executable.compiled
+    executable.compiled = lambda *given: ([each + 1e-3 for each in right(*given)[0]], right(*given)[1])
+    assert "relative error" in run.problem(executable, trace, lambda seconds: nullcontext())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [(np.zeros(first_run.MOST_BYTES // 8 + 1),), (np.array([X, X[:1]], dtype=object),)],
+    ids=["large", "objects"],
+)
+def test_what_cannot_be_copied_is_not_tried(args: Any) -> None:
+    trace = SimpleNamespace(draws=[], tape=SimpleNamespace(nodes=[]), array_slots=[0], scalar_slots=[])
+    assert first_run.first_run(trace, args, 0.0, 1e-9, None) is None  # type: ignore[arg-type]
