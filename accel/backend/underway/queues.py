@@ -2,10 +2,10 @@
 
 A pending program first goes to the loading queue. If it is not on disk, it goes on to the compiling queue: the worker
 process compiles it (see accel.backend.underway.worker), or this process if there can be no worker. What the worker has
-compiled goes back to the loading queue. Where a call waits for its program, its own thread takes these steps. Each
-queue has a thread of its own, so that programs on disk do not wait for a compile. All threads end as soon as the
-program does. Before JAX is imported, the program's own thread looks on disk instead; see `_load_now`. What a worker
-that has outlived an earlier run is about to finish waits in a queue of its own for that.
+compiled goes back to the loading queue. Where a call waits for its program, its own thread takes these steps. Each queue has a thread of its own, so that programs on disk do not wait for a
+compile. All threads end as soon as the program does. Before JAX is imported, the program's own thread looks on disk
+instead; see `_load_now`. What a worker that has outlived an earlier run is about to finish waits in a queue of its own
+for that.
 """
 
 from __future__ import annotations
