@@ -16,7 +16,6 @@ import pytest
 
 from accel import config
 from accel.backend.underway import queues
-from accel.backend.underway.supervisor import Supervisor
 from accel.dispatch import late
 from accel.dispatch.costs import account, budget, rest, speed
 from accel.hook import patching
@@ -50,9 +49,8 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Start from accel's defaults, whatever the machine's environment says, and leave nothing installed.
 
     Functions of tests are small and called a few times: that does not keep them from being compiled. No worker starts
-    early: while one does, calls of the next test would not be timed. What calls wait for is compiled by this process,
-    where tests plant faults. Nor does one test's recording put off the next's, or what one has lost overdraw the budget
-    of the next.
+    early: while one does, calls of the next test would not be timed. Nor does one test's recording put off the next's,
+    or what one has lost overdraw the budget of the next.
     """
     config.set_current(config.Settings(quiet=True))
     for name in BUDGET:
@@ -65,8 +63,6 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(rest, "MAX_REST", 0)
     monkeypatch.setattr(late.early, "done", True)
     monkeypatch.setattr(gain, "IMPORT_GAIN_S", 0.0)
-    started = Supervisor.current
-    monkeypatch.setattr(Supervisor, "current", lambda self: started(self) if config.current().ahead_of_time else None)
     yield
     patching.uninstall()
     config.set_current(None)

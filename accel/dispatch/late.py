@@ -57,7 +57,7 @@ class _EarlyStart:
 
     def begin(self) -> None:
         """Start the worker, in a thread, if programs will have to be compiled and a processor is free for it."""
-        # with QD_JAX_AOT=0 the first call is recorded, and waits for its program
+        # with QD_JAX_AOT=0 programs are compiled in the thread that calls
         if self.done or not config.current().ahead_of_time:
             return
         self.done = self.under_way = True

@@ -55,8 +55,8 @@ class PendingProgram(Future[Executable]):
 
     First comes `prepare`: it makes the job that the disk and the worker know the program by. Then it comes about in one
     of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread that also loads programs
-    from disk, so that the worker does not wait for that; or in this process, where there can be no worker. A thread of
-    accel's goes through them, while the program's threads only ask whether it is `done`, and `withdraw` it.
+    from disk, so that the worker does not wait for that; or `compile_here`. A thread of accel's goes through them,
+    while the program's threads only ask whether it is `done`, and `withdraw` it.
     """
 
     def __init__(self, arguments: Arguments, missed_s: float = 0.0, name: str = "", trial: Trial | None = None) -> None:
@@ -95,6 +95,11 @@ class PendingProgram(Future[Executable]):
         What a signal handler raises inside `Future.done` may leave the future's lock taken: nobody could end it then.
         """
         return self._is_done
+
+    def compile_here(self) -> None:
+        """Compile it in this thread."""
+        self._began = time.perf_counter()
+        self._settle(self._compiled_here)
 
     def prepare(self) -> None:
         """Make the job: what the program is to be, following the experience of earlier runs.
@@ -169,16 +174,13 @@ class PendingProgram(Future[Executable]):
         place = None if self._is_done else self._place()
         return None if place is None or self._job is None else (self._job, place)
 
-    def compile_in_worker(self, *, waits: bool = False) -> bool:
-        """Compile it, in the worker if there can be one. Returns whether the worker's product has to be loaded now.
-
-        waits: whether the program's own thread does this, so that loading begins at once.
-        """
+    def compile_in_worker(self) -> bool:
+        """Compile it, in the worker if there can be one. Returns whether the worker's product has to be loaded now."""
         if self._is_done:
             return False
         self._began = time.perf_counter()
         try:
-            self._product = self._compiled_by_worker(waits=waits)
+            self._product = self._compiled_by_worker()
         except BaseException as error:
             products.note_refused(self._key, error)
             self.fail(error)
@@ -216,14 +218,12 @@ class PendingProgram(Future[Executable]):
             if not self._is_done:
                 self.set_result(executable)
 
-    def _compiled_by_worker(self, *, waits: bool) -> Product | None:
+    def _compiled_by_worker(self) -> Product | None:
         """The worker's product; None if there is no job or no worker, or if the job cannot be pickled for it."""
         job = self._job
         worker = None if job is None else supervisor.current()
         if job is None or worker is None:
             return None
-        if waits:
-            devices.import_jax()  # while the worker imports it, too
         place = self._place() if cache.is_used() else None
         try:
             product = worker.compile(job, place)

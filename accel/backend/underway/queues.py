@@ -2,7 +2,7 @@
 
 A pending program first goes to the loading queue. If it is not on disk, it goes on to the compiling queue: the worker
 process compiles it (see accel.backend.underway.worker), or this process if there can be no worker. What the worker has
-compiled goes back to the loading queue. Where a call waits for its program, its own thread takes these steps. Each queue has a thread of its own, so that programs on disk do not wait for a
+compiled goes back to the loading queue. Each queue has a thread of its own, so that programs on disk do not wait for a
 compile. All threads end as soon as the program does. Before JAX is imported, the program's own thread looks on disk
 instead; see `_load_now`. What a worker that has outlived an earlier run is about to finish waits in a queue of its own
 for that.
@@ -187,38 +187,22 @@ def compile_now(
     spanned: Collection[int] = frozenset(),
     *,
     name: str = "",
-    trial: Trial | None = None,
 ) -> PendingProgram:
-    """Load or compile a program while this thread waits. Returns it done; arguments as of `compile_trace`.
+    """Load or compile a program in this thread. Returns it done; arguments as of `compile_trace`.
 
-    Interrupts wait until it is done, because they could leave modules half imported. name: the target's. trial: how the
-    worker tries it.
+    Interrupts wait until it is done, because they could leave modules half imported. name: the target's.
     """
-    pending = PendingProgram((trace, known, samples, spanned), name=name, trial=trial)
+    pending = PendingProgram((trace, known, samples, spanned), name=name)
     _show_progress(_in_front, pending)
     with interrupts.Deferral():
         try:
-            pending.prepare()
+            if cache.is_used():
+                pending.prepare()
             if not pending.load_from_disk():
-                with _abandoned_if_overdue():
-                    is_compiled = pending.compile_in_worker(waits=True)
-                if is_compiled:
-                    pending.load_product()
+                pending.compile_here()
         finally:
             _in_front.discard(pending)
     return pending
-
-
-@contextlib.contextmanager
-def _abandoned_if_overdue() -> Iterator[None]:
-    """End the worker if the block takes longer than `Settings.max_compile_s`."""
-    overdue = threading.Timer(config.current().max_compile_s, supervisor.end_worker)
-    overdue.daemon = True
-    overdue.start()
-    try:
-        yield
-    finally:
-        overdue.cancel()
 
 
 def compile_in_background(

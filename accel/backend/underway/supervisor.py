@@ -43,8 +43,7 @@ class Supervisor:
                 raise Unsupported("compile.failed", f"the compiling process ended {self._lost} times")
             if self._worker is None and self.can_start:
                 try:
-                    # where calls wait for their programs, the program leaves the processor to it
-                    self._worker = Worker(gives_way=config.current().ahead_of_time)
+                    self._worker = Worker()
                 except WorkerLost as error:
                     logs.LOGGER.info("%s", error)
                     self.can_start = False

@@ -56,7 +56,7 @@ if hasattr(os, "fork") and os.fork():
     os._exit(0)
 sys.path[:] = pickle.loads(bytes.fromhex(sys.argv[1]))
 from accel.backend.underway.worker import serve
-serve(int(sys.argv[2]), gives_way=sys.argv[3] == "1")
+serve(int(sys.argv[2]))
 """
 """What the process runs. It forks and ends at once, so that the worker is no child of the program's (see above)."""
 
@@ -80,36 +80,27 @@ class Trying:
 
 
 class Worker:
-    """The program's end of the connection. Threads that compile wait for each other; `stop` waits for none.
+    """The program's end of the connection. It takes one job at a time; `stop` may be called from another thread.
 
     The connection is closed when this object is destroyed, and not by `stop`: a thread may still be reading, and the
     descriptor's number could be reused. It is a socket, because writing to a pipe without a reader would kill a program
     that does not ignore SIGPIPE.
     """
 
-    def __init__(self, *, gives_way: bool = True) -> None:
-        """Start the process. Raises WorkerLost. gives_way: whether it gets less of a busy processor than others."""
+    def __init__(self) -> None:
+        """Start the process. Raises WorkerLost."""
         # `-I` leaves out PYTHONPATH and the current folder: the worker is given the program's own path instead
         path = [os.path.abspath(each) for each in (*sys.path, str(own_code.PACKAGE.parent))]
         self._pid = 0
         self._line, its_end = socket.socketpair()
         self._is_ready = False
         self._turn = threading.Lock()
-        self._asking = threading.Lock()
         self._sending = threading.Lock()
         self._line.settimeout(None)
         try:
             with its_end:
                 start = subprocess.run(
-                    [
-                        sys.executable,
-                        "-I",
-                        "-c",
-                        _BOOT,
-                        pickle.dumps(path).hex(),
-                        str(os.getpid()),
-                        str(int(gives_way)),
-                    ],
+                    [sys.executable, "-I", "-c", _BOOT, pickle.dumps(path).hex(), str(os.getpid())],
                     stdin=its_end.fileno(),
                     stdout=its_end.fileno(),
                     stderr=subprocess.DEVNULL,
@@ -147,13 +138,12 @@ class Worker:
         """
         message = _message(job, place)
         try:
-            with self._asking:
-                with self._sending:
-                    self._send(message)
-                self.wait_until_ready()
-                answer = pickle.loads(_read(self._line.fileno()))
-                if isinstance(answer, Trying):
-                    answer = self._tried(answer)
+            with self._sending:
+                self._send(message)
+            self.wait_until_ready()
+            answer = pickle.loads(_read(self._line.fileno()))
+            if isinstance(answer, Trying):
+                answer = self._tried(answer)
         except OSError as error:
             raise WorkerLost("the compiling process has ended") from error
         if isinstance(answer, Exception):
@@ -235,8 +225,8 @@ def _read_bytes(line: int, length: int) -> bytearray:
 # -- in the worker -----------------------------------------------------------------------------------------------------
 
 
-def serve(program: int, *, gives_way: bool) -> None:
-    """Answer jobs until the program is gone. program: the id of its process. gives_way: as of `Worker`."""
+def serve(program: int) -> None:
+    """Answer jobs until the program is gone. program: the id of its process."""
     answers = os.dup(1)
     os.dup2(2, 1)  # what libraries print must not get between the answers
     jobs: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
@@ -244,8 +234,7 @@ def serve(program: int, *, gives_way: bool) -> None:
     # in threads, so that it ends in the middle of a compile too
     threading.Thread(target=_listen, args=(jobs, last), daemon=True).start()
     threading.Thread(target=_watch, args=(program, last), daemon=True).start()
-    if gives_way:
-        _give_way()
+    _give_way()
     _answer(answers, os.getpid())
     _get_ready()
     _answer(answers, "ready")

@@ -341,7 +341,7 @@ class Path:
         try:
             if config.current().ahead_of_time:
                 return queues.compile_in_background(*arguments, missed_s=missed_s, name=self.name, trial=trial)
-            return queues.compile_now(*arguments, name=self.name, trial=trial)
+            return queues.compile_now(*arguments, name=self.name)
         finally:
             open_ledger(self.name).charge("loading", time.perf_counter() - started)
 
