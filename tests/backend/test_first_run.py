@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,6 +29,7 @@ from accel.lower import Known
 from accel.reasons import Refusal
 from accel.record import record
 from tests.backend import faulty
+from tests.processes import ROOT, without_settings
 
 X = np.linspace(0.0, 1.0, 1000)
 
@@ -144,3 +147,60 @@ def test_a_first_run_compares_draws_and_changed_arrays(function: Callable[..., A
 def test_what_cannot_be_copied_is_not_tried(args: Any) -> None:
     trace = SimpleNamespace(draws=[], tape=SimpleNamespace(nodes=[]), array_slots=[0], scalar_slots=[])
     assert first_run.first_run(trace, args, 0.0, 1e-9, None) is None  # type: ignore[arg-type]
+
+
+# -- in processes of their own -----------------------------------------------------------------------------------------
+
+PROGRAM = """
+import sys, time
+import numpy as np, accel
+from accel.dispatch.paths import known
+from accel.dispatch.paths.path import Stage
+from accel.dispatch.costs import budget, rest, speed
+from accel.process import gain
+from tests.backend import faulty, reductions
+
+known.FIRST_COMPILE_THRESHOLD = known.ONE_PROCESSOR_THRESHOLD = 0.0
+budget.FIXED_S = budget.TARGET_FIXED_S = speed.MAX_LOSS_S = float("inf")
+gain.COMPILE_GAIN_S = gain.ONE_PROCESSOR_GAIN_S = gain.IMPORT_GAIN_S = rest.SMALL_CALL_S = 0.0
+rest.MAX_REST, speed.SPEED_SAMPLES = 0, 10**9
+
+def crashing(a, b):
+    return faulty.crash(a) * b
+
+def summed(a, b):
+    return (reductions.same(a) * b).sum(3)
+
+function = {"crashing": crashing, "summed": summed}[sys.argv[1]]
+draw = np.random.default_rng(0)
+a, b = (draw.random((3, 1, 2, 2, 8, 8, 8)).astype(np.float32) for _ in range(2))
+fast, ends, after = accel.accelerate(function), time.monotonic() + 120.0, 0
+while after < 200 and time.monotonic() < ends:
+    np.testing.assert_allclose(fast(a, b), function(a, b), rtol=1e-6)
+    paths = list(fast._self_target.paths)
+    after += bool(paths) and paths[0].stage not in (Stage.OBSERVING, Stage.PENDING)
+    time.sleep(0.0 if after else 0.02)
+from accel.backend.underway.supervisor import supervisor
+refusal = fast._self_target._refusals.last
+print(paths[0].stage.value, refusal and refusal.reason, supervisor._lost)
+"""
+
+
+@pytest.mark.parametrize("name", ["crashing", "summed"])
+def test_a_program_that_crashes_does_not_crash_the_process(name: str, tmp_path: Path) -> None:
+    settings = {"PYTHONPATH": str(ROOT), "QD_JAX_CACHE_DIR": str(tmp_path), "QD_JAX_QUIET": "1"}
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, name],
+            env={**without_settings(), **settings},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout.strip())
+    # the second process knows, and does not try it again
+    crashed = ["given up compile.trial 1", "given up compile.trial 0"]
+    # not every jaxlib has the fault
+    assert said == crashed or (name == "summed" and said == ["compiled None 0"] * 2)
