@@ -133,7 +133,13 @@ def _power(x: Any, y: Any) -> Any:
         return _integer_power(x, y)
     if x_dtype.kind == "c":
         return _complex_power(x, y)
-    return _REAL_POWER(x, y) if current().has_derivatives else elementary.chosen("power", x, y)(x, y)
+    found = _REAL_POWER(x, y) if current().has_derivatives else elementary.chosen("power", x, y)(x, y)
+    one = np.ndim(x) > 0 and (np.ndim(y) == 0 or np.size(y) == 1 < np.size(x))
+    if one and x_dtype.char in "fd" and not current().has_derivatives:
+        # as NumPy's loop of one exponent for a whole array: the root of -inf is NaN, where `pow` gives inf
+        for exponent, result in ((0.5, jnp.sqrt(x)), (2.0, x * x), (-1.0, 1 / x)):
+            found = jnp.where(y == exponent, result, found)
+    return found
 
 
 def _power_by_base(x: Any, y: Any) -> Any:
