@@ -32,14 +32,29 @@ def relative_errors(replayed: Any, actual: Any) -> Any:
         differs = np.asarray(replayed != actual)
         return np.where(differs, np.inf, 0.0) if differs.any() else None
     with np.errstate(all="ignore"):
-        equal = (replayed == actual) | (np.isnan(replayed) & np.isnan(actual))
+        equal = same(replayed, actual)
         if equal.all():
             return None
         magnitude = np.abs(actual)
         finite = np.isfinite(magnitude)
         scale = scale_of(magnitude, finite)
         error = np.where(equal, 0.0, np.abs(replayed - actual) / np.where(scale > 0, scale, 1.0))
-    return np.where(np.isnan(error) | (~finite & ~equal), np.inf, error)
+    error = np.where(np.isnan(error) | (~finite & ~equal), np.inf, error)
+    if actual.dtype.kind == "c":  # beside a NaN or an infinity that both have, the other part counts
+        real, imag = relative_errors(replayed.real, actual.real), relative_errors(replayed.imag, actual.imag)
+        error = np.where(finite, error, np.maximum(0.0 if real is None else real, 0.0 if imag is None else imag))
+    return error
+
+
+def parts_of(values: Any) -> list[Any]:
+    """Real and imaginary parts of complex numbers; others as they are."""
+    return [values.real, values.imag] if values.dtype.kind == "c" else [values]
+
+
+def same(replayed: Any, actual: Any) -> Any:
+    """Which elements are equal, or NaN in the same parts."""
+    equal = [(a == b) | ((a != a) & (b != b)) for a, b in zip(parts_of(replayed), parts_of(actual), strict=True)]
+    return equal[0] & equal[-1]
 
 
 def scale_of(magnitude: Any, finite: Any) -> Any:
