@@ -11,6 +11,7 @@ import functools
 import platform
 import re
 import sys
+import sysconfig
 from importlib import metadata, util
 
 from accel import logs
@@ -41,6 +42,8 @@ def _unknown_python() -> str | None:
     """What is wrong with the Python that runs, in words; None if it is a known one."""
     name, version = platform.python_implementation(), sys.version_info[:2]
     oldest, newest = PYTHONS
+    if name == "CPython" and sysconfig.get_config_var("Py_GIL_DISABLED"):  # accel relies on the GIL
+        name = "free-threaded CPython"
     if name == "CPython" and oldest <= version <= newest:
         return None
     known = f"{oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}"

@@ -85,12 +85,14 @@ class Run:
     """One process, over. Times in s; `times` holds one for each step.
 
     wall_s: from its start to its end, imports and exit included. exit_s: from the program's last line to the end.
-    cpu_s: of all its threads. total: what a program of ours computed. said: its last line on standard error.
+    cpu_s: of all its threads. faults: page faults that needed no disk. total: what a program of ours computed.
+    said: its last line on standard error.
     """
 
     wall_s: float
     exit_s: float
     cpu_s: float
+    faults: int
     times: Sequence[float]
     total: float | None
     said: str
@@ -111,6 +113,7 @@ class Run:
             "wall_s": self.wall_s,
             "exit_s": self.exit_s,
             "cpu_s": self.cpu_s,
+            "page_faults": self.faults,
             "steps": len(self.times),
             "steps_s": self.steps_s,
             "step_ms": self.step_ms,
@@ -178,7 +181,8 @@ def timed(command: Sequence[str], folder: Path, settings: Mapping[str, str], lim
         raise ChildFailed(f"{shlex.join(command[1:])} reached no step")
     about = json.loads((folder / SUMMARY).read_text())
     cpu_s = usage.ru_utime + usage.ru_stime
-    return Run(end - begin, end - about["ended"], cpu_s, times, about["total"], last_line(folder / "err.txt"))
+    exit_s, said = end - about["ended"], last_line(folder / "err.txt")
+    return Run(end - begin, exit_s, cpu_s, usage.ru_minflt, times, about["total"], said)
 
 
 def failure(command: Sequence[str], folder: Path, code: int) -> ChildFailed:

@@ -197,6 +197,8 @@ def compared(case: Case, seconds: float, cache: str, plain: Sequence[Run], fast:
         "allowed_s": allowed(case, seconds, numpy_wall_s),
         "exit_s": statistics.median(run.exit_s for run in fast),
         "numpy_exit_s": statistics.median(run.exit_s for run in plain),
+        "page_faults": statistics.median(run.faults for run in fast),
+        "numpy_page_faults": statistics.median(run.faults for run in plain),
         "total_error": total_error(plain[0], fast[0]),
         "numpy_share": min(run.cpu_s / run.wall_s for run in plain),
     }
@@ -249,6 +251,7 @@ def wrong_totals(result: Mapping[str, Any]) -> list[Goal]:
 
 HEADER = (
     "case", "cache", "NumPy, s", "NumPy wall", "accel wall", "accel / NumPy", "allowed", "", "exit, s", "NumPy's", "",
+    "page faults", "NumPy's",
 )  # fmt: skip
 
 
@@ -293,6 +296,8 @@ def cells(row: Mapping[str, Any]) -> list[str]:
         f"{row['exit_s']:.2f}",
         f"{row['numpy_exit_s']:.2f}",
         "met" if added_exit_s(row) <= EXIT_S else "MISSED",
+        f"{row['page_faults']:.0f}",
+        f"{row['numpy_page_faults']:.0f}",
     ]
 
 

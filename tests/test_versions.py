@@ -170,6 +170,11 @@ def test_commands_that_record_say_so_in_one_line(command: str) -> None:
     assert (done.returncode, done.stderr) == (2, "accel: numpy is 2.0.2; accel needs 2.1 or newer\n")
 
 
+def test_a_build_without_the_gil_is_refused(monkeypatch: pytest.MonkeyPatch, pretend: object) -> None:
+    monkeypatch.setattr(versions.sysconfig, "get_config_var", lambda name: int(name == "Py_GIL_DISABLED"))
+    assert "and this is free-threaded CPython 3." in str(versions.shortfall())
+
+
 @pytest.mark.parametrize(
     ("name", "version"), [("CPython", (3, 14)), ("CPython", (3, 10)), ("PyPy", (3, 11)), ("GraalVM", (3, 12))]
 )

@@ -55,7 +55,8 @@ class Accelerating:
         return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode, effects=row.effects)
 
     def prepare(self) -> None:
-        """Import what accelerates functions."""
+        """Import what accelerates functions, and keep freed memory from the program's first array on."""
+        tuning.keep_freed()
         from accel import dispatch  # noqa: F401
 
     def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:

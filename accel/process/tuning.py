@@ -45,8 +45,9 @@ CHANGED = (
     Changed(
         "glibc's `mallopt`",
         "freed memory stays with the process, up to 512 MB",
-        "from the first program to `accel.uninstall()`",
-        "A compiled step frees megabytes and takes them again: without it 4.2 instead of 2.4 ms for a step of PyGCM",
+        "from `accel run`, `accel.install()` or the first program on, to `accel.uninstall()`",
+        "A program that takes and frees megabytes in each step makes the kernel clear them anew: 589,000 page faults "
+        "in 3,000 steps on arrays of 0.5 MB, 3,300 with it; 4.2 instead of 2.4 ms for a step of PyGCM",
     ),
     Changed(
         "JAX's `jax_cpu_enable_async_dispatch`",

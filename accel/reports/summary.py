@@ -122,9 +122,13 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
     totals, steps = figures["totals"], figures["steps"]
     what = "steps" if steps else "calls"
     done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
+    refused = [] if totals["gained_s"] > 0 else _refused(figures)
+    if refused and not done["compiled"] and len(refused) == sum(each["calls"] > 0 for each in figures["functions"]):
+        return f"none of its {what} can be compiled as they are: {words.full} says why"
+    if sum(each["numpy_s"] for each in refused) > totals["numpy_s"] / 2:
+        slowest = max(refused, key=lambda each: float(each["numpy_s"]))["target"]
+        return f"most of its time is in functions that cannot be compiled, as {slowest}: {words.full} says why"
     if not done["compiled"]:
-        if _all_refused(figures):
-            return f"none of its {what} can be compiled as they are: {words.full} says why"
         first = None if _found_all(figures) else words.compile_first
         others = f", and so may this one after {first}" if first else ""
         return f"none of its {what} were compiled {words.until}: a longer run may gain{others}"
@@ -143,15 +147,20 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
 
 def _waits(function: dict[str, Any]) -> bool:
     """Whether nothing but a program that is not there yet, or too few calls, keeps it on NumPy."""
-    return bool(function["reasons"]) and all(each["id"].startswith("wait.") for each in function["reasons"])
+    return bool(function["reasons"]) and not any(map(_is_final, function["reasons"]))
 
 
-def _all_refused(figures: dict[str, Any]) -> bool:
-    """Whether each function that was called has been refused: no length of a run compiles it."""
-    called = [each for each in figures["functions"] if each["calls"]]
-    return all(
-        each["reasons"] and not any(reason["id"].startswith("wait.") for reason in each["reasons"]) for each in called
-    )
+def _refused(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the called functions without a program that have been refused: no length of a run compiles them."""
+    return [
+        each
+        for each in figures["functions"]
+        if each["calls"] and not each["compiled_calls"] and any(_is_final(reason) for reason in each["reasons"])
+    ]
+
+
+def _is_final(reason: Mapping[str, Any]) -> bool:
+    return not reason["id"].startswith("wait.")
 
 
 def _usually_gains(figures: dict[str, Any]) -> bool:

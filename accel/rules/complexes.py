@@ -1,4 +1,4 @@
-"""Complex numbers: NumPy's own formulas where XLA's differ, at infinities, at NaN and on branch cuts."""
+"""Complex numbers: NumPy's own formulas where XLA's differ, at infinities and NaN."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accel.rules import elementary
 from accel.rules.derivatives import derived_from
 from accel.rules.lowering import jnp, lax, number, where
 
@@ -111,26 +110,3 @@ def ordered(name: str) -> Callable[[Any, Any], Any]:
         return where(holds(x, y) | missing, x, y)
 
     return lower
-
-
-# -- functions with branch cuts ---------------------------------------------------------------------------------------
-
-
-def sided(name: str, real: int, imag: int) -> Callable[[Any], Any]:
-    """A function whose result's parts have the signs of its argument's, or the opposite: on a branch cut too.
-
-    real, imag: 1 for the sign of that part of the argument, -1 for the opposite, 0 where it does not tell.
-    """
-
-    def lower(x: Array | float) -> Any:
-        found = elementary.chosen(name, x)(x)
-        if found.dtype.kind != "c":
-            return found
-        x = jnp.asarray(x)
-        return lax.complex(_signed(found.real, x.real, real), _signed(found.imag, x.imag, imag))
-
-    return lower
-
-
-def _signed(part: object, like: object, way: int) -> Any:
-    return jnp.copysign(part, number(way, like) * like) if way else part

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,23 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     x, y = jnp.asarray(x), jnp.asarray(y)
     shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
     return lax.select(*(part if part.shape == shape else jnp.broadcast_to(part, shape) for part in (condition, x, y)))
+
+
+def is_few(a: Any, axis: Any) -> bool:
+    """Whether a sum is over fewer than 8 floats of several last axes: NumPy adds them from left to right.
+
+    XLA does so only where they are of one axis.
+    """
+    axes = axes_of(axis, a.ndim)
+    kept = a.ndim - len(axes)
+    several = len(axes) > 1 and min(axes) >= kept and a.dtype.char in "fd"
+    return several and 0 < math.prod(a.shape[kept:]) < 8
+
+
+def in_order(a: Any, axis: Any) -> Any:
+    """Sum from left to right over the last axes."""
+    rows = a.reshape(*a.shape[: a.ndim - len(axes_of(axis, a.ndim))], -1)
+    return functools.reduce(jnp.add, (rows[..., i] for i in range(rows.shape[-1])), number(0, a))
 
 
 def axes_of(axis: object, ndim: int) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from benchmarks.programs import new_paths, small_grids
 
 
 def a_run(wall_s: float, exit_s: float = 0.1, steps: int = 4, total: float | None = None) -> Run:
-    return Run(wall_s, exit_s, wall_s, array("d", [0.25] * steps), total, "accel: said so")
+    return Run(wall_s, exit_s, wall_s, 1000 * steps, array("d", [0.25] * steps), total, "accel: said so")
 
 
 def result_of(tmp_path: Path, *arguments: object) -> dict:
@@ -170,6 +170,8 @@ def test_a_row_holds_medians_of_its_rounds():
     row = starts.compared(CASES["old"], 1.0, "cold", [a_run(s) for s in (2.0, 3.0, 9.0)], [a_run(6.0, 0.2)] * 3)
     assert (row["numpy_wall_s"], row["accel_wall_s"], row["ratio"], row["numpy_s"]) == (3.0, 6.0, 2.0, 1.0)
     assert (row["exit_s"], row["numpy_exit_s"], row["total_error"]) == (0.2, 0.1, 0.0)
+    assert row["page_faults"] == row["numpy_page_faults"] == 4000
+    assert starts.cells(row)[-2:] == ["4000", "4000"]
 
 
 def test_a_busy_machine_is_told():
@@ -242,7 +244,7 @@ def test_a_run_is_more_than_its_steps_and_its_exit(tmp_path):
 
 def test_the_steady_step_leaves_the_first_steps_out():
     times = array("d", [9.0, 9.0, 1e-3, 1e-3, 2e-3])
-    assert Run(1.0, 0.1, 1.0, times, None, "").step_ms == pytest.approx(1.0)
+    assert Run(1.0, 0.1, 1.0, 0, times, None, "").step_ms == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", ["small-grids", "new-paths", "miniature"])

@@ -285,7 +285,12 @@ def test_another_answer_near_a_threshold_needs_a_function_whose_last_place_may_d
         ([np.nan, 1.0], [0.0, 1.0], np.inf),
         ([np.inf, 1.0], [-np.inf, 1.0], np.inf),
         ([1.0 + 1e-8], [1.0], 1e-8),
-        ([1.0, 1e-6], [1.0, 0.0], 1e-3),  # relative to 1e-3 of the largest magnitude
+        ([1.0, 1e-6], [1.0, 0.0], 1e-3),  # nothing else differs, and 0 has no magnitude
+        ([1e36, 3.0], [1e36, 0.0], 3.0),
+        ([1e-6], [0.0], 1e-6),
+        ([1.0 + 1e-12, 1e-6], [1.0, 2e-6], 1e-3),  # relative to 1e-3 of the largest magnitude that differs
+        ([1e36, 3.0], [1e36, 1.0], 2.0),  # a fill value justifies nothing
+        ([1.0, 0.0], [1.0, 1e-310], 1e-307),  # flushed
         ([0.0, 1.0], [1e-310, 1.0], 0.0),  # XLA flushes subnormal numbers to 0
         ([0.0, 4e-320], [3e-308, 0.0], 1.0),
         ([True, False], [True, True], np.inf),

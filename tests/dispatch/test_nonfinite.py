@@ -13,6 +13,7 @@ import pytest
 
 import accel
 from accel.dispatch.comparing import nonfinite, policy
+from accel.dispatch.comparing.errors import relative_errors
 from accel.dispatch.costs.speed import Speed
 from accel.dispatch.replay import Variant
 from accel.lower.written import Written
@@ -154,6 +155,21 @@ def test_whole_numbers_and_texts_are_none_of_that() -> None:
         unfetched=None, numbers=[1, True, 2.0, np.nan, np.float32(np.inf)], made=[np.arange(3), np.ones(2)], changed=[]
     )
     assert nonfinite.counts_of(staged) == {3: 1, 4: 1}
+
+
+def test_of_complex_numbers_both_parts_count() -> None:
+    array = np.array([1.0, complex(np.nan, 1.0), complex(np.nan, np.inf)])
+    staged: Any = SimpleNamespace(unfetched=None, numbers=[complex(1.0, np.inf), array[2]], made=[array], changed=[])
+    assert nonfinite.counts_of(staged) == {0: 1, 1: 2, 2: 3}
+
+
+def test_another_part_beside_a_nan_or_an_infinity_differs_and_rounding_of_it_does_not() -> None:
+    nan, inf = np.nan, np.inf
+    numpys = np.array([complex(nan, inf), complex(inf, nan), complex(1.0, inf), complex(inf, 1.0), complex(nan, 2.0)])
+    replays = np.array([complex(nan, nan), complex(inf, nan), complex(1.0 + 1e-15, inf), complex(inf, 2.0), nan * 1j])
+    errors = relative_errors(replays, numpys)
+    assert errors[0] == errors[4] == inf and errors[1] == 0.0
+    assert 0.0 < errors[2] < 1e-14 and errors[3] == 1.0
 
 
 def test_of_a_large_array_the_views_are_looked_at_that_the_call_writes_to() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import accel
+from accel import config
 from accel.reports.ledger import open_ledger
 
 pytestmark = pytest.mark.usefixtures("foreground")
@@ -140,3 +141,35 @@ def test_a_histogram_of_what_is_not_finite_raises_as_numpy_does() -> None:
     for _ in range(3):
         with pytest.raises(ValueError, match="not finite"):
             fast(np.full(30, np.inf))
+
+
+def test_views_of_empty_arrays_stay_compiled() -> None:
+    fast = accel.accelerate(lambda x: (x.T, x[::-1], x * 2.0), name="empty")
+    for _ in range(CALLS):
+        assert [part.shape for part in fast(np.zeros((0, 3)))] == [(3, 0), (0, 3), (0, 3)]
+    assert open_ledger("empty").compiled_calls >= 5
+
+
+def test_one_exponent_for_an_array_takes_numpys_shortcuts() -> None:
+    def powers(x: Any, exponent: float) -> Any:
+        return x**exponent
+
+    fast = accel.accelerate(powers, name="powers")
+    x = np.concatenate([[-np.inf, -0.0], np.random.default_rng(0).uniform(0.1, 9.0, 500)])
+    for i in range(CALLS):
+        fast(np.abs(x), 1.1 + i / 10)
+    with np.errstate(all="ignore"):
+        for exponent in (0.5, 2.0, -1.0):
+            np.testing.assert_array_equal(fast(x.copy(), exponent), x**exponent)
+    assert open_ledger("powers").compiled_calls >= 5
+
+
+@pytest.mark.parametrize(("size", "exponent"), [(1, np.array([0.5])), (1, 0.5), (2, np.array([0.5]))])
+def test_an_exponent_in_an_array_has_shortcuts_for_several_elements_alone(size: int, exponent: Any) -> None:
+    fast = accel.accelerate(lambda x, y: x**y, name="few")
+    x = np.full(size, -np.inf)
+    with np.errstate(all="ignore"), config.override(ahead_of_time=False):
+        for _ in range(CALLS):
+            np.testing.assert_array_equal(fast(x, exponent), x**exponent)
+            exponent = exponent + 0.0
+    assert open_ledger("few").compiled_calls >= 5

@@ -323,6 +323,24 @@ def test_a_run_of_accel_compile_is_told_no_loss_and_advised_no_compile(books: Mo
     assert figures_of_run()["beforehand"] is True
 
 
+def test_a_run_whose_time_is_in_what_is_refused_is_not_told_to_run_longer(books: ModuleType) -> None:
+    loop, solve = books.open_ledger("m:9"), books.open_ledger("m:solve")
+    loop.waits = lambda: Refusal("wait.calls")
+    loop.count_numpy(2.0)
+    solve.refuse(Refusal("wait.budget"))
+    solve.refuse(Refusal("call.opaque"))
+    solve.count_numpy(1.0)
+    solve.charge("recording", 0.5)
+    assert "a longer run may gain" in summary.summary_line()
+    solve.count_numpy(2.0)
+    most = "; most of its time is in functions that cannot be compiled, as m:solve: "
+    assert most in summary.summary_line() and "longer run" not in summary.summary_line()
+    loop.count_compiled(0.5, -0.1)
+    assert most in summary.summary_line()
+    loop.count_compiled(0.5, 0.5)
+    assert most not in summary.summary_line()
+
+
 def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> None:
     book = books.open_ledger("m.f")
     book.count_numpy(1.0)

@@ -329,3 +329,26 @@ def test_halving_counts_subnormal_numbers(dtype: Any, steps: int) -> None:
     x = np.linspace(0.5, 1.0, 33, dtype=dtype)
     assert not replay_mismatches(halved, [(x,)] * steps, f"halved {dtype.__name__}")
     assert not x.any()
+
+
+# -- sums of few elements ----------------------------------------------------------------------------------------------
+
+FEW: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
+    **{f"{count} in a row": ((50, count), lambda x: (x * 1.1).sum(-1)) for count in (2, 3, 5, 7)},
+    "rows": ((7, 50), lambda x: (x * 1.1).sum(0)),
+    "all": ((2, 3), lambda x: 1.0 / (x * 1.1).sum()),
+    "mean of all": ((3, 2), lambda x: (x * 1.1).mean()),
+    "last two axes": ((40, 2, 3), lambda x: (x * 1.1).sum((1, 2))),
+    "ufunc": ((2, 3), lambda x: np.add.reduce(x * 1.1, axis=None)),
+    "without NaN": ((2, 3), lambda x: np.nansum(x * 1.1)),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_fewer_than_eight_elements_are_added_from_left_to_right(name: str, dtype: Any) -> None:
+    shape, function = FEW[name]
+    draw = np.random.default_rng(7)
+    calls = [(draw.standard_normal(shape).astype(dtype),) for _ in range(60)]
+    opposite = np.resize(np.array([0.1, -0.1, 0.3, -0.3], dtype), shape)
+    assert not replay_mismatches(function, [*calls, (opposite,), (opposite * dtype(-0.0),)], f"few, {name}")

@@ -44,6 +44,9 @@ NICENESS = 10
 _GROUP = "/proc/self/autogroup"
 """Where Linux keeps the niceness of a process's session, if it has such groups."""
 
+_WRITES = 5
+"""Maximum attempts to write the niceness of the session. Linux accepts one write in 0.1 s from all users but root."""
+
 _PATIENCE_S = 0.1
 """Seconds that a program that ends waits for a job to be handed over, before it stops the worker instead."""
 
@@ -263,8 +266,15 @@ def _give_way() -> None:
     """
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    with contextlib.suppress(OSError), open(_GROUP, "w", encoding="ascii") as group:
-        group.write(str(NICENESS))
+    for _ in range(_WRITES):
+        try:
+            with open(_GROUP, "r+", encoding="ascii") as group:  # never creates a file
+                group.write(str(NICENESS))
+            return
+        except BlockingIOError:
+            time.sleep(0.1)
+        except OSError:  # there are no such groups, or /proc is read-only: the niceness of the process remains
+            return
 
 
 def _get_ready() -> None:

@@ -193,7 +193,7 @@ class Comparison:
         # `return x` must give the caller's own array, and `return x[1:]` a view of it: a later write to it would show
         if not leaf.chain and actual is not expected:
             self._structure(name, f"NumPy gives another object, the replay {self._slot(leaf.slot)} itself")
-        elif chain and not np.may_share_memory(expected, actual):
+        elif chain and not (_is_empty(actual) or np.may_share_memory(expected, actual)):
             self._structure(name, f"NumPy gives a copy, the replay a view of {self._slot(leaf.slot)}")
         elif chain and not _is_same_view(seen_through(expected, chain), actual):
             self._structure(name, f"NumPy gives another part of {self._slot(leaf.slot)} than the replay")
@@ -282,6 +282,11 @@ def _entry_text(entry: Any) -> str:
     if not isinstance(entry, slice):
         return str(entry)
     return ":".join("" if bound is None else str(bound) for bound in (entry.start, entry.stop))
+
+
+def _is_empty(value: object) -> bool:
+    """Whether a value is an array without elements, which shares no memory even as a view."""
+    return isinstance(value, np.ndarray) and value.size == 0
 
 
 def _is_same_view(ours: Any, theirs: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 MAGNITUDE_FLOOR = 1e-3
-"""The error of a value is relative to its magnitude, or to this share of its array's largest one if that is larger: a
-small difference of two large numbers is known to their last place only, not to its own."""
+"""The error of a value is relative to its magnitude, or to this share of the largest one that has an error too, if that
+is larger: a small difference of two large numbers is known to their last place only, not to its own."""
 
 
 class Verdict(StrEnum):
@@ -25,24 +25,45 @@ def relative_errors(replayed: Any, actual: Any) -> Any:
     """The relative error of each element, as an array of the same shape; None if all elements are equal.
 
     The error is infinite where a NaN, an infinity, or a value that is not floating-point differs. It is relative to the
-    value, or to `MAGNITUDE_FLOOR` times the array's largest magnitude if the value is smaller. So a subnormal
-    number that XLA flushes to 0 counts only in an array that has nothing larger.
+    value, or to `MAGNITUDE_FLOOR` times the largest magnitude among the elements that differ if the value is smaller.
+    Elements that are equal bit by bit justify no error of others: fill values of 1e36 do not hide anything. But a
+    subnormal number that XLA flushes to 0 counts only in an array that has nothing larger.
     """
     if actual.dtype.kind not in "fc":
         differs = np.asarray(replayed != actual)
         return np.where(differs, np.inf, 0.0) if differs.any() else None
     with np.errstate(all="ignore"):
-        equal = (replayed == actual) | (np.isnan(replayed) & np.isnan(actual))
+        equal = same(replayed, actual)
         if equal.all():
             return None
         magnitude = np.abs(actual)
         finite = np.isfinite(magnitude)
-        scale = scale_of(magnitude, finite)
-        error = np.where(equal, 0.0, np.abs(replayed - actual) / np.where(scale > 0, scale, 1.0))
-    return np.where(np.isnan(error) | (~finite & ~equal), np.inf, error)
+        gap = np.abs(replayed - actual)
+        by_all = scale_of(magnitude, finite)
+        is_flushed = gap < np.finfo(actual.dtype).tiny
+        scale = np.where(is_flushed, by_all, scale_of(magnitude, finite & ~equal))
+        # where NumPy has 0, and no other element differs: at most 1
+        scale = np.where(scale > 0, scale, np.where(by_all > 0, np.minimum(by_all, 1.0), 1.0))
+        error = np.where(equal, 0.0, gap / scale)
+    error = np.where(np.isnan(error) | (~finite & ~equal), np.inf, error)
+    if actual.dtype.kind == "c":  # beside a NaN or an infinity that both have, the other part counts
+        real, imag = relative_errors(replayed.real, actual.real), relative_errors(replayed.imag, actual.imag)
+        error = np.where(finite, error, np.maximum(0.0 if real is None else real, 0.0 if imag is None else imag))
+    return error
 
 
-def scale_of(magnitude: Any, finite: Any) -> Any:
-    """What an error of each element is relative to. magnitude: of the elements. finite: which of them are finite."""
-    largest = float(magnitude.max(initial=0.0, where=finite))
+def parts_of(values: Any) -> list[Any]:
+    """Real and imaginary parts of complex numbers; others as they are."""
+    return [values.real, values.imag] if values.dtype.kind == "c" else [values]
+
+
+def same(replayed: Any, actual: Any) -> Any:
+    """Which elements are equal, or NaN in the same parts."""
+    equal = [(a == b) | ((a != a) & (b != b)) for a, b in zip(parts_of(replayed), parts_of(actual), strict=True)]
+    return equal[0] & equal[-1]
+
+
+def scale_of(magnitude: Any, among: Any) -> Any:
+    """What an error of each element is relative to. magnitude: of the elements. among: those whose largest counts."""
+    largest = float(magnitude.max(initial=0.0, where=among))
     return np.maximum(magnitude, MAGNITUDE_FLOOR * largest)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.dispatch.comparing.errors import Verdict, scale_of
+from accel.dispatch.comparing.errors import Verdict, parts_of, same, scale_of
 from accel.dispatch.replay import StagedOutputs
 from accel.ir.tape import Node, needed_by
 from accel.ir.template import fill
@@ -260,21 +260,25 @@ def _within(replay: NDArray[Any], value: Any, moved: tuple[Any, ...], rtol: floa
     not loosen the bound for all others. No sensitivity excuses a NaN or an infinity against another value, nor another
     sign where both values are larger than the effect of perturbed rounding.
     """
-    same = (replay == value) | ((replay != replay) & (value != value))
+    equal = same(replay, value)
     if value.dtype.kind not in "fc":
         # an integer or a bool is excused where some perturbed run gives another one, too
-        return bool((same | np.logical_or.reduce([other != value for other in moved])).all())
-    if same.all():
+        return bool((equal | np.logical_or.reduce([other != value for other in moved])).all())
+    if equal.all():
         return True
-    if not (same | (np.isfinite(replay) & np.isfinite(value))).all():
-        return False
+    finite = np.isfinite(replay) & np.isfinite(value)
+    if not (equal | finite).all():
+        if value.dtype.kind != "c":
+            return False
+        parts = zip(*map(parts_of, (replay, value, *moved)), strict=True)
+        return all(_within(part, its, tuple(others), rtol) for part, its, *others in parts)
     # a run that gives NaN or infinity does not show how far rounding moves an element: it counts for nothing
     moves = [np.abs(other - value) for other in moved]
     sensitivity = np.maximum.reduce([np.where(np.isfinite(move), move, 0.0) for move in moves])
     noise = sensitivity + np.quantile(sensitivity, 0.95)
     if _other_signs(replay.real, value.real, noise).any() or _other_signs(replay.imag, value.imag, noise).any():
         return False
-    return bool((same | (np.abs(replay - value) <= rtol * np.abs(value) + AMPLIFIED * noise)).all())
+    return bool((equal | (np.abs(replay - value) <= rtol * np.abs(value) + AMPLIFIED * noise)).all())
 
 
 def _other_signs(replay: NDArray[Any], value: NDArray[Any], noise: NDArray[Any]) -> Any:

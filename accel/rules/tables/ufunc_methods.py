@@ -91,7 +91,7 @@ def _reduce_by_name(name: str) -> Callable[..., Any]:
     def lower(*, array: Array, axis: int | None = 0, dtype: np.dtype[Any] | None = None, **bound: object) -> Any:
         if dtype is not None and name not in ("sum", "prod"):
             raise Unsupported("rule.parameter", f"{name} with dtype")
-        if name in ("sum", "prod"):
+        if dtype is not None:
             bound["dtype"] = dtype
         if name in ("max", "min"):
             return extremes(name)(a=array, axis=axis, **bound)

@@ -14,7 +14,7 @@ import numpy as np
 
 from accel.ir.fingerprint import home_of
 from accel.ir.tape import Node
-from accel.rules import complexes, elementary, products, quotients
+from accel.rules import complex_edges, complexes, elementary, products, quotients
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.derivatives import always_with_slopes, derived_from, with_slopes
@@ -133,7 +133,13 @@ def _power(x: Any, y: Any) -> Any:
         return _integer_power(x, y)
     if x_dtype.kind == "c":
         return _complex_power(x, y)
-    return _REAL_POWER(x, y) if current().has_derivatives else elementary.chosen("power", x, y)(x, y)
+    found = _REAL_POWER(x, y) if current().has_derivatives else elementary.chosen("power", x, y)(x, y)
+    one = np.ndim(x) > 0 and (np.ndim(y) == 0 or np.size(y) == 1 < np.size(x))
+    if one and x_dtype.char in "fd" and not current().has_derivatives:
+        # as NumPy's loop of one exponent for a whole array: the root of -inf is NaN, where `pow` gives inf
+        for exponent, result in ((0.5, jnp.sqrt(x)), (2.0, x * x), (-1.0, 1 / x)):
+            found = jnp.where(y == exponent, result, found)
+    return found
 
 
 def _power_by_base(x: Any, y: Any) -> Any:
@@ -274,7 +280,9 @@ def _in_degrees(name: str) -> Callable[[Any], Any]:
 
 def _exp2(x: Any) -> Any:
     """By the power: XLA's own is an exponential of `x * log(2)`, 2.0**33 not a whole number."""
-    return jnp.exp2(x) if current().has_derivatives or x.dtype.kind != "f" else _power(number(2, x), x)
+    if x.dtype.kind == "c":
+        return complex_edges.exp2(x)
+    return jnp.exp2(x) if current().has_derivatives else _power(number(2, x), x)
 
 
 def _nextafter(x: Any, y: Any) -> Any:
@@ -341,7 +349,7 @@ ROWS: dict[str, UfuncRow] = {
     **_row("divide", complexes.divide, rounding=ROUNDED, arithmetic=True, work=5.0, singular=True),
     **_row("reciprocal", _reciprocal, rounding=ROUNDED, singular=True),
     **_row("square", complexes.square, rounding=ROUNDED),
-    **_row("sqrt", complexes.sided("sqrt", 0, 1), rounding=ROUNDED, work=5.0, singular=True),
+    **_row("sqrt", complex_edges.with_edges("sqrt"), rounding=ROUNDED, work=5.0, singular=True),
     **_row("power", _power, rounding=_rounding_of_power, work=40.0, singular=True),
     **_row("float_power", _float_power, singular=True),
     # signs, order, truths
@@ -364,14 +372,13 @@ ROWS: dict[str, UfuncRow] = {
     **_row("modf", _modf, rounding=ROUNDED, jumps=True),
     **_rows("heaviside", rounding=ROUNDED, jumps=True),
     # functions of a real or complex variable
-    **_rows("exp sin cos tan tanh cosh sinh", work=20.0),
-    **_rows("log arctan2 cbrt log10 log1p log2 logaddexp", work=20.0, singular=True),
+    **_rows("exp sin cos tan tanh cosh sinh arcsinh arctan", complex_edges.with_edges, work=20.0),
+    **_rows("log log10 log1p log2 arcsin arctanh arccos", complex_edges.with_edges, work=20.0, singular=True),
+    **_row("arccosh", complex_edges.with_edges("arccosh"), singular=True),
+    **_rows("arctan2 cbrt logaddexp", work=20.0, singular=True),
     **_row("exp2", _exp2),
-    **_rows("expm1 hypot"),
-    **_rows("arcsinh arctan", lambda name: complexes.sided(name, 1, 1), work=20.0),
-    **_rows("arcsin arctanh", lambda name: complexes.sided(name, 1, 1), work=20.0, singular=True),
-    **_row("arccos", complexes.sided("arccos", 0, -1), work=20.0, singular=True),
-    **_row("arccosh", complexes.sided("arccosh", 0, 1), singular=True),
+    **_row("expm1", complex_edges.expm1),
+    **_rows("hypot"),
     **_row("logaddexp2", _logaddexp2, singular=True),
     **_rows("deg2rad radians rad2deg degrees", _in_degrees),
     **_row("conjugate", _in_jax("conj")),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, counted
-from accel.rules.lowering import axes_of, axis_within, extreme, jnp, nonzero, number, where
+from accel.rules.lowering import axes_of, axis_within, extreme, in_order, is_few, jnp, nonzero, number, where
 from accel.rules.lowering import where as choose
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
@@ -112,7 +112,10 @@ def reduction(name: str, prepare: Callable[[Any], Any] | None = None) -> Callabl
 
     def lower(*, a: Array, axis: int | tuple[int, ...] | None = None, **bound: object) -> Any:
         a = _as_real(a, bound.get("dtype"))
-        return getattr(jnp, name)(a if prepare is None else prepare(a), axis=axis_within(axis, a.ndim), **bound)
+        a, axis = a if prepare is None else prepare(a), axis_within(axis, a.ndim)
+        if name == "sum" and not bound and is_few(a, axis):
+            return in_order(a, axis)
+        return getattr(jnp, name)(a, axis=axis, **bound)
 
     return lower
 
@@ -217,7 +220,10 @@ def _mean(*, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False
     count = _counted(a, where, axis, keepdims)
     if inner.kind in "iu" and (where is not None or not count):
         raise Unsupported("rule.parameter", "a mean in whole numbers of what may be no values")
-    total = jnp.sum(a, axis=axis, dtype=inner, keepdims=keepdims, where=where)
+    if where is None and not keepdims and a.dtype == inner and is_few(a, axis):
+        total = in_order(a, axis)
+    else:
+        total = jnp.sum(a, axis=axis, dtype=inner, keepdims=keepdims, where=where)
     return cast(_divided(total, count), outer)
 
 
