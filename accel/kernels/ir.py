@@ -154,12 +154,17 @@ class Scope:
 
 @dataclass(slots=True)
 class Emitter:
-    """Writes instructions. lanes: of the innermost scope's vectors; 1 for scalars. innermost: its level."""
+    """Writes instructions.
+
+    lanes: of the innermost scope's vectors; 1 for scalars. innermost: its level. declared: what the module has to
+    declare. functions: by name, definitions that instructions call.
+    """
 
     innermost: int = 0
     lanes: int = 1
     scopes: list[Scope] = field(default_factory=lambda: [Scope()])
     declared: set[str] = field(default_factory=set)
+    functions: dict[str, str] = field(default_factory=dict)
     _count: int = 0
 
     def name(self) -> str:

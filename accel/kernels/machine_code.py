@@ -67,3 +67,13 @@ def digest_of(text: str) -> str:
     """What names a module's machine code: its text, the processor and LLVM's version."""
     about = "\n".join([text, *target(), str(binding().llvm_version_info)])
     return hashlib.sha256(about.encode()).hexdigest()
+
+
+@functools.cache
+def is_possible() -> bool:
+    """Whether llvmlite is there and can generate code for this processor."""
+    try:
+        target()
+    except Exception:  # whatever is wrong with it, XLA compiles the program
+        return False
+    return True

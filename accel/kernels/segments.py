@@ -1,0 +1,122 @@
+"""Segments: a program as kernels and, between them, what something else computes; all on NumPy's arrays.
+
+Values are numbered. A run fills a list of arrays: arguments and constants first, then the results of each segment.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from accel.kernels import machine_code
+from accel.kernels.module import ENTRY
+
+_ALIGNED = 64
+
+Form = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+class Segment(Protocol):
+    """Part of a program. inputs, outputs: numbers of values."""
+
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+
+    def run(self, given: Sequence[np.ndarray[Any, Any]]) -> Sequence[np.ndarray[Any, Any]]:
+        """The outputs, as new arrays in the order of C."""
+
+
+@dataclass(slots=True)
+class Kernel:
+    """A segment of machine code. forms: of the outputs. room: bytes of memory that it needs for itself."""
+
+    code: bytes
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    forms: tuple[Form, ...]
+    room: int
+    _loaded: machine_code.Loaded | None = None
+    _call: Callable[[int], None] | None = None
+    _rooms: list[np.ndarray[Any, Any]] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kernel, (self.code, self.inputs, self.outputs, self.forms, self.room)
+
+    def load(self) -> Callable[[int], None]:
+        """Its function. Raises what llvmlite raises."""
+        self._loaded = machine_code.Loaded(self.code)
+        self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._loaded.address(ENTRY))
+        return self._call
+
+    def run(self, given: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        call = self._call or self.load()
+        made = [aligned(shape, dtype) for shape, dtype in self.forms]
+        # a thread takes a room or makes one, so that two runs at once have their own
+        room = self._rooms.pop() if self._rooms else np.empty(self.room + _ALIGNED, np.uint8)
+        table = np.array([each.ctypes.data for each in (*given, *made)] + [_first_aligned(room)], np.uintp)
+        call(table.ctypes.data)
+        self._rooms.append(room)
+        return made
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A new array whose memory XLA can read in place."""
+    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = np.empty(count + _ALIGNED, np.uint8)
+    first = _first_aligned(memory) - memory.ctypes.data
+    return memory[first : first + count].view(dtype).reshape(shape)
+
+
+def _first_aligned(memory: np.ndarray[Any, Any]) -> int:
+    start = memory.ctypes.data
+    return start + -start % _ALIGNED
+
+
+@dataclass(slots=True)
+class Segmented:
+    """A program.
+
+    forms: of the arguments, which are the first values. constants: values by number. results: a template of lists and
+    dicts with numbers of values, and `Given` for what was given or known.
+    """
+
+    forms: tuple[Form, ...]
+    constants: Mapping[int, np.ndarray[Any, Any]]
+    segments: Sequence[Segment]
+    results: Any
+    count: int
+
+    def __call__(self, arrays: Sequence[Any], offsets: None, constants: Sequence[Any], scalars: Mapping[str, Any]) -> Any:
+        """Run it. Takes what `Executable.run` passes to a program; returns new arrays in the form of its results."""
+        values: list[Any] = [None] * self.count
+        given = (*arrays, *constants, *(scalars[name] for name in sorted(scalars)))
+        for number, (array, (_, dtype)) in enumerate(zip(given, self.forms, strict=True)):
+            values[number] = np.asarray(array, dtype, order="C")
+        for number, array in self.constants.items():
+            values[number] = array
+        for segment in self.segments:
+            made = segment.run([values[number] for number in segment.inputs])
+            for number, array in zip(segment.outputs, made, strict=True):
+                values[number] = array
+        return _filled(self.results, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A result that was given to the program, or is known before it runs: it is copied."""
+
+    number: int
+
+
+def _filled(template: Any, values: Sequence[Any]) -> Any:
+    if isinstance(template, int):
+        return values[template]
+    if isinstance(template, Given):
+        return np.array(values[template.number])
+    if isinstance(template, dict):
+        return {name: _filled(each, values) for name, each in template.items()}
+    return type(template)(_filled(each, values) for each in template)
