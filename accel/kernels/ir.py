@@ -154,12 +154,17 @@ class Scope:
 
 @dataclass(slots=True)
 class Emitter:
-    """Writes instructions. lanes: of the innermost scope's vectors; 1 for scalars. innermost: its level."""
+    """Writes instructions.
+
+    innermost: the level of the innermost scope. lanes: of its vectors; 1 for scalars. declared, functions: of the
+    module, functions by name, whose definitions stand beside the one that is written here.
+    """
 
     innermost: int = 0
     lanes: int = 1
     scopes: list[Scope] = field(default_factory=lambda: [Scope()])
     declared: set[str] = field(default_factory=set)
+    functions: dict[str, str] = field(default_factory=dict)
     _count: int = 0
 
     def name(self) -> str:
