@@ -28,11 +28,11 @@ LN2_HIGH, LN2_LOW = 0.693147180559663, 2.8235290563031577e-13
 """Their sum is log(2), twice. LN2_HIGH has 41 digits: its product with an exponent is exact."""
 
 AFTER_SQUARE = (
-    *(0.5, 0.16666666666666677, 0.0416666666666667, 0.00833333333332161, 0.0013888888888866737, 0.0001984126988619536),
+    *(0.16666666666666677, 0.0416666666666667, 0.00833333333332161, 0.0013888888888866737, 0.0001984126988619536),
     *(2.4801587360763757e-05, 2.7557244127041327e-06, 2.7557242579838846e-07, 2.5109069396565198e-08),
     2.092449869382929e-09,
 )
-"""(exp(r) - 1 - r) / r**2: minimax for |r| up to 0.3467, such that exp(r) - 1 is within 2**-61 of |r|."""
+"""(exp(r) - 1 - r - r**2 / 2) / r**3: minimax for |r| up to 0.3467, such that exp(r) - 1 is within 2**-61 of |r|."""
 
 TINY = 2.0**-28
 """Below it, tanh(x) and sinh(x) are x."""
@@ -108,7 +108,7 @@ def _parts(x: Value) -> tuple[Value, Value, Value]:
 def _near_zero(high: Value, low: Value) -> Pair:
     """exp(high + low), of which the first is 1 + high, rounded."""
     r = high + low
-    low = (r * r).fma(polynomial(r, AFTER_SQUARE), low)
+    low = (high * 0.5).fma(high, (r * r * r).fma(polynomial(r, AFTER_SQUARE), high.fma(low, low)))
     one = high + 1.0
     return one, high - (one - 1.0) + low
 
