@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from accel.backend import callbacks
 from accel.backend.options import compile_with
 from accel.kernels import jaxprs, machine_code
 from accel.kernels.graph import reachable
 from accel.kernels.jaxprs import Atom, Flat, Importer, Literal, Step, Variable
 from accel.kernels.module import module_of
-from accel.kernels.segments import Given, Kernel, Segmented
+from accel.kernels.segments import Given, Kernel, Segmented, aligned
 from accel.lower.precision.evaluation import Evaluation
 from accel.config import FLOAT64
 from accel.lower.rounding import rounded_as_numpy
@@ -39,6 +40,28 @@ class InXla:
 
     def run(self, given: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
         return [np.asarray(each) for each in self.compiled(np.True_, *given)]
+
+
+@dataclass(slots=True)
+class OnHost:
+    """A segment that a function of Python's computes, see `accel.backend.callbacks`."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    function: Callable[..., Any]
+    forms: Sequence[callbacks.Form]
+    fills: bool
+
+    def run(self, given: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        if self.fills:
+            made = [aligned(shape, np.dtype(dtype)) for shape, dtype in self.forms]
+            self.function(*given, *made)
+            return [*made, np.True_]
+        # copies: the function may keep them
+        found = [np.asarray(each, order="C") for each in self.function(*(each.copy() for each in given))]
+        if [(each.shape, each.dtype.str) for each in found] == list(self.forms):
+            return [*found, np.True_]
+        return [*(np.zeros(shape, dtype) for shape, dtype in self.forms), np.False_]
 
 
 def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Segmented:
@@ -86,10 +109,15 @@ class _Builder:
             made = [each for step in steps for each in step.results if each in read]
             if not made:
                 continue
-            if importer is None:
-                segments.append(self._in_xla(steps, made, read))
-            else:
+            if importer is not None:
                 segments.append(self._kernel(importer, made, read))
+                continue
+            called, others = _host_calls(steps)
+            made = [each for step in others for each in step.results if each in read]
+            # XLA's part after the calls: neither reads the other's results
+            if made:
+                segments.append(self._in_xla(others, made, read))
+            segments += [self._on_host(step, read) for step in called]
         template = jax.tree_util.tree_unflatten(tree, [self._result(each) for each in self._program.outputs])
         forms = tuple((each.shape, each.dtype) for each in self._program.inputs)
         return Segmented(forms, self._constants, tuple(reversed(segments)), template, len(self._numbers))
@@ -103,8 +131,7 @@ class _Builder:
 
     def _result(self, atom: Atom) -> int | Given:
         if isinstance(atom, Literal):
-            known = Variable((), atom.value.dtype, np.asarray(atom.value))
-            return Given(self._number(known))
+            return Given(self._number(_known(atom)))
         number = self._number(atom)
         return number if atom in self._producers else Given(number)
 
@@ -117,6 +144,14 @@ class _Builder:
         forms = tuple((each.shape, each.dtype) for each in made)
         numbers = tuple(map(self._number, inputs)), tuple(map(self._number, made))
         return Kernel(machine_code.object_of(module.text), *numbers, forms, module.room)
+
+    def _on_host(self, step: Step, read: set[Variable]) -> OnHost:
+        called = callbacks.called_by(step.eqn.params)
+        assert called is not None
+        function, _, forms, fills = called
+        operands = [each if isinstance(each, Variable) else _known(each) for each in step.operands]
+        read.update(operands)
+        return OnHost(tuple(map(self._number, operands)), tuple(map(self._number, step.results)), function, forms, fills)
 
     def _in_xla(self, steps: Sequence[Step], made: Sequence[Variable], read: set[Variable]) -> InXla:
         import jax
@@ -136,6 +171,24 @@ class _Builder:
         rounded = rounded_as_numpy(function, lambda always, *given: always)
         compiled = compile_with(jax.jit(rounded).lower(np.True_, *forms), self._options)
         return InXla(tuple(map(self._number, inputs)), tuple(map(self._number, made)), compiled)
+
+
+def _known(literal: Literal) -> Variable:
+    return Variable((), literal.value.dtype, np.asarray(literal.value))
+
+
+def _host_calls(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
+    """The calls of Python's functions among steps that no kernel has, and the other steps.
+
+    Calls that read what XLA computes, or the other way round, are left to XLA.
+    """
+    called = [step for step in steps if step.name == "ffi_call" and callbacks.called_by(step.eqn.params) is not None]
+    others = [step for step in steps if step not in called]
+    made = {each for step in called for each in step.results}
+    of_others = {each for step in others for each in step.results}
+    is_apart = not any(each in of_others for step in called for each in step.operands)
+    is_apart = is_apart and not any(each in made for step in steps for each in step.operands)
+    return (called, others) if is_apart else ([], list(steps))
 
 
 def of_xla(program: Segmented) -> list[Any]:

@@ -66,6 +66,10 @@ def flat(closed: Any) -> Flat:
     return Flat(inputs, outputs, steps)
 
 
+_FUNCTIONS = {**INLINED, "custom_vmap_call": "call"}
+"""Operations that are a function: by name, the parameter that holds it."""
+
+
 def _variable(var: Any) -> Variable:
     return Variable(tuple(var.aval.shape), np.dtype(var.aval.dtype))
 
@@ -82,8 +86,9 @@ def _flatten(closed: Any, given: Sequence[Atom], steps: list[Step]) -> list[Atom
 
     for eqn in jaxpr.eqns:
         operands = [atom(var) for var in eqn.invars]
-        if eqn.primitive.name in INLINED:
-            values.update(zip(eqn.outvars, _flatten(eqn.params[INLINED[eqn.primitive.name]], operands, steps), strict=True))
+        inner = eqn.params.get(_FUNCTIONS.get(eqn.primitive.name))
+        if inner is not None:
+            values.update(zip(eqn.outvars, _flatten(inner, operands, steps), strict=True))
             continue
         results = [_variable(var) for var in eqn.outvars]
         steps.append(Step(eqn, operands, results))
@@ -315,6 +320,33 @@ def _gather(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     return graph.make(GATHER, (source, first, *rest), result.shape, source.dtype)
 
 
+_LONGEST_PRODUCT = 8
+"""Maximum length of rows that a product of matrices adds up in a kernel. Guess: longer ones are NumPy's or XLA's."""
+
+
+def _dot(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    """A product of matrices with short rows, added from left to right."""
+    (x_sum, y_sum), (x_batch, y_batch) = step.eqn.params["dimension_numbers"]
+    x, y = given
+    result = step.results[0]
+    is_plain = len(x_sum) == 1 and not x_batch and not y_batch and x.dtype == y.dtype == result.dtype
+    if not is_plain or x.shape[x_sum[0]] > _LONGEST_PRODUCT or result.dtype.kind != "f":
+        return None
+    found: Node | None = None
+    for place in range(x.shape[x_sum[0]]):
+        left = _at(graph, x, x_sum[0], place, result.shape, 0)
+        right = _at(graph, y, y_sum[0], place, result.shape, len(x.shape) - 1)
+        product = graph.make("mul", (left, right), result.shape, result.dtype)
+        found = product if found is None else graph.make("add", (found, product), result.shape, result.dtype)
+    return found
+
+
+def _at(graph: Graph, node: Node, dim: int, place: int, shape: tuple[int, ...], first: int) -> Node:
+    """What lies at one place along an axis, its other axes from `first` on."""
+    axes = [Axis(first + at - (at > dim), 1, 0) if at != dim else Axis(None, 0, place) for at in range(len(node.shape))]
+    return graph.view(node, shape, axes)
+
+
 SAME = frozenset(["optimization_barrier"])
 """Operations whose results are their operands."""
 
@@ -334,13 +366,14 @@ TAKEN: Mapping[str, Callable[[Graph, Step, Sequence[Node]], Node | None]] = Mapp
         "dynamic_update_slice": _dynamic_update_slice,
         "iota": _iota,
         "gather": _gather,
+        "dot_general": _dot,
         **{f"reduce_{kind}": _reduction for kind in ("sum", "max", "min", "or", "and")},
     }
 )
 """Operations that are more than element by element, by name. None: a kernel cannot have it."""
 
 
-MOVED = frozenset(TAKEN) - {"gather"} - {name for name in TAKEN if name.startswith("reduce_")} | SAME
+MOVED = frozenset(TAKEN) - {"dot_general", "gather"} - {name for name in TAKEN if name.startswith("reduce_")} | SAME
 """Operations that only move values."""
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accel.kernels.elementary import FUNCTIONS
 from accel.kernels.graph import Node
 from accel.kernels.ir import Value
 
@@ -166,10 +167,6 @@ def _count_bits(name: str) -> Callable[[Node, Sequence[Value]], Value]:
     return emit
 
 
-def _of_library(name: str) -> Callable[[Node, Sequence[Value]], Value]:
-    return lambda node, given: given[0].emitter.intrinsic(name, *given)
-
-
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
         "add": Operation(1, lambda node, given: given[0] | given[1] if node.dtype.kind == "b" else given[0] + given[1]),
@@ -203,7 +200,8 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "convert_element_type": Operation(1, _convert),
         "copy": Operation(0, _plain(lambda x: x)),
         "bitcast_convert_type": Operation(0, lambda node, given: given[0].bits(node.dtype)),
-        **{name: Operation(30, _of_library(name)) for name in ("exp", "log", "sin", "cos", "tanh", "pow")},
+        "clamp": Operation(4, _plain(lambda low, x, high: _extreme("lt")(_extreme("gt")(x, low), high))),
+        **{name: Operation(30, _plain(emit)) for name, emit in FUNCTIONS.items()},
     }
 )
 """By name."""

@@ -226,7 +226,7 @@ class _Lowering:
 
         def for_kernels(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             # nothing that only serves XLA: kernels store and share on their own
-            return function(arrays, constants, scalars, Recomputation(), traced(has_host_calls=True, padded={}))
+            return function(arrays, constants, scalars, Recomputation(), traced(has_host_calls=True, for_kernels=True, padded={}))
 
         def function(
             arrays: list[Any],
