@@ -38,7 +38,7 @@ class InXla:
     outputs: tuple[int, ...]
     compiled: Any
 
-    def run(self, given: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
         return [np.asarray(each) for each in self.compiled(np.True_, *given)]
 
 
@@ -52,11 +52,11 @@ class OnHost:
     forms: Sequence[callbacks.Form]
     fills: bool
 
-    def run(self, given: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
         if self.fills:
-            made = [aligned(shape, np.dtype(dtype)) for shape, dtype in self.forms]
-            self.function(*given, *made)
-            return [*made, np.True_]
+            filled = [aligned(shape, np.dtype(dtype)) for shape, dtype in self.forms]
+            self.function(*given, *filled)
+            return [*filled, np.True_]
         # copies: the function may keep them
         found = [np.asarray(each, order="C") for each in self.function(*(each.copy() for each in given))]
         if [(each.shape, each.dtype.str) for each in found] == list(self.forms):

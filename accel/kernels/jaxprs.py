@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -169,7 +168,16 @@ def _elementwise(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None
 
 
 def _spread(graph: Graph, node: Node, shape: tuple[int, ...]) -> Node:
-    return node if node.shape == shape else graph.view(node, shape, [Axis(None, 0, 0)] * len(node.shape))
+    """A scalar, or an array with axes of length 1, over the whole shape of a result."""
+    if node.shape == shape:
+        return node
+    return graph.view(node, shape, _repeated(node.shape, shape, range(len(node.shape))))
+
+
+def _repeated(shape: tuple[int, ...], whole: tuple[int, ...], dims: Iterable[int]) -> list[Axis]:
+    """The axes of an array of this shape along those of a larger one, which it is repeated over."""
+    lengths = zip(dims, shape, strict=True)
+    return [Axis(dim, 1, 0) if length == whole[dim] else Axis(None, 0, 0) for dim, length in lengths]
 
 
 _FOLDED: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -210,9 +218,7 @@ def _folded(step: Step, given: Sequence[Node]) -> Any:
 def _broadcast(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
     source, dims = given[0], step.eqn.params["broadcast_dimensions"]
     shape = step.results[0].shape
-    lengths = zip(dims, source.shape, strict=True)
-    axes = [Axis(dim, 1, 0) if length == shape[dim] else Axis(None, 0, 0) for dim, length in lengths]
-    return graph.view(source, shape, axes)
+    return graph.view(source, shape, _repeated(source.shape, shape, dims))
 
 
 def _reshape(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
@@ -393,4 +399,3 @@ def phases(steps: Sequence[Step]) -> Iterator[tuple[bool, list[Step]]]:
 
 
 __all__ = ["Flat", "Importer", "Literal", "Step", "Variable", "flat", "phases"]
-assert itertools

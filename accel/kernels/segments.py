@@ -6,7 +6,7 @@ Values are numbered. A run fills a list of arrays: arguments and constants first
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,8 +26,8 @@ class Segment(Protocol):
     inputs: Sequence[int]
     outputs: Sequence[int]
 
-    def run(self, given: Sequence[np.ndarray[Any, Any]]) -> Sequence[np.ndarray[Any, Any]]:
-        """The outputs, as new arrays in the order of C."""
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        """The outputs, as arrays in the order of C. made: memory for them, None where there is none."""
 
 
 @dataclass(slots=True)
@@ -52,9 +52,9 @@ class Kernel:
         self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._loaded.address(ENTRY))
         return self._call
 
-    def run(self, given: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
         call = self._call or self.load()
-        made = [aligned(shape, dtype) for shape, dtype in self.forms]
+        made = [aligned(*form) if each is None else each for form, each in zip(self.forms, made, strict=True)]
         # a thread takes a room or makes one, so that two runs at once have their own
         room = self._rooms.pop() if self._rooms else np.empty(self.room + _ALIGNED, np.uint8)
         table = np.array([each.ctypes.data for each in (*given, *made)] + [_first_aligned(room)], np.uintp)
@@ -81,7 +81,7 @@ class Segmented:
     """A program.
 
     forms: of the arguments, which are the first values. constants: values by number. results: a template of lists and
-    dicts with numbers of values, and `Given` for what was given or known.
+    dicts with numbers of values, and `Given` for what was given or known. spare: memory for values between kernels.
     """
 
     forms: tuple[Form, ...]
@@ -89,6 +89,10 @@ class Segmented:
     segments: Sequence[Segment]
     results: Any
     count: int
+    spare: list[dict[int, np.ndarray[Any, Any]]] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Segmented, (self.forms, self.constants, self.segments, self.results, self.count)
 
     def __call__(self, arrays: Sequence[Any], offsets: None, constants: Sequence[Any], scalars: Mapping[str, Any]) -> Any:
         """Run it. Takes what `Executable.run` passes to a program; returns new arrays in the form of its results."""
@@ -98,11 +102,26 @@ class Segmented:
             values[number] = np.asarray(array, dtype, order="C")
         for number, array in self.constants.items():
             values[number] = array
+        # taken out while it is used, so that two runs at once have their own
+        memory = self.spare.pop() if self.spare else self._memory()
         for segment in self.segments:
-            made = segment.run([values[number] for number in segment.inputs])
+            places = [memory.get(number) for number in segment.outputs]
+            made = segment.run([values[number] for number in segment.inputs], places)
             for number, array in zip(segment.outputs, made, strict=True):
                 values[number] = array
+        self.spare.append(memory)
         return _filled(self.results, values)
+
+    def _memory(self) -> dict[int, np.ndarray[Any, Any]]:
+        """Memory for what kernels give to later segments alone. A run's results are new."""
+        results = set(_numbers(self.results))
+        return {
+            number: aligned(*form)
+            for segment in self.segments
+            if isinstance(segment, Kernel)
+            for number, form in zip(segment.outputs, segment.forms, strict=True)
+            if number not in results
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +129,14 @@ class Given:
     """A result that was given to the program, or is known before it runs: it is copied."""
 
     number: int
+
+
+def _numbers(template: Any) -> Iterator[int]:
+    if isinstance(template, int):
+        yield template
+    elif not isinstance(template, Given):
+        for each in template.values() if isinstance(template, dict) else template:
+            yield from _numbers(each)
 
 
 def _filled(template: Any, values: Sequence[Any]) -> Any:
