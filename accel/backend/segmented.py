@@ -1,8 +1,8 @@
-"""Building programs of kernels: which operations kernels take, and XLA's part of the rest."""
+"""Building programs of kernels: which operations kernels take, and what computes the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,20 +10,20 @@ import numpy as np
 
 from accel.backend import callbacks
 from accel.backend.options import compile_with
+from accel.config import FLOAT64
 from accel.kernels import jaxprs, machine_code
 from accel.kernels.graph import reachable
 from accel.kernels.jaxprs import Atom, Flat, Importer, Literal, Step, Variable
 from accel.kernels.module import module_of
-from accel.kernels.segments import Given, Kernel, Segmented, aligned
+from accel.kernels.segments import Choice, Given, Kernel, Segmented, aligned
 from accel.lower.precision.evaluation import Evaluation
-from accel.config import FLOAT64
 from accel.lower.rounding import rounded_as_numpy
 
-_CONTROL = frozenset(["while", "scan", "cond"])
-"""Operations with programs inside of them. XLA compiles programs that have these whole."""
+_LOOPS = frozenset(["while", "scan"])
+"""XLA compiles programs with loops whole: a round takes less time there than between two segments."""
 
-_MOST_PHASES = 8
-"""Maximum changes between kernels and XLA in one program. Guess."""
+_MOST_SEGMENTS = 16
+"""Maximum parts of one program that are run one after the other. Guess."""
 
 
 class NotWorthwhile(Exception):
@@ -73,51 +73,61 @@ def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Map
 
     machine_code.binding()
     closed, form = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    program = jaxprs.flat(closed)
-    phases = list(jaxprs.phases(program.steps))
-    if any(step.name in _CONTROL for step in program.steps):
-        raise NotWorthwhile("it has loops or branches that depend on arrays")
-    if len(phases) > _MOST_PHASES or not any(is_kernel for is_kernel, _ in phases):
-        raise NotWorthwhile(f"{len(phases)} parts would be kernels and XLA's in turn")
-    return _Builder(program, phases, options).segmented(jax.tree_util.tree_structure(form))
+    return _segmented(jaxprs.flat(closed), jax.tree_util.tree_structure(form), options)
+
+
+def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
+    if any(step.name in _LOOPS for step in program.steps):
+        raise NotWorthwhile("it has loops that arrays decide on")
+    parts = [part for is_kernel, steps in jaxprs.phases(program.steps) for part in _parts(is_kernel, steps)]
+    if len(parts) > _MOST_SEGMENTS or not any(kind == _KERNEL for kind, _ in parts):
+        raise NotWorthwhile(f"{len(parts)} parts would run one after the other")
+    return _Builder(program, parts, options).segmented(tree)
+
+
+_KERNEL, _CALL, _CHOICE, _XLA = "kernel", "call", "choice", "XLA"
+"""What computes a part of a program."""
+
+_Part = tuple[str, Sequence[Step]]
+
+
+def _parts(is_kernel: bool, steps: Sequence[Step]) -> Iterator[_Part]:
+    """The parts of one phase."""
+    if is_kernel:
+        yield _KERNEL, steps
+        return
+    rest: list[Step] = []
+    for step in steps:
+        kind = _CHOICE if step.name == "cond" else _CALL if callbacks.called_by(step.eqn.params) else _XLA
+        if kind == _XLA:
+            rest.append(step)
+            continue
+        if rest:
+            yield _XLA, rest
+            rest = []
+        yield kind, [step]
+    if rest:
+        yield _XLA, rest
 
 
 class _Builder:
-    def __init__(self, program: Flat, phases: Sequence[tuple[bool, Sequence[Step]]], options: Mapping[str, Any]) -> None:
-        self._program, self._options = program, options
+    def __init__(self, program: Flat, parts: Sequence[_Part], options: Mapping[str, Any]) -> None:
+        self._program, self._options, self._parts = program, options, parts
         self._numbers: dict[Variable, int] = {each: number for number, each in enumerate(program.inputs)}
         self._constants: dict[int, Any] = {}
         self._producers = {result: step for step in program.steps for result in step.results}
-        # the parts in order: of a kernel, what imports it
-        self._parts: list[tuple[Importer | None, Sequence[Step]]] = []
-        for is_kernel, steps in phases:
-            self._parts.append((self._imported(steps) if is_kernel else None, steps))
-
-    def _imported(self, steps: Sequence[Step]) -> Importer:
-        importer = Importer(self._producers)
-        for step in steps:
-            if not importer.take(step):
-                raise NotWorthwhile(f"{step.name} has other operands than expected")
-        return importer
+        # what later parts read of earlier ones: found from the end
+        self._read: set[Variable] = {each for each in program.outputs if isinstance(each, Variable)}
 
     def segmented(self, tree: Any) -> Segmented:
         import jax
 
-        read: set[Variable] = {each for each in self._program.outputs if isinstance(each, Variable)}
+        make = {_KERNEL: self._kernel, _CALL: self._on_host, _CHOICE: self._choice, _XLA: self._in_xla}
         segments: list[Any] = []
-        for importer, steps in reversed(self._parts):
-            made = [each for step in steps for each in step.results if each in read]
-            if not made:
-                continue
-            if importer is not None:
-                segments.append(self._kernel(importer, made, read))
-                continue
-            called, others = _host_calls(steps)
-            made = [each for step in others for each in step.results if each in read]
-            # XLA's part after the calls: neither reads the other's results
+        for kind, steps in reversed(self._parts):
+            made = [each for step in steps for each in step.results if each in self._read]
             if made:
-                segments.append(self._in_xla(others, made, read))
-            segments += [self._on_host(step, read) for step in called]
+                segments.append(make[kind](steps, made))
         template = jax.tree_util.tree_unflatten(tree, [self._result(each) for each in self._program.outputs])
         forms = tuple((each.shape, each.dtype) for each in self._program.inputs)
         return Segmented(forms, self._constants, tuple(reversed(segments)), template, len(self._numbers))
@@ -135,84 +145,117 @@ class _Builder:
         number = self._number(atom)
         return number if atom in self._producers else Given(number)
 
-    def _kernel(self, importer: Importer, made: Sequence[Variable], read: set[Variable]) -> Kernel:
+    def _operands(self, step: Step) -> list[Variable]:
+        """A step's operands as values that a segment is given."""
+        found = [each if isinstance(each, Variable) else _known(each) for each in step.operands]
+        self._read.update(found)
+        return found
+
+    def _numbered(self, *groups: Sequence[Variable]) -> list[tuple[int, ...]]:
+        return [tuple(map(self._number, group)) for group in groups]
+
+    def _kernel(self, steps: Sequence[Step], made: Sequence[Variable]) -> Kernel:
+        importer = Importer(self._producers)
+        for step in steps:
+            if not importer.take(step):
+                raise NotWorthwhile(f"{step.name} has other operands than expected")
         outputs = [importer.node(each) for each in made]
         needed = reachable(outputs)
         inputs = [each for each in importer.inputs if importer.node(each) in needed]
+        self._read.update(inputs)
         module = module_of(importer.graph, [importer.node(each) for each in inputs], outputs)
-        read.update(inputs)
         forms = tuple((each.shape, each.dtype) for each in made)
-        numbers = tuple(map(self._number, inputs)), tuple(map(self._number, made))
-        return Kernel(machine_code.object_of(module.text), *numbers, forms, module.room)
+        given, results = self._numbered(inputs, made)
+        return Kernel(machine_code.object_of(module.text), given, results, forms, module.room)
 
-    def _on_host(self, step: Step, read: set[Variable]) -> OnHost:
+    def _on_host(self, steps: Sequence[Step], made: Sequence[Variable]) -> OnHost:
+        (step,) = steps
         called = callbacks.called_by(step.eqn.params)
         assert called is not None
         function, _, forms, fills = called
-        operands = [each if isinstance(each, Variable) else _known(each) for each in step.operands]
-        read.update(operands)
-        return OnHost(tuple(map(self._number, operands)), tuple(map(self._number, step.results)), function, forms, fills)
+        given, results = self._numbered(self._operands(step), step.results)
+        return OnHost(given, results, function, forms, fills)
 
-    def _in_xla(self, steps: Sequence[Step], made: Sequence[Variable], read: set[Variable]) -> InXla:
+    def _choice(self, steps: Sequence[Step], made: Sequence[Variable]) -> Choice:
+        import jax
+
+        (step,) = steps
+        count = len(step.results)
+        tree = jax.tree_util.tree_structure([0] * count)
+        sides = tuple(_side(jaxprs.flat(branch), tree, self._options) for branch in step.eqn.params["branches"])
+        given, results = self._numbered(self._operands(step), step.results)
+        return Choice(given, results, sides)
+
+    def _in_xla(self, steps: Sequence[Step], made: Sequence[Variable]) -> InXla:
         import jax
 
         own = {each for step in steps for each in step.results}
         operands = [each for step in steps for each in step.operands if isinstance(each, Variable)]
         inputs = [each for each in dict.fromkeys(operands) if each not in own]
-        read.update(inputs)
+        self._read.update(inputs)
 
         def function(always: Any, *given: Any) -> list[Any]:
             evaluation, values = Evaluation(FLOAT64), dict(zip(inputs, given, strict=True))
             for step in steps:
-                values.update(zip(step.results, evaluation.step(step.eqn, [_value(each, values) for each in step.operands]), strict=True))
+                found = evaluation.step(step.eqn, [_value(each, values) for each in step.operands])
+                values.update(zip(step.results, found, strict=True))
             return [values[each] for each in made]
 
         forms = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs]
         rounded = rounded_as_numpy(function, lambda always, *given: always)
         compiled = compile_with(jax.jit(rounded).lower(np.True_, *forms), self._options)
-        return InXla(tuple(map(self._number, inputs)), tuple(map(self._number, made)), compiled)
+        return InXla(*self._numbered(inputs, made), compiled)
+
+
+def _side(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
+    """One side of a choice. It may give what it is given, and compute nothing."""
+    if program.steps:
+        return _segmented(program, tree, options)
+    return _Builder(program, [], options).segmented(tree)
 
 
 def _known(literal: Literal) -> Variable:
     return Variable((), literal.value.dtype, np.asarray(literal.value))
 
 
-def _host_calls(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-    """The calls of Python's functions among steps that no kernel has, and the other steps.
-
-    Calls that read what XLA computes, or the other way round, are left to XLA.
-    """
-    called = [step for step in steps if step.name == "ffi_call" and callbacks.called_by(step.eqn.params) is not None]
-    others = [step for step in steps if step not in called]
-    made = {each for step in called for each in step.results}
-    of_others = {each for step in others for each in step.results}
-    is_apart = not any(each in of_others for step in called for each in step.operands)
-    is_apart = is_apart and not any(each in made for step in steps for each in step.operands)
-    return (called, others) if is_apart else ([], list(steps))
+def programs(program: Segmented) -> Iterator[Segmented]:
+    """A program and those that its choices hold."""
+    yield program
+    for segment in program.segments:
+        if isinstance(segment, Choice):
+            for side in segment.sides:
+                yield from programs(side)
 
 
 def of_xla(program: Segmented) -> list[Any]:
     """What XLA has compiled of a program."""
-    return [each.compiled for each in program.segments if isinstance(each, InXla)]
+    return [each.compiled for part in programs(program) for each in part.segments if isinstance(each, InXla)]
 
 
 def without_xla(program: Segmented) -> Segmented:
     """The program without what XLA has compiled."""
-    return replace(program, segments=[_emptied(each, None) for each in program.segments])
+    return _with_xla(program, iter([None] * len(of_xla(program))))
 
 
 def loaded(program: Segmented, compiled: Sequence[Any]) -> Segmented:
     """A program that `without_xla` gave, with what XLA has compiled, ready to run. Raises what llvmlite raises."""
-    parts = iter(compiled)
-    segments = [replace(each, compiled=next(parts)) if isinstance(each, InXla) else each for each in program.segments]
-    for each in segments:
-        if isinstance(each, Kernel):
-            each.load()
-    return replace(program, segments=segments)
+    whole = _with_xla(program, iter(compiled))
+    for part in programs(whole):
+        for each in part.segments:
+            if isinstance(each, Kernel):
+                each.load()
+    return whole
 
 
-def _emptied(segment: Any, compiled: Any) -> Any:
-    return replace(segment, compiled=compiled) if isinstance(segment, InXla) else segment
+def _with_xla(program: Segmented, compiled: Iterator[Any]) -> Segmented:
+    segments = []
+    # XLA's parts in the order of `of_xla`: a program's own before those of its choices
+    for each in program.segments:
+        segments.append(replace(each, compiled=next(compiled)) if isinstance(each, InXla) else each)
+    for at, each in enumerate(segments):
+        if isinstance(each, Choice):
+            segments[at] = replace(each, sides=tuple(_with_xla(side, compiled) for side in each.sides))
+    return replace(program, segments=tuple(segments))
 
 
 def _value(atom: Atom, values: Mapping[Variable, Any]) -> Any:

@@ -124,6 +124,20 @@ class Segmented:
         }
 
 
+@dataclass(slots=True)
+class Choice:
+    """A segment that runs one of several programs. The first input is its number; the others are given to it."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    sides: tuple[Segmented, ...]
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        number = min(max(int(given[0]), 0), len(self.sides) - 1)
+        found: Sequence[Any] = self.sides[number](given[1:], None, (), {})
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """A result that was given to the program, or is known before it runs: it is copied."""
@@ -139,11 +153,17 @@ def _numbers(template: Any) -> Iterator[int]:
             yield from _numbers(each)
 
 
+def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    made = aligned(array.shape, array.dtype)
+    made[...] = array
+    return made
+
+
 def _filled(template: Any, values: Sequence[Any]) -> Any:
     if isinstance(template, int):
         return values[template]
     if isinstance(template, Given):
-        return np.array(values[template.number])
+        return copied(values[template.number])
     if isinstance(template, dict):
         return {name: _filled(each, values) for name, each in template.items()}
     return type(template)(_filled(each, values) for each in template)
