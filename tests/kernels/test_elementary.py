@@ -98,7 +98,9 @@ def specials(dtype: str) -> Any:
     limits += [0.41421356237309503, float(info.tiny), float(info.smallest_subnormal), float(info.max), np.inf, np.nan]
     found = np.array(limits, dtype)
     with np.errstate(all="ignore"):
-        found = np.concatenate([found, np.nextafter(found, dtype_of(dtype, np.inf)), np.nextafter(found, dtype_of(dtype, 0.0))])
+        found = np.concatenate(
+            [found, np.nextafter(found, dtype_of(dtype, np.inf)), np.nextafter(found, dtype_of(dtype, 0.0))]
+        )
     return np.unique(np.concatenate([found, -found]).view(f"u{found.itemsize}")).view(dtype)
 
 

@@ -65,9 +65,7 @@ def atan2(y: Value, x: Value) -> Value:
     a, b = y.abs(), x.abs()
     is_far = a.compare("eq", float("inf")) | b.compare("eq", float("inf"))
     # infinity counts as 1, and as 0 what is finite beside it; the origin is at 0
-    a, b = (
-        is_far.where(each.compare("eq", float("inf")).where(1.0, each * 0.0), each) for each in (a, b)
-    )
+    a, b = (is_far.where(each.compare("eq", float("inf")).where(1.0, each * 0.0), each) for each in (a, b))
     b = (a.compare("eq", 0.0) & b.compare("eq", 0.0)).where(1.0, b)
     is_left = x.bits().compare("lt", 0)
     is_tiny = a.compare("lt", b * 2.0**-60) & ~is_left

@@ -38,7 +38,7 @@ TINY = 2.0**-28
 
 def log(x: Value) -> Value:
     """Within 0.6 units in the last place."""
-    return _at_edges(x, _log(*_parts(x)))
+    return at_edges(x, _log(*_parts(x)))
 
 
 def log2(x: Value) -> Value:
@@ -97,7 +97,7 @@ def _log_with_root(x: Value, root: Pair, *, larger_root: bool) -> Value:
 
 def _log_of_sum(high: Value, low: Value, more_k: Value | None = None) -> Value:
     k, found, rest = _parts(high)
-    return _at_edges(high, _log(k if more_k is None else k + more_k, found, rest + low / high))
+    return at_edges(high, _log(k if more_k is None else k + more_k, found, rest + low / high))
 
 
 def _parts(x: Value) -> tuple[Value, Value, Value]:
@@ -124,10 +124,10 @@ def _in_base(x: Value, of_two: tuple[float, float], of_e: tuple[float, float]) -
     product, rest = exact_product(high, of_e[0])
     rest = low.fma(of_e[0], high.fma(of_e[1], rest))
     found, lost = ordered_sum(k * of_two[0], product)
-    return _at_edges(x, found + (lost + k.fma(of_two[1], rest)))
+    return at_edges(x, found + (lost + k.fma(of_two[1], rest)))
 
 
-def _at_edges(x: Value, found: Value) -> Value:
+def at_edges(x: Value, found: Value) -> Value:
     """-inf at zero, NaN of negative numbers; infinity and NaN themselves."""
     pole = x.compare("eq", 0.0).where(float("-inf"), x)
     edge = x.compare("lt", 0.0).where(float("nan"), pole)

@@ -95,8 +95,13 @@ def split(x: Value, lowest_bits: int = ROOT_BITS) -> Pair:
     m is at least the number whose bits are `lowest_bits`, and less than twice that, which lies between 0.5 and 1.
     """
     is_subnormal = x.compare("lt", 2.0**-1022)
-    bits = is_subnormal.where(x * 2.0**54, x).bits("uint64") + (ONE_BITS - lowest_bits)
-    offset = choose(is_subnormal, 2.0**52 + 1023 + 54, 2.0**52 + 1023, x)
+    bits = is_subnormal.where(x * 2.0**54, x).bits("uint64")
+    return split_normal(bits, lowest_bits, choose(is_subnormal, 2.0**52 + 1023 + 54, 2.0**52 + 1023, x))
+
+
+def split_normal(bits: Value, lowest_bits: int = ROOT_BITS, offset: Value | float = 2.0**52 + 1023) -> Pair:
+    """The same of the unsigned bits of a normal number."""
+    bits = bits + (ONE_BITS - lowest_bits)
     k = ((bits >> 52) | WHOLE_BITS).bits("float64") - offset
     return k, ((bits & MANTISSA) + lowest_bits).bits("float64")
 
