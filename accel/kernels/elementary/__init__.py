@@ -9,6 +9,7 @@ logarithms     log log2 log10 log1p asinh acosh atanh
 powers         pow cbrt hypot
 trigonometric  sin cos tan
 circular       asin acos atan atan2
+errors         erf erfc
 singles        shorter ones for float32
 calls          their definitions, once a module
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
-from accel.kernels.elementary import circular, exponentials, logarithms, powers, singles, trigonometric
+from accel.kernels.elementary import circular, errors, exponentials, logarithms, powers, singles, trigonometric
 from accel.kernels.elementary.calls import Except, call
 from accel.kernels.ir import Value
 
@@ -37,6 +38,7 @@ FORMULAS: Formulas = _by_name(
     *(powers.power, powers.cbrt, powers.hypot),
     *(trigonometric.sin, trigonometric.cos, trigonometric.tan),
     *(circular.asin, circular.acos, circular.atan, circular.atan2),
+    *(errors.erf, errors.erfc),
 )
 
 SINGLES: Formulas = _by_name(
