@@ -47,7 +47,7 @@ SERIES = (
 
 
 def erf(x: Value) -> Value:
-    """Within 0.8 units in the last place."""
+    """Within 0.9 units in the last place."""
     size = x.abs()
     shifted, high, low = _complement(size)
     found, lost = ordered_sum(literal(x, 1.0), -scaled(high, shifted))

@@ -100,7 +100,7 @@ INVERSE_ROOT = (2.099379656659496, -2.9290577976289227, 3.4504334333582065, -2.1
 
 
 def cbrt(x: Value) -> Value:
-    """The cube root, within 0.6 units in the last place.
+    """The cube root, within 0.51 units in the last place.
 
     The root of the reciprocal by a polynomial and one step of a third-order iteration, then one of Newton's steps with
     the exact residual.

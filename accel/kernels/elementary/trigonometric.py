@@ -43,20 +43,20 @@ COS = (
 
 
 def sin(x: Value) -> Except:
-    """Within 0.6 units in the last place. NaN at infinity."""
+    """Within 0.8 units in the last place. NaN at infinity."""
     quarters, sine, cosine = _parts(x)
     found = _turned(quarters, sine, cosine)
     return Except(x.compare("eq", 0.0).where(x, found), is_large(x), "sin", x)
 
 
 def cos(x: Value) -> Except:
-    """Within 0.6 units in the last place. NaN at infinity."""
+    """Within 0.8 units in the last place. NaN at infinity."""
     quarters, sine, cosine = _parts(x)
     return Except(_turned(quarters + 1, sine, cosine), is_large(x), "cos", x)
 
 
 def tan(x: Value) -> Except:
-    """Within 0.7 units in the last place. NaN at infinity."""
+    """Within 0.95 units in the last place. NaN at infinity."""
     quarters, sine, cosine = _parts(x)
     sine, cosine = ordered_sum(*sine), ordered_sum(*cosine)
     even = (quarters & 1).compare("eq", 0)
