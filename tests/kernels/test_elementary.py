@@ -67,7 +67,7 @@ def reference(name: str) -> Any:
 
 def module(name: str, dtype: str, lanes: int) -> str:
     """A loop that stores the function of each element."""
-    emitter = Emitter(1, lanes, [Scope(), Scope()])
+    emitter = Emitter(innermost=1, lanes=lanes, scopes=[Scope(), Scope()])
     count = 2 if name in OF_TWO else 1
     operands = [emitter.load(f"%from{at}", np.dtype(dtype), 1) for at in range(count)]
     emitter.store(FUNCTIONS[name](*operands), "%to", 1)
@@ -235,7 +235,7 @@ def test_a_processor_without_fma_gives_the_same_bits(name: str, request: pytest.
 
 
 def test_a_function_is_defined_once_a_module() -> None:
-    emitter = Emitter(1, 4, [Scope(), Scope()])
+    emitter = Emitter(innermost=1, lanes=4, scopes=[Scope(), Scope()])
     x = emitter.load("%p", np.dtype("float64"), 1)
     FUNCTIONS["sin"](FUNCTIONS["sin"](x) + FUNCTIONS["sin"](x))
     assert list(emitter.functions) == ["sin.float64.4"]
@@ -244,7 +244,7 @@ def test_a_function_is_defined_once_a_module() -> None:
 
 
 def test_a_value_of_an_outer_scope_is_computed_there() -> None:
-    emitter = Emitter(1, 4, [Scope(), Scope()])
+    emitter = Emitter(innermost=1, lanes=4, scopes=[Scope(), Scope()])
     found = FUNCTIONS["exp"](emitter.load("%p", np.dtype("float64"), 0))
     assert found.level == 0
     assert list(emitter.functions) == ["exp.float64.1"]
@@ -252,7 +252,7 @@ def test_a_value_of_an_outer_scope_is_computed_there() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_row_of_numbers_may_be_mixed_with_one_of_an_outer_scope(dtype: str) -> None:
-    emitter = Emitter(1, 4, [Scope(), Scope()])
+    emitter = Emitter(innermost=1, lanes=4, scopes=[Scope(), Scope()])
     x, y = (emitter.load("%p", np.dtype(dtype), level) for level in (1, 0))
     for first, second in itertools.permutations((x, y)):
         assert FUNCTIONS["pow"](first, second).level == 1
