@@ -129,6 +129,5 @@ def _in_base(x: Value, of_two: tuple[float, float], of_e: tuple[float, float]) -
 
 def at_edges(x: Value, found: Value) -> Value:
     """-inf at zero, NaN of negative numbers; infinity and NaN themselves."""
-    pole = x.compare("eq", 0.0).where(float("-inf"), x)
-    edge = x.compare("lt", 0.0).where(float("nan"), pole)
-    return (x.compare("gt", 0.0) & x.compare("lt", float("inf"))).where(found, edge)
+    found = x.compare("lt", float("inf")).where(found, x)
+    return x.compare("le", 0.0).where(choose(x.compare("eq", 0.0), float("-inf"), float("nan"), x), found)

@@ -31,11 +31,10 @@ SHIFT = 1.5 * 2.0**52
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     """With the constant coefficient first, by Estrin's method: few products wait for others."""
     terms: list[Any] = list(coefficients)
-    while len(terms) > 1:
+    while len(terms) > 2:
         pairs = [x.fma(high, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
         terms, x = pairs + terms[len(pairs) * 2 :], x * x
-    found: Value = terms[0]
-    return found
+    return x.fma(terms[1], terms[0])
 
 
 def literal(like: Value, number: float) -> Value:
