@@ -37,7 +37,13 @@ def call(name: str, formula: Formula, *operands: Value) -> Value:
 
 def _definition(full: str, formula: Formula, operands: tuple[Value, ...], lanes: int) -> str:
     module, dtype = operands[0].emitter, operands[0].dtype
-    emitter = Emitter(1, lanes, [Scope(), Scope()], module.declared, module.functions)
+    emitter = Emitter(
+        innermost=1,
+        lanes=lanes,
+        scopes=[Scope(), Scope()],
+        declared=module.declared,
+        functions=module.functions,
+    )
     arguments = [Value(emitter, f"%x{at}", dtype, 1) for at in range(len(operands))]
     # float32 is computed in float64 and rounded once
     found = formula(*(each if dtype.itemsize == 8 else each.cast("fpext", "float64") for each in arguments))

@@ -36,7 +36,7 @@ ARCSIN = (
 
 
 def asin(x: Value) -> Value:
-    """Within 0.6 units in the last place; NaN outside -1 to 1."""
+    """Within 0.8 units in the last place; NaN outside -1 to 1."""
     size = x.abs()
     is_large, high, low = _arcsine(size)
     start, start_low = choose(is_large, PI / 2, 0.0, x), choose(is_large, PI_LOW / 2, 0.0, x)
@@ -45,7 +45,7 @@ def asin(x: Value) -> Value:
 
 
 def acos(x: Value) -> Value:
-    """Within 0.6 units in the last place; NaN outside -1 to 1."""
+    """Within 0.8 units in the last place; NaN outside -1 to 1."""
     is_large, high, low = _arcsine(x.abs())
     high, low = high.copysign(x), with_sign(low, x.bits())
     start, start_low = (
@@ -56,18 +56,16 @@ def acos(x: Value) -> Value:
 
 
 def atan(x: Value) -> Value:
-    """Within 0.6 units in the last place."""
+    """Within 0.9 units in the last place."""
     return _angle(at_most(x.abs(), 2.0**1000), literal(x, 1.0), None).copysign(x)
 
 
 def atan2(y: Value, x: Value) -> Value:
-    """The angle of the point (x, y), within 0.6 units in the last place; edges as those of C's `atan2`, and NumPy's."""
+    """The angle of the point (x, y), within 0.9 units in the last place; edges as those of C's `atan2`, and NumPy's."""
     a, b = y.abs(), x.abs()
     is_far = a.compare("eq", float("inf")) | b.compare("eq", float("inf"))
     # infinity counts as 1, and as 0 what is finite beside it; the origin is at 0
-    a, b = (
-        is_far.where(each.compare("eq", float("inf")).where(1.0, each * 0.0), each) for each in (a, b)
-    )
+    a, b = (is_far.where(each.compare("eq", float("inf")).where(1.0, each * 0.0), each) for each in (a, b))
     b = (a.compare("eq", 0.0) & b.compare("eq", 0.0)).where(1.0, b)
     is_left = x.bits().compare("lt", 0)
     is_tiny = a.compare("lt", b * 2.0**-60) & ~is_left

@@ -31,11 +31,10 @@ SHIFT = 1.5 * 2.0**52
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     """With the constant coefficient first, by Estrin's method: few products wait for others."""
     terms: list[Any] = list(coefficients)
-    while len(terms) > 1:
+    while len(terms) > 2:
         pairs = [x.fma(high, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
         terms, x = pairs + terms[len(pairs) * 2 :], x * x
-    found: Value = terms[0]
-    return found
+    return x.fma(terms[1], terms[0])
 
 
 def literal(like: Value, number: float) -> Value:
@@ -95,8 +94,13 @@ def split(x: Value, lowest_bits: int = ROOT_BITS) -> Pair:
     m is at least the number whose bits are `lowest_bits`, and less than twice that, which lies between 0.5 and 1.
     """
     is_subnormal = x.compare("lt", 2.0**-1022)
-    bits = is_subnormal.where(x * 2.0**54, x).bits("uint64") + (ONE_BITS - lowest_bits)
-    offset = choose(is_subnormal, 2.0**52 + 1023 + 54, 2.0**52 + 1023, x)
+    bits = is_subnormal.where(x * 2.0**54, x).bits("uint64")
+    return split_normal(bits, lowest_bits, choose(is_subnormal, 2.0**52 + 1023 + 54, 2.0**52 + 1023, x))
+
+
+def split_normal(bits: Value, lowest_bits: int = ROOT_BITS, offset: Value | float = 2.0**52 + 1023) -> Pair:
+    """The same of the unsigned bits of a normal number."""
+    bits = bits + (ONE_BITS - lowest_bits)
     k = ((bits >> 52) | WHOLE_BITS).bits("float64") - offset
     return k, ((bits & MANTISSA) + lowest_bits).bits("float64")
 

@@ -23,6 +23,9 @@ from accel.kernels.ir import Value
 LARGEST = 2.0**30
 """The largest number that is reduced here: rounding of n does not make |r| larger than pi/4 by more than 2**-22."""
 
+INVERSE = 0.6366197723675814
+"""2 / pi."""
+
 PARTS = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 """pi/2 is their sum."""
 
@@ -40,30 +43,29 @@ COS = (
 
 
 def sin(x: Value) -> Except:
-    """Within 0.6 units in the last place. NaN at infinity."""
+    """Within 0.8 units in the last place. NaN at infinity."""
     quarters, sine, cosine = _parts(x)
     found = _turned(quarters, sine, cosine)
-    return Except(x.compare("eq", 0.0).where(x, found), _is_large(x), "sin", x)
+    return Except(x.compare("eq", 0.0).where(x, found), is_large(x), "sin", x)
 
 
 def cos(x: Value) -> Except:
-    """Within 0.6 units in the last place. NaN at infinity."""
+    """Within 0.8 units in the last place. NaN at infinity."""
     quarters, sine, cosine = _parts(x)
-    return Except(_turned(quarters + 1, sine, cosine), _is_large(x), "cos", x)
+    return Except(_turned(quarters + 1, sine, cosine), is_large(x), "cos", x)
 
 
 def tan(x: Value) -> Except:
-    """Within 0.7 units in the last place. NaN at infinity."""
+    """Within 0.95 units in the last place. NaN at infinity."""
     quarters, sine, cosine = _parts(x)
     sine, cosine = ordered_sum(*sine), ordered_sum(*cosine)
     even = (quarters & 1).compare("eq", 0)
-    over, under = (tuple(even.where(*each) for each in zip(*pair)) for pair in ((sine, cosine), (cosine, sine)))
-    high, low = quotient(over, under)
+    high, low = quotient(_either(even, sine, cosine), _either(even, cosine, sine))
     found = with_sign(high + low, quarters << 63)
-    return Except(x.compare("eq", 0.0).where(x, found), _is_large(x), "tan", x)
+    return Except(x.compare("eq", 0.0).where(x, found), is_large(x), "tan", x)
 
 
-def _is_large(x: Value) -> Value:
+def is_large(x: Value) -> Value:
     size = x.abs()
     return size.compare("gt", LARGEST) & size.compare("lt", float("inf"))
 
@@ -71,12 +73,17 @@ def _is_large(x: Value) -> Value:
 def _turned(quarters: Value, sine: Pair, cosine: Pair) -> Value:
     """The sine after quarters of a turn."""
     even = (quarters & 1).compare("eq", 0)
-    return with_sign(even.where(sine[0], cosine[0]) + even.where(sine[1], cosine[1]), quarters << 62)
+    high, low = _either(even, sine, cosine)
+    return with_sign(high + low, quarters << 62)
+
+
+def _either(truth: Value, yes: Pair, no: Pair) -> Pair:
+    return truth.where(yes[0], no[0]), truth.where(yes[1], no[1])
 
 
 def _parts(x: Value) -> tuple[Value, Pair, Pair]:
     """n, as an integer that is right in its lowest bits, and the sine and cosine of r."""
-    shifted = x.fma(0.6366197723675814, SHIFT)
+    shifted = x.fma(INVERSE, SHIFT)
     n = shifted - SHIFT
     product, low = exact_product(n, PARTS[1])
     r, rest = exact_sum(n.fma(-PARTS[0], x), -product)
