@@ -87,7 +87,9 @@ def _compile(
         if of_kernels is not None:
             compiled, key, unkept = of_kernels
             seconds = time.perf_counter() - started
-            return Executable(program, compiled, program.constants, seconds, on_cpu, {}, key, unkept=unkept, device=device)
+            return Executable(
+                program, compiled, program.constants, seconds, on_cpu, {}, key, unkept=unkept, device=device
+            )
         spans = _spans(program, samples, chosen)
         alone = jax.sharding.SingleDeviceSharding(device)
 
@@ -173,7 +175,9 @@ def _of_kernels(
     def about(array: Any) -> Any:
         return jax.ShapeDtypeStruct(np.shape(array), array.dtype)
 
-    scalars = {pack: jax.ShapeDtypeStruct((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
+    scalars = {
+        pack: jax.ShapeDtypeStruct((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes
+    }
     arguments = [about(samples[slot]) for slot in program.slots], [about(each) for each in program.constants], scalars
     key = _key(program, {}, arguments, device, "kernels", *machine_code.target())
     cached = _from_cache(key, device)
@@ -251,9 +255,7 @@ def _rounded(program: Program, function: Callable[..., Any]) -> Callable[..., An
     return rounded_as_numpy(function, lambda *given: given[-2][-1]) if program.is_rounded else function
 
 
-def _key(
-    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: Any, *more: str
-) -> str | None:
+def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: Any, *more: str) -> str | None:
     """The key of the program's entry in the disk cache; None if it cannot have one. more: what else it depends on."""
     import jax
 

@@ -27,7 +27,7 @@ from accel.machines.common import CommonProgram
 from accel.process import memory
 
 if TYPE_CHECKING:
-    from jax import Array
+    pass
 
 _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
 """All executables of this process."""
@@ -187,7 +187,7 @@ def leak_executables() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(list(_executables.values())))
 
 
-def shared(array: Array, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
+def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
     """A finished result of an executable `on_cpu` as a writable ndarray of the same memory.
 
     shape, typestr: the array's. The ndarray keeps the memory alive, and nothing else uses it. XLA's buffers are aligned

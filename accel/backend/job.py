@@ -115,7 +115,12 @@ def describe(
         known=Known(dict(known.scalars), dict(known.arrays)),
         forms=[(each.shape, each.dtype) if isinstance(each, np.ndarray) else None for each in samples],
         spanned=frozenset(spanned),
-        settings={"platform": "cpu", "threads": threads, "precision": config.current().precision, "kernels": config.current().kernels},
+        settings={
+            "platform": "cpu",
+            "threads": threads,
+            "precision": config.current().precision,
+            "kernels": config.current().kernels,
+        },
     )
 
 

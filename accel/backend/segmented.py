@@ -15,7 +15,7 @@ from accel.kernels import jaxprs, machine_code
 from accel.kernels.graph import reachable
 from accel.kernels.jaxprs import Atom, Flat, Importer, Literal, Step, Variable
 from accel.kernels.module import module_of
-from accel.kernels.segments import Choice, Given, Kernel, Segmented, aligned
+from accel.kernels.segments import Choice, Given, Kernel, Segment, Segmented, aligned
 from accel.lower.precision.evaluation import Evaluation
 from accel.lower.rounding import rounded_as_numpy
 
@@ -31,11 +31,9 @@ class NotWorthwhile(Exception):
 
 
 @dataclass(slots=True)
-class InXla:
-    """A segment that XLA computes. payload: how the executable is serialized, see `accel.backend.compile`."""
+class InXla(Segment):
+    """A segment that XLA computes."""
 
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
     compiled: Any
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
@@ -43,11 +41,9 @@ class InXla:
 
 
 @dataclass(slots=True)
-class OnHost:
+class OnHost(Segment):
     """A segment that a function of Python's computes, see `accel.backend.callbacks`."""
 
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
     function: Callable[..., Any]
     forms: Sequence[callbacks.Form]
     fills: bool
@@ -166,7 +162,7 @@ class _Builder:
         module = module_of(importer.graph, [importer.node(each) for each in inputs], outputs)
         forms = tuple((each.shape, each.dtype) for each in made)
         given, results = self._numbered(inputs, made)
-        return Kernel(machine_code.object_of(module.text), given, results, forms, module.room)
+        return Kernel(given, results, machine_code.object_of(module.text), forms, module.room)
 
     def _on_host(self, steps: Sequence[Step], made: Sequence[Variable]) -> OnHost:
         (step,) = steps
@@ -204,7 +200,8 @@ class _Builder:
         forms = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs]
         rounded = rounded_as_numpy(function, lambda always, *given: always)
         compiled = compile_with(jax.jit(rounded).lower(np.True_, *forms), self._options)
-        return InXla(*self._numbered(inputs, made), compiled)
+        given, results = self._numbered(inputs, made)
+        return InXla(given, results, compiled)
 
 
 def _side(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
@@ -248,7 +245,7 @@ def loaded(program: Segmented, compiled: Sequence[Any]) -> Segmented:
 
 
 def _with_xla(program: Segmented, compiled: Iterator[Any]) -> Segmented:
-    segments = []
+    segments: list[Segment] = []
     # XLA's parts in the order of `of_xla`: a program's own before those of its choices
     for each in program.segments:
         segments.append(replace(each, compiled=next(compiled)) if isinstance(each, InXla) else each)
@@ -262,4 +259,3 @@ def _value(atom: Atom, values: Mapping[Variable, Any]) -> Any:
     from jax import numpy as jnp
 
     return jnp.asarray(atom.value) if isinstance(atom, Literal) else values[atom]
-

@@ -1,6 +1,6 @@
 """The graph of a kernel: operations element by element, and moves of index. Equal operations are one node.
 
-Operations have the names and the meaning of `jax.lax`'s. Moves are of three kinds, and cost nothing where they are read:
+Operations have the names and the meaning of `jax.lax`'s. Moves are of three kinds, and cost nothing to read through:
 
     view     each axis of the source is read at a fixed place, or along an axis of the result in steps
     pieces   parts of the result along one axis come from different nodes (concatenation, padding, writes into rows)

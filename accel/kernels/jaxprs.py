@@ -320,9 +320,7 @@ def _gather(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     if not is_plain or places.dtype.kind not in "iu":
         return None
     first = graph.view(places, result.shape, [*(Axis(dim, 1, 0) for dim in range(batch)), Axis(None, 0, 0)])
-    rest = [
-        graph.make(IOTA, (), result.shape, np.int64, batch + dim) for dim in range(rank - 1)
-    ]
+    rest = [graph.make(IOTA, (), result.shape, np.int64, batch + dim) for dim in range(rank - 1)]
     return graph.make(GATHER, (source, first, *rest), result.shape, source.dtype)
 
 

@@ -23,7 +23,7 @@ _VECTOR_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """text: LLVM IR. room: bytes of memory that a run needs for itself. stages: how many loop nests and calls it has."""
+    """text: LLVM IR. room: bytes of memory that a run needs for itself. stages: number of loop nests and calls."""
 
     text: str
     room: int

@@ -26,7 +26,6 @@ from accel.kernels.graph import (
     WRAP,
     Axis,
     Node,
-    Shape,
     identity,
     through,
 )
@@ -68,7 +67,7 @@ class _Part(NamedTuple):
 
     rows: tuple[int, int]
     node: Node
-    index: Index
+    at: Index
 
 
 class Nest:
@@ -299,16 +298,14 @@ class Nest:
             found = self._merged_operation(parts, loop)
         else:
             raise cut
-        self._scope(max(found.level, *(_level(part.index) for part in parts))).known[key] = found
+        self._scope(max(found.level, *(_level(part.at) for part in parts))).known[key] = found
         return found
 
     def _merged_operation(self, parts: Sequence[_Part], loop: int) -> Value:
         given = []
         for position in range(len(parts[0][1].operands)):
             operands = [
-                part
-                for rows, node, index in parts
-                for part in self._parts(node.operands[position], index, loop, rows)
+                part for rows, node, index in parts for part in self._parts(node.operands[position], index, loop, rows)
             ]
             given.append(self._merged(operands, loop))
         return OPERATIONS[parts[0][1].op].emit(parts[0][1], given)
@@ -446,10 +443,14 @@ class Nest:
             offset = offset + (inside if stride == 1 else inside * stride)
         level, emitter = offset.level, self._emitter
         if not emitter.is_vector(level):
-            address = self._written(level, f"getelementptr {MEMORY[node.dtype.name]}, ptr %p{place.number}, i64 {offset.text}")
+            address = self._written(
+                level, f"getelementptr {MEMORY[node.dtype.name]}, ptr %p{place.number}, i64 {offset.text}"
+            )
             return emitter.load(address, node.dtype, level)
         kind = emitter.type_of(INT64, level)
-        lanes = [self._written(level, f"extractelement {kind} {offset.text}, i64 {lane}") for lane in range(emitter.lanes)]
+        lanes = [
+            self._written(level, f"extractelement {kind} {offset.text}, i64 {lane}") for lane in range(emitter.lanes)
+        ]
         return self._loaded_lanes(f"%p{place.number}", node.dtype, lanes, level)
 
     def _halos(self) -> list[str]:
@@ -484,7 +485,12 @@ def _level(index: Index) -> int:
 
 
 def _are_alike(one: Node, other: Node) -> bool:
-    return (one.op, one.dtype, one.about, len(one.operands)) == (other.op, other.dtype, other.about, len(other.operands))
+    return (one.op, one.dtype, one.about, len(one.operands)) == (
+        other.op,
+        other.dtype,
+        other.about,
+        len(other.operands),
+    )
 
 
 def _range(axis: Axis, region: Mapping[int, tuple[int, int]]) -> tuple[int, int]:

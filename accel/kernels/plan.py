@@ -1,10 +1,10 @@
 """Planning: which values of a graph are stored, and which of them are computed in one loop nest.
 
-Everything else is computed where it is read, in registers. A value is stored if it is a result, if it is read at several
-places (a stencil's source) and costs more than loading it, or if several levels need it.
+Everything else is computed where it is read, in registers. A value is stored if it is a result, if it is read at
+several places (a stencil's source) and costs more than loading it, or if several levels need it.
 
-Nodes are gone through once, from the results to the inputs. A node's readers come before it, so that all places where it
-is read are known when it is decided whether to store it.
+Nodes are gone through once, from the results to the inputs. A node's readers come before it, so that all places where
+it is read are known when it is decided whether to store it.
 """
 
 from __future__ import annotations

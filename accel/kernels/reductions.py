@@ -1,7 +1,7 @@
 """Reductions: functions in LLVM IR over contiguous memory.
 
-Sums of floats are added in NumPy's order (`pairwise_sum` in its loops_utils.h): rows of fewer than 8 numbers from left to
-right, up to 128 by 8 accumulators, longer ones by halves. Columns are added row by row.
+Sums of floats are added in NumPy's order (`pairwise_sum` in its loops_utils.h): rows of fewer than 8 numbers from left
+to right, up to 128 by 8 accumulators, longer ones by halves. Columns are added row by row.
 """
 
 from __future__ import annotations
@@ -247,4 +247,3 @@ def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
 
 
 DECLARED = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
-assert REDUCE

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,23 +20,23 @@ _ALIGNED = 64
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
 
-class Segment(Protocol):
+@dataclass(slots=True)
+class Segment:
     """Part of a program. inputs, outputs: numbers of values."""
 
-    inputs: Sequence[int]
-    outputs: Sequence[int]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
         """The outputs, as arrays in the order of C. made: memory for them, None where there is none."""
+        raise NotImplementedError
 
 
 @dataclass(slots=True)
-class Kernel:
+class Kernel(Segment):
     """A segment of machine code. forms: of the outputs. room: bytes of memory that it needs for itself."""
 
     code: bytes
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
     forms: tuple[Form, ...]
     room: int
     _loaded: machine_code.Loaded | None = None
@@ -44,7 +44,7 @@ class Kernel:
     _rooms: list[np.ndarray[Any, Any]] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kernel, (self.code, self.inputs, self.outputs, self.forms, self.room)
+        return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.room)
 
     def load(self) -> Callable[[int], None]:
         """Its function. Raises what llvmlite raises."""
@@ -94,7 +94,9 @@ class Segmented:
     def __reduce__(self) -> tuple[Any, ...]:
         return Segmented, (self.forms, self.constants, self.segments, self.results, self.count)
 
-    def __call__(self, arrays: Sequence[Any], offsets: None, constants: Sequence[Any], scalars: Mapping[str, Any]) -> Any:
+    def __call__(
+        self, arrays: Sequence[Any], offsets: None, constants: Sequence[Any], scalars: Mapping[str, Any]
+    ) -> Any:
         """Run it. Takes what `Executable.run` passes to a program; returns new arrays in the form of its results."""
         values: list[Any] = [None] * self.count
         given = (*arrays, *constants, *(scalars[name] for name in sorted(scalars)))
@@ -125,11 +127,9 @@ class Segmented:
 
 
 @dataclass(slots=True)
-class Choice:
+class Choice(Segment):
     """A segment that runs one of several programs. The first input is its number; the others are given to it."""
 
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
     sides: tuple[Segmented, ...]
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:

@@ -222,13 +222,15 @@ class _Lowering:
 
         def for_xla(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             recomputation = Recomputation(kernels=kernels, padded=padded, read_apart=read_apart, moving=moving)
-            return function(arrays, constants, scalars, recomputation, self._traced(constants[-1]))
+            return computed(arrays, constants, scalars, recomputation, self._traced(constants[-1]))
 
         def for_kernels(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             # nothing that only serves XLA: kernels store and share on their own
-            return function(arrays, constants, scalars, Recomputation(), traced(has_host_calls=True, for_kernels=True, padded={}))
+            return computed(
+                arrays, constants, scalars, Recomputation(), traced(has_host_calls=True, for_kernels=True, padded={})
+            )
 
-        def function(
+        def computed(
             arrays: list[Any],
             constants: list[Any],
             scalars: dict[str, Any],
