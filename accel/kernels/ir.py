@@ -25,6 +25,17 @@ MEMORY = {**REGISTERS, "bool": "i8"}
 """LLVM's type of an element in memory."""
 
 
+_MOST_INSTRUCTIONS = 50_000
+"""Maximum instructions of one loop nest, which LLVM takes about 5 s for. PyGCM's largest has 2,000."""
+
+
+class TooLarge(Exception):
+    """A loop nest that has too many instructions."""
+
+    def __str__(self) -> str:
+        return f"a loop nest has more than {_MOST_INSTRUCTIONS} instructions"
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value in a register, or a literal.
@@ -169,6 +180,8 @@ class Emitter:
 
     def name(self) -> str:
         self._count += 1
+        if self._count > _MOST_INSTRUCTIONS:
+            raise TooLarge
         return f"%v{self._count}"
 
     def is_vector(self, level: int) -> bool:

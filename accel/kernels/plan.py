@@ -52,6 +52,9 @@ _SHARED_COST = 3
 _NEST_COST = 300
 """Maximum cost of the values of one loop nest: larger bodies share more, but run out of registers."""
 
+_MOST_PLACES = 64
+"""Maximum places at which a value is read without being stored. Moves of moves may double them. Guess."""
+
 _MOST_COST = 10_000
 """Costs are not counted beyond this: the same value may be reached on many ways."""
 
@@ -144,7 +147,11 @@ class _Sweep:
             return True
         if any(index is _WHOLE for _, index in readings):
             return node.op != CONSTANT or node.size > 0
-        if node.op in (CONSTANT, IOTA, *MOVES, RESHAPE):
+        if node.op in (CONSTANT, IOTA):
+            return False
+        if len(readings) > _MOST_PLACES:
+            return True
+        if node.op in (*MOVES, RESHAPE):
             return False
         cost = self._cost(node)
         if cost < _MOVED_COST:

@@ -56,7 +56,10 @@ class Kernel(Segment):
         call = self._call or self.load()
         made = [aligned(*form) if each is None else each for form, each in zip(self.forms, made, strict=True)]
         # a thread takes a room or makes one, so that two runs at once have their own
-        room = self._rooms.pop() if self._rooms else np.empty(self.room + _ALIGNED, np.uint8)
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = np.empty(self.room + _ALIGNED, np.uint8)
         table = np.array([each.ctypes.data for each in (*given, *made)] + [_first_aligned(room)], np.uintp)
         call(table.ctypes.data)
         self._rooms.append(room)
@@ -105,7 +108,10 @@ class Segmented:
         for number, array in self.constants.items():
             values[number] = array
         # taken out while it is used, so that two runs at once have their own
-        memory = self.spare.pop() if self.spare else self._memory()
+        try:
+            memory = self.spare.pop()
+        except IndexError:
+            memory = self._memory()
         for segment in self.segments:
             places = [memory.get(number) for number in segment.outputs]
             made = segment.run([values[number] for number in segment.inputs], places)
