@@ -44,7 +44,9 @@ def object_of(text: str) -> bytes:
     name, features = target()
     with _lock:
         module = llvm.parse_assembly(text)
-        machine = llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features, opt=_LEVEL, jit=True)
+        machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=name, features=features, opt=_LEVEL, jit=True
+        )
         module.data_layout, module.triple = str(machine.target_data), machine.triple
         found: bytes = machine.emit_object(module)
     return found

@@ -218,7 +218,7 @@ class Nest:
     def _value_of_move(self, node: Node, index: Index) -> Value:
         """The value of a stored move: what it moves, at its place."""
         if node.op == RESHAPE:
-            return self._loaded(node, index, {})
+            return self._loaded(node, index, {}, self._place_of_part(node))
         try:
             source, at = self._step(node, index, self._region)
         except _Cut as cut:
@@ -338,8 +338,10 @@ class Nest:
 
     def _place(self, node: Node) -> Place:
         """Where a node lies: in memory of its own, or as a part of another one."""
-        if node.index in self._places:
-            return self._places[node.index]
+        return self._places[node.index] if node.index in self._places else self._place_of_part(node)
+
+    def _place_of_part(self, node: Node) -> Place:
+        """Where a part or another shape of a stored node lies."""
         source = self._place(node.operands[0])
         if node.op == RESHAPE:
             return Place(source.number, strides_of(node.shape), source.offset)
@@ -351,9 +353,12 @@ class Nest:
                 strides[axis.dim] += stride * axis.step
         return Place(source.number, tuple(strides), offset)
 
-    def _loaded(self, node: Node, index: Index, offsets: Mapping[int, Value]) -> Value:
-        """The element of a stored node, or a vector of them. offsets: by axis, one that only the program knows."""
-        place = self._place(node)
+    def _loaded(self, node: Node, index: Index, offsets: Mapping[int, Value], place: Place | None = None) -> Value:
+        """The element of a stored node, or a vector of them.
+
+        offsets: by axis, one that only the program knows. place: by default where the node is stored.
+        """
+        place = self._place(node) if place is None else place
         level = max([_level(index), *(each.level for each in offsets.values())])
         emitter = self._emitter
         if not emitter.is_vector(level):
