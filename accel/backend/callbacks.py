@@ -16,7 +16,7 @@ import math
 import pickle
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +162,14 @@ def _called(function: Callable[..., Any], operands: Sequence[Any], forms: Sequen
     made = [jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for shape, dtype in forms]
     called = jax.ffi.ffi_call(NAME, (*made, jax.ShapeDtypeStruct((), np.bool_)), vmap_method="sequential")
     return called(*operands, function=text)
+
+
+def called_by(params: Mapping[str, Any]) -> tuple[Any, list[Form], list[Form], bool] | None:
+    """What a traced `ffi_call` calls, as `_called` has it; None if that is not the handler. params: the operation's."""
+    if params.get("target_name") != NAME:
+        return None
+    found: tuple[Any, list[Form], list[Form], bool] = _unpickled(dict(params["attributes"])["function"].encode())
+    return found
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel import config, logs
-from accel.backend import devices, lapack, trial
+from accel.backend import devices, lapack, segmented, trial
 from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.disk import cache
 from accel.backend.executable import Executable
@@ -25,6 +25,8 @@ from accel.backend.options import compile_with, need_plain_reductions, options_f
 from accel.backend.shards import Shards, division
 from accel.backend.spans import LARGEST, Span, arrays_from, span_of
 from accel.ir.fingerprint import digest
+from accel.kernels import machine_code
+from accel.kernels.segments import Segmented
 from accel.lower import PACKS, Known, Lowerable, Program, lower
 from accel.lower.rounding import rounded_as_numpy
 from accel.machines import common, crew
@@ -80,6 +82,15 @@ def _compile(
         precision = config.current().precision
         divides = shards is not None
         program = lower(trace, known, on_cpu=on_cpu, spanned=chosen, precision=precision, divided=divides)
+        # the whole program: XLA has the option for a compile, not for one operation
+        options = options_for(device.platform, plain_reductions=need_plain_reductions(trace.tape.nodes))
+        of_kernels = _of_kernels(program, samples, device, options)
+        if of_kernels is not None:
+            compiled, key, unkept = of_kernels
+            seconds = time.perf_counter() - started
+            return Executable(
+                program, compiled, program.constants, seconds, on_cpu, {}, key, unkept=unkept, device=device
+            )
         spans = _spans(program, samples, chosen)
         alone = jax.sharding.SingleDeviceSharding(device)
 
@@ -94,8 +105,6 @@ def _compile(
             given[at] = about((span.length,), span.dtype)
         offsets = about((len(spans),), np.int32) if spans else None
         scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
-        # the whole program: XLA has the option for a compile, not for one operation
-        options = options_for(device.platform, plain_reductions=need_plain_reductions(trace.tape.nodes))
         try:
             if shards is not None and shards.is_across:
                 constants, key, unkept = [], None, _UNKEPT_SHARDS
@@ -153,6 +162,37 @@ def usual_size(samples: Sequence[Any]) -> int:
 def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) -> dict[int, Span]:
     chosen = [(at, samples[slot]) for at, slot in enumerate(program.slots) if slot in spanned]
     return {at: span_of(sample) for at, sample in chosen if sample.nbytes < LARGEST}
+
+
+def _of_kernels(
+    program: Program, samples: Sequence[Any], device: Any, options: dict[str, Any]
+) -> tuple[Segmented, str | None, str] | None:
+    """The program as kernels, its key in the disk cache and why it is not there; None where XLA compiles it whole."""
+    import jax
+
+    if program.for_kernels is None or not config.current().kernels or not machine_code.is_possible():
+        return None
+
+    def about(array: Any) -> Any:
+        return jax.ShapeDtypeStruct(np.shape(array), array.dtype)
+
+    scalars = {
+        pack: jax.ShapeDtypeStruct((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes
+    }
+    arguments = [about(samples[slot]) for slot in program.slots], [about(each) for each in program.constants], scalars
+    key = _key(program, {}, arguments, device, "kernels", *machine_code.target())
+    cached = _from_cache(key, device)
+    if cached is not None:
+        return cached, key, ""
+    try:
+        compiled = segmented.built(program.for_kernels, arguments, options)
+    except Exception as error:
+        logs.LOGGER.info("a program is compiled by XLA as a whole: %s", _first_line(error))
+        return None
+    unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
+    if unkept:
+        report_not_kept(unkept)
+    return compiled, None if unkept else key, unkept
 
 
 def _compiled(
@@ -216,8 +256,8 @@ def _rounded(program: Program, function: Callable[..., Any]) -> Callable[..., An
     return rounded_as_numpy(function, lambda *given: given[-2][-1]) if program.is_rounded else function
 
 
-def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: Any) -> str | None:
-    """The key of the program's entry in the disk cache; None if it cannot have one."""
+def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: Any, *more: str) -> str | None:
+    """The key of the program's entry in the disk cache; None if it cannot have one. more: what else it depends on."""
     import jax
 
     if program.fingerprint is None or not cache.is_used():
@@ -225,7 +265,7 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], d
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
     where = device.platform, devices.shares_memory(device), device.device_kind, device.id, threads()
-    return digest(program.fingerprint, shapes, where, str(precision), config.current().precision)
+    return digest(program.fingerprint, shapes, where, str(precision), config.current().precision, *more)
 
 
 def _from_cache(key: str | None, device: object) -> Any:
@@ -250,6 +290,8 @@ def _executable(payload: bytes, device: Any) -> Any:
     # versions of JAX differ in what they take
     where = {name: value for name, value in where.items() if name in inspect.signature(deserialize).parameters}
     called, parts = pickle.loads(payload)
+    if isinstance(called, Segmented):
+        return segmented.loaded(called, [_executable(part, device) for part in parts])
     # before the program is loaded: a kernel that is not initialised would crash the process, and raise nothing
     problem = lapack.unavailable(called)
     if problem:
@@ -261,6 +303,8 @@ def _payload(compiled: Any) -> bytes:
     """Serialize a compiled program and the names of its kernels. Raises KernelUnavailable if a kernel is missing."""
     from jax.experimental import serialize_executable
 
+    if isinstance(compiled, Segmented):
+        return pickle.dumps((segmented.without_xla(compiled), [_payload(part) for part in segmented.of_xla(compiled)]))
     called = lapack.called(compiled)
     problem = lapack.unavailable(called)
     if problem:
@@ -331,8 +375,11 @@ def load(
             compiled = None if product.payload is None else _executable(product.payload, device)
         if compiled is None:
             return None
-        constants = [jax.device_put(value, device) for value in program.constants]
-    spans = _spans(program, samples, frozenset(spanned))
+        if isinstance(compiled, Segmented):
+            spans, constants = {}, program.constants
+        else:
+            spans = _spans(program, samples, frozenset(spanned))
+            constants = [jax.device_put(value, device) for value in program.constants]
     precision = config.current().precision  # its key says so
     made = Executable(program, compiled, constants, product.seconds, True, spans, product.key, device=device)
     made.precision = precision

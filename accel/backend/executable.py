@@ -19,6 +19,7 @@ from accel import config
 from accel.backend import callbacks, resident
 from accel.backend.shards import Shards, launching
 from accel.backend.spans import Span, is_aligned, prepared_arrays
+from accel.kernels.segments import Segmented
 from accel.lower import Program
 from accel.lower.written import Written
 from accel.machines import crew
@@ -26,7 +27,7 @@ from accel.machines.common import CommonProgram
 from accel.process import memory
 
 if TYPE_CHECKING:
-    from jax import Array
+    pass
 
 _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
 """All executables of this process."""
@@ -72,7 +73,9 @@ class Executable:
 
     def prepare_arrays(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
         """The arrays as the program takes them, and their offsets in their spans (None without spans)."""
-        return prepared_arrays(arrays, self.spans, self.copied) if self.on_cpu else (list(arrays), None)
+        if not self.on_cpu or isinstance(self.compiled, Segmented):
+            return list(arrays), None
+        return prepared_arrays(arrays, self.spans, self.copied)
 
     def run(
         self, arguments: list[Any], offsets: NDArray[Any] | None, scalars: dict[str, Any]
@@ -184,12 +187,14 @@ def leak_executables() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(list(_executables.values())))
 
 
-def shared(array: Array, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
+def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
     """A finished result of an executable `on_cpu` as a writable ndarray of the same memory.
 
     shape, typestr: the array's. The ndarray keeps the memory alive, and nothing else uses it. XLA's buffers are aligned
     to 64 bytes, so that an array which is passed to the next call need not be copied.
     """
+    if isinstance(array, np.ndarray):
+        return array
     # an empty array has no memory to share
     if 0 in shape:
         return np.array(array)

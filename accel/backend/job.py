@@ -129,7 +129,12 @@ def describe(
         known=Known(dict(known.scalars), dict(known.arrays)),
         forms=[(each.shape, each.dtype) if isinstance(each, np.ndarray) else None for each in samples],
         spanned=frozenset(spanned),
-        settings={"platform": "cpu", "threads": threads, "precision": config.current().precision},
+        settings={
+            "platform": "cpu",
+            "threads": threads,
+            "precision": config.current().precision,
+            "kernels": config.current().kernels,
+        },
     )
 
 
@@ -253,6 +258,7 @@ def unpacked(fields: dict[str, Any], trace: Lowerable, known: Known) -> Program:
     nodes, outcomes = trace.tape.nodes, trace.tape.outcomes
     return Program(
         function=None,
+        for_kernels=None,
         is_rounded=False,  # nor can it be rounded again
         known=known,
         host=[nodes[index] for index in fields["host"]],

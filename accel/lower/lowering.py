@@ -108,12 +108,13 @@ class _Lowering:
             arguments.add(node)
         host = self._host()
         count = len(trace.outputs.arrays)
-        function, positions = self._function(parts, targets, changed, checked, device_numbers)
+        function, for_kernels, positions = self._function(parts, targets, changed, checked, device_numbers)
         described, indescribable = self._fingerprint(
             body, [recorded[:count], recorded[count:], checked, device_numbers]
         )
         return Program(
             function=function,
+            for_kernels=for_kernels,
             is_rounded=self._precision == FLOAT64,
             slots=arguments.slots,
             constants=[*(constant.stored for constant in arguments.constants), _ALWAYS],
@@ -205,7 +206,7 @@ class _Lowering:
         changed: Sequence[written.Changed],
         outcomes: list[Node],
         numbers: list[Node],
-    ) -> tuple[Callable[..., Any], dict[int, Packed]]:
+    ) -> tuple[Callable[..., Any], Callable[..., Any] | None, dict[int, Packed]]:
         packs: dict[str, list[Node]] = {**{pack: [] for pack in PACKS}, "f": list(outcomes)}
         positions = {}
         for node in numbers:
@@ -219,11 +220,25 @@ class _Lowering:
         moving = self._arguments.of_slots(self._spanned)
         count = len(self._trace.outputs.arrays)
 
-        def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
-            *constants, always = constants
+        def for_xla(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             recomputation = Recomputation(kernels=kernels, padded=padded, read_apart=read_apart, moving=moving)
-            values = Values(self._arguments, arrays, constants, scalars, recomputation)
-            with self._traced(always):
+            return computed(arrays, constants, scalars, recomputation, self._traced(constants[-1]))
+
+        def for_kernels(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
+            # nothing that only serves XLA: kernels store and share on their own
+            return computed(
+                arrays, constants, scalars, Recomputation(), traced(has_host_calls=True, for_kernels=True, padded={})
+            )
+
+        def computed(
+            arrays: list[Any],
+            constants: list[Any],
+            scalars: dict[str, Any],
+            recomputation: Recomputation,
+            tracing: AbstractContextManager[None],
+        ) -> Any:
+            values = Values(self._arguments, arrays, constants[:-1], scalars, recomputation)
+            with tracing:
                 for part in parts:
                     values.compute(part)
             flat = [self._own(node, values.fetch(node)) for node in targets]
@@ -231,8 +246,8 @@ class _Lowering:
             return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
         if self._precision != FLOAT64:
-            return reduced(function, self._precision), positions
-        return function, positions
+            return reduced(for_xla, self._precision), None, positions
+        return for_xla, for_kernels if self._on_cpu and not self._divided else None, positions
 
     def _traced(self, always: Array) -> AbstractContextManager[None]:
         is_exact = self._precision == FLOAT64

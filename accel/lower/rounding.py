@@ -138,7 +138,7 @@ class _Rounding(Evaluation):
 
         for eqn in jaxpr.eqns:
             operands = self._operands(eqn, [read(var) for var in eqn.invars])
-            for var, result in zip(eqn.outvars, self._operation(eqn, operands), strict=True):
+            for var, result in zip(eqn.outvars, self.step(eqn, operands), strict=True):
                 values[var] = result
                 if var in known:
                     self._know(result, any(id(value) in self._zeros_known for value in operands))

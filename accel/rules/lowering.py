@@ -129,7 +129,7 @@ def extreme(
     comparison of its own does not, but takes an element at a time, seven times as long as this one.
     """
     name = "max" if largest else "min"
-    if x.dtype.kind != "f":
+    if x.dtype.kind != "f" or (current().for_kernels and x.size):
         given = {key: value for key, value in (("initial", initial), ("where", where)) if value is not None}
         return getattr(jnp, name)(x, axis=axis, keepdims=keepdims, **given)
     start = number(-np.inf if largest else np.inf, x)

@@ -27,6 +27,8 @@ class Tracing:
     has_derivatives: bool = False
     """Whether forms that have derivatives are chosen where the fastest have none. Sorting and selecting go by integer
     keys, which have none; elements are gathered by their places instead."""
+    for_kernels: bool = False
+    """Whether accel's own kernels take the program (accel.kernels), whose reductions keep NaN as NumPy's do."""
     padded: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """By the id of an array that was traced: the array, and its copy with continued ends (`fusion.wrap_padded`)."""
 

@@ -77,10 +77,11 @@ class Evaluation:
             return jnp.asarray(var.val, var.aval.dtype) if is_literal(var) else values[var]
 
         for eqn in jaxpr.eqns:
-            values.update(zip(eqn.outvars, self._operation(eqn, [read(var) for var in eqn.invars]), strict=True))
+            values.update(zip(eqn.outvars, self.step(eqn, [read(var) for var in eqn.invars]), strict=True))
         return [read(var) for var in jaxpr.outvars]
 
-    def _operation(self, eqn: Any, given: Sequence[Any]) -> Sequence[Any]:
+    def step(self, eqn: Any, given: Sequence[Any]) -> Sequence[Any]:
+        """The results of one operation."""
         name, widths = eqn.primitive.name, self._widths
         if name in INLINED:
             return self.closed(eqn.params[INLINED[name]], given)

@@ -1,0 +1,261 @@
+"""Building programs of kernels: which operations kernels take, and what computes the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from accel.backend import callbacks
+from accel.backend.options import compile_with
+from accel.config import FLOAT64
+from accel.kernels import jaxprs, machine_code
+from accel.kernels.graph import reachable
+from accel.kernels.jaxprs import Atom, Flat, Importer, Literal, Step, Variable
+from accel.kernels.module import module_of
+from accel.kernels.segments import Choice, Given, Kernel, Segment, Segmented, aligned
+from accel.lower.precision.evaluation import Evaluation
+from accel.lower.rounding import rounded_as_numpy
+
+_LOOPS = frozenset(["while", "scan"])
+"""XLA compiles programs with loops whole: a round takes less time there than between two segments."""
+
+_MOST_SEGMENTS = 16
+"""Maximum parts of one program that are run one after the other. Guess."""
+
+
+class NotWorthwhile(Exception):
+    """A program that XLA compiles better whole."""
+
+
+@dataclass(slots=True)
+class InXla(Segment):
+    """A segment that XLA computes."""
+
+    compiled: Any
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+        return [np.asarray(each) for each in self.compiled(np.True_, *given)]
+
+
+@dataclass(slots=True)
+class OnHost(Segment):
+    """A segment that a function of Python's computes, see `accel.backend.callbacks`."""
+
+    function: Callable[..., Any]
+    forms: Sequence[callbacks.Form]
+    fills: bool
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+        if self.fills:
+            filled = [aligned(shape, np.dtype(dtype)) for shape, dtype in self.forms]
+            self.function(*given, *filled)
+            return [*filled, np.True_]
+        # copies: the function may keep them
+        found = [np.asarray(each, order="C") for each in self.function(*(each.copy() for each in given))]
+        if [(each.shape, each.dtype.str) for each in found] == list(self.forms):
+            return [*found, np.True_]
+        return [*(np.zeros(shape, dtype) for shape, dtype in self.forms), np.False_]
+
+
+def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Segmented:
+    """The program of a function of JAX's. arguments: their forms, as `entry` takes them.
+
+    Raises NotWorthwhile, ImportError without llvmlite, RuntimeError if LLVM refuses, and what JAX raises.
+    """
+    import jax
+
+    machine_code.binding()
+    closed, form = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    return _segmented(jaxprs.flat(closed), jax.tree_util.tree_structure(form), options)
+
+
+def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
+    if any(step.name in _LOOPS for step in program.steps):
+        raise NotWorthwhile("it has loops that arrays decide on")
+    parts = [part for is_kernel, steps in jaxprs.phases(program.steps) for part in _parts(is_kernel, steps)]
+    if len(parts) > _MOST_SEGMENTS or not any(kind == _KERNEL for kind, _ in parts):
+        raise NotWorthwhile(f"{len(parts)} parts would run one after the other")
+    return _Builder(program, parts, options).segmented(tree)
+
+
+_KERNEL, _CALL, _CHOICE, _XLA = "kernel", "call", "choice", "XLA"
+"""What computes a part of a program."""
+
+_Part = tuple[str, Sequence[Step]]
+
+
+def _parts(is_kernel: bool, steps: Sequence[Step]) -> Iterator[_Part]:
+    """The parts of one phase."""
+    if is_kernel:
+        yield _KERNEL, steps
+        return
+    rest: list[Step] = []
+    for step in steps:
+        kind = _CHOICE if step.name == "cond" else _CALL if callbacks.called_by(step.eqn.params) else _XLA
+        if kind == _XLA:
+            rest.append(step)
+            continue
+        if rest:
+            yield _XLA, rest
+            rest = []
+        yield kind, [step]
+    if rest:
+        yield _XLA, rest
+
+
+class _Builder:
+    def __init__(self, program: Flat, parts: Sequence[_Part], options: Mapping[str, Any]) -> None:
+        self._program, self._options, self._parts = program, options, parts
+        self._numbers: dict[Variable, int] = {each: number for number, each in enumerate(program.inputs)}
+        self._constants: dict[int, Any] = {}
+        self._producers = {result: step for step in program.steps for result in step.results}
+        # what later parts read of earlier ones: found from the end
+        self._read: set[Variable] = {each for each in program.outputs if isinstance(each, Variable)}
+
+    def segmented(self, tree: Any) -> Segmented:
+        import jax
+
+        make = {_KERNEL: self._kernel, _CALL: self._on_host, _CHOICE: self._choice, _XLA: self._in_xla}
+        segments: list[Any] = []
+        for kind, steps in reversed(self._parts):
+            made = [each for step in steps for each in step.results if each in self._read]
+            if made:
+                segments.append(make[kind](steps, made))
+        template = jax.tree_util.tree_unflatten(tree, [self._result(each) for each in self._program.outputs])
+        forms = tuple((each.shape, each.dtype) for each in self._program.inputs)
+        return Segmented(forms, self._constants, tuple(reversed(segments)), template, len(self._numbers))
+
+    def _number(self, variable: Variable) -> int:
+        if variable not in self._numbers:
+            self._numbers[variable] = len(self._numbers)
+            if variable.constant is not None:
+                self._constants[self._numbers[variable]] = np.asarray(variable.constant, order="C")
+        return self._numbers[variable]
+
+    def _result(self, atom: Atom) -> int | Given:
+        if isinstance(atom, Literal):
+            return Given(self._number(_known(atom)))
+        number = self._number(atom)
+        return number if atom in self._producers else Given(number)
+
+    def _operands(self, step: Step) -> list[Variable]:
+        """A step's operands as values that a segment is given."""
+        found = [each if isinstance(each, Variable) else _known(each) for each in step.operands]
+        self._read.update(found)
+        return found
+
+    def _numbered(self, *groups: Sequence[Variable]) -> list[tuple[int, ...]]:
+        return [tuple(map(self._number, group)) for group in groups]
+
+    def _kernel(self, steps: Sequence[Step], made: Sequence[Variable]) -> Kernel:
+        importer = Importer(self._producers)
+        for step in steps:
+            if not importer.take(step):
+                raise NotWorthwhile(f"{step.name} has other operands than expected")
+        outputs = [importer.node(each) for each in made]
+        needed = reachable(outputs)
+        inputs = [each for each in importer.inputs if importer.node(each) in needed]
+        self._read.update(inputs)
+        module = module_of(importer.graph, [importer.node(each) for each in inputs], outputs)
+        forms = tuple((each.shape, each.dtype) for each in made)
+        given, results = self._numbered(inputs, made)
+        return Kernel(given, results, machine_code.object_of(module.text), forms, module.room)
+
+    def _on_host(self, steps: Sequence[Step], made: Sequence[Variable]) -> OnHost:
+        (step,) = steps
+        called = callbacks.called_by(step.eqn.params)
+        assert called is not None
+        function, _, forms, fills = called
+        given, results = self._numbered(self._operands(step), step.results)
+        return OnHost(given, results, function, forms, fills)
+
+    def _choice(self, steps: Sequence[Step], made: Sequence[Variable]) -> Choice:
+        import jax
+
+        (step,) = steps
+        count = len(step.results)
+        tree = jax.tree_util.tree_structure([0] * count)
+        sides = tuple(_side(jaxprs.flat(branch), tree, self._options) for branch in step.eqn.params["branches"])
+        given, results = self._numbered(self._operands(step), step.results)
+        return Choice(given, results, sides)
+
+    def _in_xla(self, steps: Sequence[Step], made: Sequence[Variable]) -> InXla:
+        import jax
+
+        own = {each for step in steps for each in step.results}
+        operands = [each for step in steps for each in step.operands if isinstance(each, Variable)]
+        inputs = [each for each in dict.fromkeys(operands) if each not in own]
+        self._read.update(inputs)
+
+        def function(always: Any, *given: Any) -> list[Any]:
+            evaluation, values = Evaluation(FLOAT64), dict(zip(inputs, given, strict=True))
+            for step in steps:
+                found = evaluation.step(step.eqn, [_value(each, values) for each in step.operands])
+                values.update(zip(step.results, found, strict=True))
+            return [values[each] for each in made]
+
+        forms = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs]
+        rounded = rounded_as_numpy(function, lambda always, *given: always)
+        compiled = compile_with(jax.jit(rounded).lower(np.True_, *forms), self._options)
+        given, results = self._numbered(inputs, made)
+        return InXla(given, results, compiled)
+
+
+def _side(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
+    """One side of a choice. It may give what it is given, and compute nothing."""
+    if program.steps:
+        return _segmented(program, tree, options)
+    return _Builder(program, [], options).segmented(tree)
+
+
+def _known(literal: Literal) -> Variable:
+    return Variable((), literal.value.dtype, np.asarray(literal.value))
+
+
+def programs(program: Segmented) -> Iterator[Segmented]:
+    """A program and those that its choices hold."""
+    yield program
+    for segment in program.segments:
+        if isinstance(segment, Choice):
+            for side in segment.sides:
+                yield from programs(side)
+
+
+def of_xla(program: Segmented) -> list[Any]:
+    """What XLA has compiled of a program."""
+    return [each.compiled for part in programs(program) for each in part.segments if isinstance(each, InXla)]
+
+
+def without_xla(program: Segmented) -> Segmented:
+    """The program without what XLA has compiled."""
+    return _with_xla(program, iter([None] * len(of_xla(program))))
+
+
+def loaded(program: Segmented, compiled: Sequence[Any]) -> Segmented:
+    """A program that `without_xla` gave, with what XLA has compiled, ready to run. Raises what llvmlite raises."""
+    whole = _with_xla(program, iter(compiled))
+    for part in programs(whole):
+        for each in part.segments:
+            if isinstance(each, Kernel):
+                each.load()
+    return whole
+
+
+def _with_xla(program: Segmented, compiled: Iterator[Any]) -> Segmented:
+    segments: list[Segment] = []
+    # XLA's parts in the order of `of_xla`: a program's own before those of its choices
+    for each in program.segments:
+        segments.append(replace(each, compiled=next(compiled)) if isinstance(each, InXla) else each)
+    for at, each in enumerate(segments):
+        if isinstance(each, Choice):
+            segments[at] = replace(each, sides=tuple(_with_xla(side, compiled) for side in each.sides))
+    return replace(program, segments=tuple(segments))
+
+
+def _value(atom: Atom, values: Mapping[Variable, Any]) -> Any:
+    from jax import numpy as jnp
+
+    return jnp.asarray(atom.value) if isinstance(atom, Literal) else values[atom]

@@ -1,0 +1,226 @@
+"""The graph of a kernel: operations element by element, and moves of index. Equal operations are one node.
+
+Operations have the names and the meaning of `jax.lax`'s. Moves are of three kinds, and cost nothing to read through:
+
+    view     each axis of the source is read at a fixed place, or along an axis of the result in steps
+    pieces   parts of the result along one axis come from different nodes (concatenation, padding, writes into rows)
+    wrap     the source read around its end along one axis (`np.roll`, periodic borders)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Shape = tuple[int, ...]
+
+INPUT, CONSTANT, IOTA = "input", "constant", "iota"
+VIEW, PIECES, WRAP, RESHAPE = "view", "pieces", "wrap", "reshape"
+MOVES = frozenset([VIEW, PIECES, WRAP])
+HALOED = "haloed"
+"""A copy whose rows are stored with their last elements in front of them, and their first ones behind."""
+
+REDUCE = "reduce"
+"""about: the operation's name, and "rows" or "columns": see accel.kernels.reductions."""
+
+GATHER = "gather"
+"""The first operand, at the places that the others give: one for each of its axes, in the shape of the result."""
+
+HALO = 8
+"""Elements that are repeated before and after a row. A wrap of more is read in pieces. Guess."""
+
+
+class Axis(NamedTuple):
+    """How an axis of a source is read: at `offset`, plus `step` for each place along axis `dim` of the result."""
+
+    dim: int | None
+    step: int
+    offset: int
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One value of the graph.
+
+    about: what distinguishes it from other nodes of this operation and these operands, see `Graph`.
+    """
+
+    index: int
+    op: str
+    operands: tuple[Node, ...]
+    shape: Shape
+    dtype: np.dtype[Any]
+    about: Any
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"%{each.index}" for each in self.operands)
+        return f"%{self.index} = {self.op}({given}) {self.dtype}{list(self.shape)} {self.about or ''}"
+
+
+def identity(rank: int) -> tuple[Axis, ...]:
+    """Each axis read along the same axis of the result."""
+    return tuple(Axis(dim, 1, 0) for dim in range(rank))
+
+
+class Graph:
+    """Makes nodes. Shapes and dtypes are as `jax.lax` has them."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._known: dict[Any, Node] = {}
+
+    def make(self, op: str, operands: Sequence[Node], shape: Shape, dtype: Any, about: Any = None) -> Node:
+        """A node of any operation."""
+        key = op, tuple(each.index for each in operands), tuple(shape), np.dtype(dtype).str, about
+        if key not in self._known:
+            node = Node(len(self.nodes), op, tuple(operands), tuple(shape), np.dtype(dtype), about)
+            self._known[key] = node
+            self.nodes.append(node)
+        return self._known[key]
+
+    def input(self, number: int, shape: Shape, dtype: Any) -> Node:
+        return self.make(INPUT, (), shape, dtype, number)
+
+    def constant(self, value: Any, shape: Shape, dtype: Any) -> Node:
+        """One number everywhere. It is kept by its bits: -0.0 and NaN stay what they are."""
+        return self.make(CONSTANT, (), shape, dtype, np.asarray(value, dtype).tobytes())
+
+    def view(self, source: Node, shape: Shape, axes: Sequence[Axis]) -> Node:
+        axes = tuple(axes)
+        if source.op == CONSTANT:
+            return self.make(CONSTANT, (), shape, source.dtype, source.about)
+        if source.op == VIEW:
+            axes, source = tuple(through(axis, axes) for axis in source.about), source.operands[0]
+        if source.shape == tuple(shape) and axes == identity(len(shape)):
+            return source
+        return self.make(VIEW, (source,), shape, source.dtype, axes)
+
+    def pieces(self, parts: Sequence[Node], dim: int) -> Node:
+        """Parts one after the other along an axis."""
+        parts = [each for each in _merged(self, parts, dim) if each.shape[dim]]
+        if len(parts) == 1:
+            return parts[0]
+        ends = tuple(itertools.accumulate(each.shape[dim] for each in parts))
+        shape = (*parts[0].shape[:dim], ends[-1], *parts[0].shape[dim + 1 :])
+        wrapped = _wrapped(parts, dim)
+        if wrapped is not None:
+            source, shift = wrapped
+            if dim == len(shape) - 1 and _fits_halo(source.shape[dim], shape[dim], shift):
+                source = self.make(HALOED, (source,), source.shape, source.dtype)
+            return self.make(WRAP, (source,), shape, source.dtype, (dim, shift))
+        return self.make(PIECES, parts, shape, parts[0].dtype, (dim, ends))
+
+    def box(self, source: Node, starts: Sequence[int], shape: Shape) -> Node:
+        """Part of a node."""
+        return self.view(source, shape, [Axis(dim, 1, start) for dim, start in enumerate(starts)])
+
+    def placed(self, inner: Node, around: Node, starts: Sequence[int]) -> Node:
+        """`around`, with `inner` written over it."""
+        for dim in reversed(range(len(around.shape))):
+            # so far, inner has the whole length of all later axes
+            first, last = starts[dim], starts[dim] + inner.shape[dim]
+            at = [*starts[:dim], 0, *(0 for _ in starts[dim + 1 :])]
+            shape = [*inner.shape[:dim], first, *inner.shape[dim + 1 :]]
+            before = self.box(around, at, tuple(shape))
+            at[dim], shape[dim] = last, around.shape[dim] - last
+            inner = self.pieces([before, inner, self.box(around, at, tuple(shape))], dim)
+        return inner
+
+    def reshape(self, source: Node, shape: Shape) -> Node:
+        """The same elements in the order of C."""
+        shape = tuple(shape)
+        if source.op == CONSTANT:
+            return self.make(CONSTANT, (), shape, source.dtype, source.about)
+        if source.op == RESHAPE:
+            return self.reshape(source.operands[0], shape)
+        if [each for each in shape if each != 1] == [each for each in source.shape if each != 1]:
+            long = (dim for dim, length in enumerate(shape) if length != 1)
+            axes = [Axis(None, 0, 0) if length == 1 else Axis(next(long), 1, 0) for length in source.shape]
+            return self.view(source, shape, axes)
+        return self.make(RESHAPE, (source,), shape, source.dtype)
+
+
+def _fits_halo(length: int, wanted: int, shift: int) -> bool:
+    return length >= 2 * HALO and shift >= -HALO and wanted + shift <= length + HALO
+
+
+def through(axis: Axis, outer: Sequence[Axis]) -> Axis:
+    """An axis of a view's source, as a view of that view reads it."""
+    if axis.dim is None:
+        return axis
+    dim, step, offset = outer[axis.dim]
+    return Axis(dim, axis.step * step if dim is not None else 0, axis.step * offset + axis.offset)
+
+
+def _merged(graph: Graph, parts: Iterable[Node], dim: int) -> list[Node]:
+    """Parts that are pieces along the same axis themselves, as those pieces; neighbours of one source as one part."""
+    found: list[Node] = []
+    for part in parts:
+        inner = part.operands if part.op == PIECES and part.about[0] == dim else (part,)
+        for each in inner:
+            joined = _joined(graph, found[-1], each, dim) if found else None
+            if joined is None:
+                found.append(each)
+            else:
+                found[-1] = joined
+    return found
+
+
+def _joined(graph: Graph, first: Node, second: Node, dim: int) -> Node | None:
+    """Two parts as one, if the second goes on where the first ends."""
+    shape = (*first.shape[:dim], first.shape[dim] + second.shape[dim], *first.shape[dim + 1 :])
+    if first.op == CONSTANT == second.op and first.about == second.about:
+        return graph.make(CONSTANT, (), shape, first.dtype, first.about)
+    if not first.op == VIEW == second.op or first.operands != second.operands:
+        return None
+    length = first.shape[dim]
+    goes_on = all(
+        one == Axis(two.dim, two.step, two.offset - (two.step * length if two.dim == dim else 0))
+        for one, two in zip(first.about, second.about, strict=True)
+    )
+    return graph.view(first.operands[0], shape, first.about) if goes_on else None
+
+
+def _wrapped(parts: Sequence[Node], dim: int) -> tuple[Node, int] | None:
+    """The source and shift of parts that read one node around its end: `parts[i] = source[(i + shift) % length]`."""
+    source = parts[0].operands[0] if parts[0].op == VIEW else parts[0]
+    rank = len(source.shape)
+    if len(parts[0].shape) != rank:
+        return None
+    length, place, shift = source.shape[dim], 0, 0
+    for number, part in enumerate(parts):
+        if part is not source and (part.op != VIEW or part.operands[0] is not source):
+            return None
+        axes = identity(rank) if part is source else part.about
+        rest = [axis for at, axis in enumerate(axes) if at != dim]
+        if axes[dim][:2] != (dim, 1) or rest != [axis for at, axis in enumerate(identity(rank)) if at != dim]:
+            return None
+        if part.shape[:dim] + part.shape[dim + 1 :] != source.shape[:dim] + source.shape[dim + 1 :]:
+            return None
+        if number == 0:
+            shift = axes[dim].offset
+        if (axes[dim].offset - shift - place) % length:
+            return None
+        place += part.shape[dim]
+    return source, shift if shift <= length // 2 else shift - length
+
+
+def reachable(nodes: Iterable[Node]) -> set[Node]:
+    """These nodes and all that they are computed from."""
+    found: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(node.operands)
+    return found

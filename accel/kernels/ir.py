@@ -1,0 +1,276 @@
+"""LLVM IR as text: typed values, and the scopes of a loop nest that instructions are written to.
+
+An instruction goes to the innermost scope that one of its operands belongs to: what depends on a row alone is computed
+once a row. Equal instructions are written once a scope. In the innermost scope, values are vectors of some lanes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+REGISTERS = {
+    "bool": "i1",
+    **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float32": "float",
+    "float64": "double",
+}
+"""LLVM's type of a value, by the name of its dtype."""
+
+MEMORY = {**REGISTERS, "bool": "i8"}
+"""LLVM's type of an element in memory."""
+
+
+_MOST_INSTRUCTIONS = 50_000
+"""Maximum instructions of one loop nest, which LLVM takes about 5 s for. PyGCM's largest has 2,000."""
+
+
+class TooLarge(Exception):
+    """A loop nest that has too many instructions."""
+
+    def __str__(self) -> str:
+        return f"a loop nest has more than {_MOST_INSTRUCTIONS} instructions"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value in a register, or a literal.
+
+    text: as instructions name it. dtype: of an element. level: of the scope that it belongs to; literals are of 0.
+    """
+
+    emitter: Emitter
+    text: str
+    dtype: np.dtype[Any]
+    level: int = 0
+    is_literal: bool = False
+
+    def _binary(self, other: Value | float, float_name: str, int_name: str) -> Value:
+        return self.emitter.binary(float_name if self.dtype.kind == "f" else int_name, self, self._like(other))
+
+    def _like(self, other: Value | float) -> Value:
+        return other if isinstance(other, Value) else self.emitter.literal(other, self.dtype)
+
+    def __add__(self, other: Value | float) -> Value:
+        return self._binary(other, "fadd", "add")
+
+    def __sub__(self, other: Value | float) -> Value:
+        return self._binary(other, "fsub", "sub")
+
+    def __mul__(self, other: Value | float) -> Value:
+        return self._binary(other, "fmul", "mul")
+
+    def __radd__(self, other: float) -> Value:
+        return self._like(other) + self
+
+    def __rsub__(self, other: float) -> Value:
+        return self._like(other) - self
+
+    def __rmul__(self, other: float) -> Value:
+        return self._like(other) * self
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return self._binary(other, "fdiv", "")
+
+    def __rtruediv__(self, other: float) -> Value:
+        return self._like(other) / self
+
+    def __neg__(self) -> Value:
+        if self.dtype.kind != "f":
+            return self._like(0) - self
+        return self.emitter.instruction("fneg {T0} {0}", self.dtype, self)
+
+    def __and__(self, other: Value | int) -> Value:
+        return self.emitter.binary("and", self, self._like(other))
+
+    def __or__(self, other: Value | int) -> Value:
+        return self.emitter.binary("or", self, self._like(other))
+
+    def __xor__(self, other: Value | int) -> Value:
+        return self.emitter.binary("xor", self, self._like(other))
+
+    def __invert__(self) -> Value:
+        return self ^ (1 if self.dtype.kind == "b" else -1)
+
+    def __lshift__(self, count: Value | int) -> Value:
+        return self.emitter.binary("shl", self, self._like(count))
+
+    def __rshift__(self, count: Value | int) -> Value:
+        """Arithmetic for signed integers, logical for unsigned ones."""
+        return self.emitter.binary("lshr" if self.dtype.kind == "u" else "ashr", self, self._like(count))
+
+    def compare(self, how: str, other: Value | float) -> Value:
+        """How: eq, ne, lt, le, gt, ge. Comparisons with NaN are false, but for ne."""
+        if self.dtype.kind == "f":
+            name = f"fcmp {'u' if how == 'ne' else 'o'}{how}"
+        else:
+            sign = "" if how in ("eq", "ne") else "s" if self.dtype.kind == "i" else "u"
+            name = f"icmp {sign}{how}"
+        return self.emitter.instruction(f"{name} {{T0}} {{0}}, {{1}}", np.dtype(bool), self, self._like(other))
+
+    def is_nan(self) -> Value:
+        return self.emitter.instruction("fcmp uno {T0} {0}, {0}", np.dtype(bool), self)
+
+    def where(self, yes: Value | float, no: Value | float) -> Value:
+        """This truth's choice. One of both is a Value."""
+        given = yes if isinstance(yes, Value) else no
+        assert isinstance(given, Value)
+        return self.emitter.instruction(
+            "select {T0} {0}, {T1} {1}, {T2} {2}", given.dtype, self, given._like(yes), given._like(no)
+        )
+
+    def bits(self, dtype: Any = None) -> Value:
+        """The same bits as another dtype of the same size: by default, floats as signed integers."""
+        dtype = np.dtype(f"i{self.dtype.itemsize}") if dtype is None else np.dtype(dtype)
+        if REGISTERS[dtype.name] == REGISTERS[self.dtype.name]:
+            return Value(self.emitter, self.text, dtype, self.level, self.is_literal)
+        return self.emitter.instruction("bitcast {T0} {0} to {R}", dtype, self)
+
+    def cast(self, instruction: str, dtype: Any) -> Value:
+        """An LLVM conversion, such as `sitofp`, to another dtype."""
+        return self.emitter.instruction(f"{instruction} {{T0}} {{0}} to {{R}}", np.dtype(dtype), self)
+
+    def sqrt(self) -> Value:
+        return self.emitter.intrinsic("sqrt", self)
+
+    def abs(self) -> Value:
+        return self.emitter.intrinsic("fabs", self)
+
+    def floor(self) -> Value:
+        return self.emitter.intrinsic("floor", self)
+
+    def rint(self) -> Value:
+        """The nearest integer, ties to even."""
+        return self.emitter.intrinsic("rint", self)
+
+    def copysign(self, sign: Value | float) -> Value:
+        return self.emitter.intrinsic("copysign", self, self._like(sign))
+
+    def fma(self, factor: Value | float, addend: Value | float) -> Value:
+        """`self * factor + addend`, rounded once."""
+        return self.emitter.intrinsic("fma", self, self._like(factor), self._like(addend))
+
+
+@dataclass(slots=True)
+class Scope:
+    """The straight instructions of one level, and the values that they gave."""
+
+    lines: list[str] = field(default_factory=list)
+    known: dict[Any, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Emitter:
+    """Writes instructions.
+
+    lanes: of the innermost scope's vectors; 1 for scalars. innermost: its level. declared: what the module has to
+    declare. functions: by name, definitions that instructions call.
+    """
+
+    innermost: int = 0
+    lanes: int = 1
+    scopes: list[Scope] = field(default_factory=lambda: [Scope()])
+    declared: set[str] = field(default_factory=set)
+    functions: dict[str, str] = field(default_factory=dict)
+    _count: int = 0
+
+    def name(self) -> str:
+        self._count += 1
+        if self._count > _MOST_INSTRUCTIONS:
+            raise TooLarge
+        return f"%v{self._count}"
+
+    def is_vector(self, level: int) -> bool:
+        return level == self.innermost and self.lanes > 1
+
+    def type_of(self, dtype: np.dtype[Any], level: int, *, in_memory: bool = False) -> str:
+        found = (MEMORY if in_memory else REGISTERS)[dtype.name]
+        return f"<{self.lanes} x {found}>" if self.is_vector(level) else found
+
+    def literal(self, value: Any, dtype: Any) -> Value:
+        dtype = np.dtype(dtype)
+        return Value(self, literal_text(value, dtype), dtype, 0, True)
+
+    def instruction(self, text: str, dtype: np.dtype[Any], *operands: Value) -> Value:
+        """An instruction whose result depends on its operands alone.
+
+        text: with `{0}`, `{1}`, ... for the operands, `{T0}`, ... for their types, `{R}` for the type of the result.
+        """
+        level = max((each.level for each in operands), default=0)
+        scope = self.scopes[level]
+        key = text, dtype.name, *(each.text for each in operands)
+        if key not in scope.known:
+            names = [self.widened(each, level) for each in operands]
+            types = {f"T{at}": self.type_of(each.dtype, level) for at, each in enumerate(operands)}
+            scope.known[key] = self._written(text.format(*names, R=self.type_of(dtype, level), **types), dtype, level)
+        return scope.known[key]
+
+    def _written(self, text: str, dtype: np.dtype[Any], level: int) -> Value:
+        name = self.name()
+        self.scopes[level].lines.append(f"{name} = {text}")
+        return Value(self, name, dtype, level)
+
+    def load(self, address: str, dtype: np.dtype[Any], level: int) -> Value:
+        """What is at an address. Loads are not shared: who asks remembers."""
+        stored = self.type_of(dtype, level, in_memory=True)
+        found = self._written(f"load {stored}, ptr {address}, align {dtype.itemsize}", dtype, level)
+        if dtype.kind != "b":
+            return found
+        return self._written(f"trunc {stored} {found.text} to {self.type_of(dtype, level)}", dtype, level)
+
+    def store(self, value: Value, address: str, level: int) -> None:
+        text, stored = self.widened(value, level), self.type_of(value.dtype, level, in_memory=True)
+        if value.dtype.kind == "b":
+            text = self._written(f"zext {self.type_of(value.dtype, level)} {text} to {stored}", value.dtype, level).text
+        self.scopes[level].lines.append(f"store {stored} {text}, ptr {address}, align {value.dtype.itemsize}")
+
+    def widened(self, value: Value, level: int) -> str:
+        """A value's text as an operand in this level: one of an outer level is repeated in all lanes."""
+        if not self.is_vector(level) or value.level == level:
+            return value.text
+        element = REGISTERS[value.dtype.name]
+        if value.is_literal:
+            return f"splat ({element} {value.text})"
+        # where the value is, so that it is done once outside of the loop
+        scope, key = self.scopes[value.level], ("splat", value.text, self.lanes)
+        if key not in scope.known:
+            kind = f"<{self.lanes} x {element}>"
+            first, all_lanes = self.name(), self.name()
+            scope.lines.append(f"{first} = insertelement {kind} poison, {element} {value.text}, i64 0")
+            mask = f"<{self.lanes} x i32> zeroinitializer"
+            scope.lines.append(f"{all_lanes} = shufflevector {kind} {first}, {kind} poison, {mask}")
+            scope.known[key] = Value(self, all_lanes, value.dtype, value.level)
+        return scope.known[key].text
+
+    def binary(self, name: str, x: Value, y: Value) -> Value:
+        return self.instruction(f"{name} {{T0}} {{0}}, {{1}}", x.dtype, x, y)
+
+    def intrinsic(self, name: str, *operands: Value, dtype: Any = None, suffixes: Sequence[Any] = ()) -> Value:
+        """A call of `llvm.NAME`. dtype: of the result, by default the first operand's. suffixes: dtypes in its name."""
+        dtype = operands[0].dtype if dtype is None else np.dtype(dtype)
+        level = max(each.level for each in operands)
+        width = f"v{self.lanes}" if self.is_vector(level) else ""
+        kinds = [np.dtype(each) for each in suffixes] or [dtype]
+        full = ".".join([f"llvm.{name}", *(width + _suffix(each) for each in kinds)])
+        types = [self.type_of(each.dtype, level) for each in operands]
+        self.declared.add(f"declare {self.type_of(dtype, level)} @{full}({', '.join(types)})")
+        given = ", ".join(f"{{T{at}}} {{{at}}}" for at in range(len(operands)))
+        return self.instruction(f"call {{R}} @{full}({given})", dtype, *operands)
+
+
+def _suffix(dtype: np.dtype[Any]) -> str:
+    found = REGISTERS[dtype.name]
+    return {"float": "f32", "double": "f64"}.get(found, found)
+
+
+def literal_text(value: Any, dtype: np.dtype[Any]) -> str:
+    """A number as LLVM writes it. Floats are written by the bits of a double."""
+    if dtype.kind == "f":
+        return f"0x{struct.unpack('<Q', struct.pack('<d', float(value)))[0]:016X}"
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    return str(int(value))

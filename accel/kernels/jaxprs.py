@@ -1,0 +1,399 @@
+"""From traced programs: their operations in one list, and the nodes of a graph that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from accel.kernels import reductions
+from accel.kernels.graph import CONSTANT, GATHER, IOTA, Axis, Graph, Node
+from accel.kernels.ir import REGISTERS
+from accel.kernels.operations import OPERATIONS
+from accel.lower.precision.widths import INLINED, is_literal
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number that is written in a program. value: a scalar of NumPy's."""
+
+    value: Any
+
+
+@dataclass(eq=False, slots=True)
+class Variable:
+    """A value of a flat program. constant: its array, if it is known before the program runs."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    constant: Any = None
+
+
+Atom = Literal | Variable
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """One operation of a flat program. eqn: as it was traced."""
+
+    eqn: Any
+    operands: list[Atom]
+    results: list[Variable]
+
+    @property
+    def name(self) -> str:
+        return str(self.eqn.primitive.name)
+
+
+@dataclass(eq=False, slots=True)
+class Flat:
+    """A traced program without functions inside of it."""
+
+    inputs: list[Variable]
+    outputs: list[Atom]
+    steps: list[Step]
+
+
+def flat(closed: Any) -> Flat:
+    """The operations of a closed jaxpr, those of functions inside of it in place of their calls."""
+    inputs = [_variable(var) for var in closed.jaxpr.invars]
+    steps: list[Step] = []
+    outputs = _flatten(closed, inputs, steps)
+    return Flat(inputs, outputs, steps)
+
+
+_FUNCTIONS = {**INLINED, "custom_vmap_call": "call"}
+"""Operations that are a function: by name, the parameter that holds it."""
+
+
+def _variable(var: Any) -> Variable:
+    return Variable(tuple(var.aval.shape), np.dtype(var.aval.dtype))
+
+
+def _flatten(closed: Any, given: Sequence[Atom], steps: list[Step]) -> list[Atom]:
+    jaxpr = closed.jaxpr
+    values: dict[Any, Atom] = dict(zip(jaxpr.invars, given, strict=True))
+    for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
+        array = np.asarray(value)
+        values[var] = Variable(array.shape, array.dtype, array)
+
+    def atom(var: Any) -> Atom:
+        return Literal(np.asarray(var.val, var.aval.dtype)[()]) if is_literal(var) else values[var]
+
+    for eqn in jaxpr.eqns:
+        operands = [atom(var) for var in eqn.invars]
+        inner = eqn.params.get(_FUNCTIONS.get(eqn.primitive.name))
+        if inner is not None:
+            values.update(zip(eqn.outvars, _flatten(inner, operands, steps), strict=True))
+            continue
+        results = [_variable(var) for var in eqn.outvars]
+        steps.append(Step(eqn, operands, results))
+        values.update(zip(eqn.outvars, results, strict=True))
+    return [atom(var) for var in jaxpr.outvars]
+
+
+# -- nodes -------------------------------------------------------------------------------------------------------------
+
+
+class Importer:
+    """Makes the nodes of a graph for steps of a flat program."""
+
+    def __init__(self, producers: Mapping[Variable, Step] | None = None) -> None:
+        """producers: the steps that give values. Moves of other kernels are made again, where they cost nothing."""
+        self.graph = Graph()
+        self.inputs: list[Variable] = []
+        self._nodes: dict[Variable, Node] = {}
+        self._producers = producers or {}
+
+    def node(self, atom: Atom) -> Node:
+        """What stands for a value: an input, if no step that was taken gives it."""
+        if isinstance(atom, Literal):
+            return self.graph.constant(atom.value, (), atom.value.dtype)
+        if atom in self._nodes:
+            return self._nodes[atom]
+        producer = self._producers.get(atom)
+        if producer is not None and producer.name in MOVED and self.take(producer):
+            return self._nodes[atom]
+        self._nodes[atom] = self.graph.input(len(self.inputs), atom.shape, atom.dtype)
+        self.inputs.append(atom)
+        return self._nodes[atom]
+
+    def take(self, step: Step) -> bool:
+        """Make the nodes of a step's results. Returns whether that is possible."""
+        found = _taken(self.graph, step, self.node)
+        if found is None:
+            return False
+        self._nodes.update(zip(step.results, found, strict=True))
+        return True
+
+
+def _taken(graph: Graph, step: Step, node: Callable[[Atom], Node]) -> list[Node] | None:
+    atoms = [*step.operands, *step.results]
+    dtypes = {np.dtype(each.value.dtype) if isinstance(each, Literal) else each.dtype for each in atoms}
+    if any(dtype.name not in REGISTERS for dtype in dtypes):
+        return None
+    if step.name in SAME:
+        return [node(each) for each in step.operands]
+    take = TAKEN.get(step.name)
+    if take is None and step.name not in OPERATIONS:
+        return None
+    if not all(each.shape == () or min(each.shape) > 0 for each in atoms if isinstance(each, Variable)):
+        return None
+    made = (take or _elementwise)(graph, step, [node(each) for each in step.operands])
+    return None if made is None else [made]
+
+
+def can_take(step: Step) -> bool:
+    """Whether a kernel can have this step."""
+    return Importer().take(step)
+
+
+def _elementwise(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    result, params = step.results[0], step.eqn.params
+    if step.name == "bitcast_convert_type" and given[0].dtype.itemsize != result.dtype.itemsize:
+        return None
+    if step.name == "pow" and given[1].dtype.kind != "f":
+        return None
+    if step.name == "integer_pow" and given[0].dtype.kind != "f" and params["y"] < 0:
+        return None
+    folded = _folded(step, given)
+    if folded is not None:
+        return graph.constant(folded, result.shape, result.dtype)
+    about = {"integer_pow": params.get("y"), "round": params.get("rounding_method")}.get(step.name)
+    spread = [_spread(graph, each, result.shape) for each in given]
+    return graph.make(step.name, spread, result.shape, result.dtype, None if about is None else int(about))
+
+
+def _spread(graph: Graph, node: Node, shape: tuple[int, ...]) -> Node:
+    """A scalar, or an array with axes of length 1, over the whole shape of a result."""
+    if node.shape == shape:
+        return node
+    return graph.view(node, shape, _repeated(node.shape, shape, range(len(node.shape))))
+
+
+def _repeated(shape: tuple[int, ...], whole: tuple[int, ...], dims: Iterable[int]) -> list[Axis]:
+    """The axes of an array of this shape along those of a larger one, which it is repeated over."""
+    lengths = zip(dims, shape, strict=True)
+    return [Axis(dim, 1, 0) if length == whole[dim] else Axis(None, 0, 0) for dim, length in lengths]
+
+
+_FOLDED: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "neg": np.negative,
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "not": np.invert,
+        "sign": np.sign,
+        "select_n": lambda which, no, yes: yes if which else no,
+        "copy": lambda x: x,
+        "div": lambda x, y: x / y if x.dtype.kind == "f" else None,
+        "rem": lambda x, y: np.fmod(x, y) if y else None,
+    }
+)
+"""Operations that are computed at once for literals."""
+
+
+def _folded(step: Step, given: Sequence[Node]) -> Any:
+    if any(each.op != CONSTANT for each in given):
+        return None
+    values = [np.frombuffer(each.about, each.dtype)[0] for each in given]
+    with np.errstate(all="ignore"):
+        if step.name == "convert_element_type" and (values[0].dtype.kind != "f" or step.results[0].dtype.kind == "f"):
+            return values[0].astype(step.results[0].dtype)
+        return _FOLDED[step.name](*values) if step.name in _FOLDED else None
+
+
+def _broadcast(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+    source, dims = given[0], step.eqn.params["broadcast_dimensions"]
+    shape = step.results[0].shape
+    return graph.view(source, shape, _repeated(source.shape, shape, dims))
+
+
+def _reshape(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    if step.eqn.params.get("dimensions") is not None:
+        return None
+    return graph.reshape(given[0], step.results[0].shape)
+
+
+def _transpose(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+    order = list(step.eqn.params["permutation"])
+    axes = [Axis(order.index(dim), 1, 0) for dim in range(len(order))]
+    return graph.view(given[0], step.results[0].shape, axes)
+
+
+def _slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+    params = step.eqn.params
+    steps = params["strides"] or (1,) * len(params["start_indices"])
+    axes = [Axis(dim, by, start) for dim, (start, by) in enumerate(zip(params["start_indices"], steps, strict=True))]
+    return graph.view(given[0], step.results[0].shape, axes)
+
+
+def _reverse(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+    turned, shape = step.eqn.params["dimensions"], given[0].shape
+    axes = [Axis(dim, -1, length - 1) if dim in turned else Axis(dim, 1, 0) for dim, length in enumerate(shape)]
+    return graph.view(given[0], shape, axes)
+
+
+def _concatenate(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+    return graph.pieces(given, step.eqn.params["dimension"])
+
+
+def _stack(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+    axis, shape = step.eqn.params["axis"], step.results[0].shape
+    one = (*shape[:axis], 1, *shape[axis + 1 :])
+    return graph.pieces([graph.reshape(each, one) for each in given], axis)
+
+
+def _pad(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    source, filling = given
+    config = step.eqn.params["padding_config"]
+    if any(inner for _, _, inner in config) or filling.op != CONSTANT:
+        return None
+    starts, lengths = [max(-low, 0) for low, _, _ in config], []
+    for (low, high, _), length in zip(config, source.shape, strict=True):
+        lengths.append(length + min(low, 0) + min(high, 0))
+    if min(lengths) <= 0:
+        return None
+    around = graph.view(filling, step.results[0].shape, ())
+    return graph.placed(graph.box(source, starts, tuple(lengths)), around, [max(low, 0) for low, _, _ in config])
+
+
+def _starts(given: Sequence[Node], lengths: Sequence[int], whole: Sequence[int]) -> list[int] | None:
+    """Where a block of these lengths starts in an array, if that is known. It is moved so that it lies inside."""
+    if any(each.op != CONSTANT for each in given):
+        return None
+    places = [int(np.frombuffer(each.about, each.dtype)[0]) for each in given]
+    return [min(max(at, 0), full - length) for at, length, full in zip(places, lengths, whole, strict=True)]
+
+
+def _dynamic_slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    shape = step.results[0].shape
+    starts = _starts(given[1:], shape, given[0].shape)
+    return None if starts is None else graph.box(given[0], starts, shape)
+
+
+def _dynamic_update_slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    around, inner, *places = given
+    starts = _starts(places, inner.shape, around.shape)
+    return None if starts is None else graph.placed(inner, around, starts)
+
+
+def _iota(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    result = step.results[0]
+    if given or result.dtype.kind not in "iu":
+        return None
+    return graph.make(IOTA, (), result.shape, result.dtype, step.eqn.params["dimension"])
+
+
+def _reduction(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    axes = step.eqn.params["axes"]
+    return reductions.reduced(graph, step.name, given[0], axes, step.results[0].shape)
+
+
+def _gather(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    """Elements, or rows along the last axes, at places along the first axis."""
+    source, places = given
+    params, result = step.eqn.params, step.results[0]
+    about, sizes = params["dimension_numbers"], params["slice_sizes"]
+    rank = len(source.shape)
+    batch = len(places.shape) - 1
+    is_plain = (
+        tuple(about.collapsed_slice_dims) == (0,)
+        and tuple(about.start_index_map) == (0,)
+        and not about.operand_batching_dims
+        and tuple(sizes) == (1, *source.shape[1:])
+        and tuple(about.offset_dims) == tuple(range(batch, batch + rank - 1))
+        and str(params["mode"]) in ("GatherScatterMode.PROMISE_IN_BOUNDS", "GatherScatterMode.CLIP", "0", "1", "3")
+    )
+    if not is_plain or places.dtype.kind not in "iu":
+        return None
+    first = graph.view(places, result.shape, [*(Axis(dim, 1, 0) for dim in range(batch)), Axis(None, 0, 0)])
+    rest = [graph.make(IOTA, (), result.shape, np.int64, batch + dim) for dim in range(rank - 1)]
+    return graph.make(GATHER, (source, first, *rest), result.shape, source.dtype)
+
+
+_LONGEST_PRODUCT = 8
+"""Maximum length of rows that a product of matrices adds up in a kernel. Guess: longer ones are NumPy's or XLA's."""
+
+
+def _dot(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    """A product of matrices with short rows, added from left to right."""
+    (x_sum, y_sum), (x_batch, y_batch) = step.eqn.params["dimension_numbers"]
+    x, y = given
+    result = step.results[0]
+    is_plain = len(x_sum) == 1 and not x_batch and not y_batch and x.dtype == y.dtype == result.dtype
+    if not is_plain or x.shape[x_sum[0]] > _LONGEST_PRODUCT or result.dtype.kind != "f":
+        return None
+    found: Node | None = None
+    for place in range(x.shape[x_sum[0]]):
+        left = _at(graph, x, x_sum[0], place, result.shape, 0)
+        right = _at(graph, y, y_sum[0], place, result.shape, len(x.shape) - 1)
+        product = graph.make("mul", (left, right), result.shape, result.dtype)
+        found = product if found is None else graph.make("add", (found, product), result.shape, result.dtype)
+    return found
+
+
+def _at(graph: Graph, node: Node, dim: int, place: int, shape: tuple[int, ...], first: int) -> Node:
+    """What lies at one place along an axis, its other axes from `first` on."""
+    axes = [Axis(first + at - (at > dim), 1, 0) if at != dim else Axis(None, 0, place) for at in range(len(node.shape))]
+    return graph.view(node, shape, axes)
+
+
+SAME = frozenset(["optimization_barrier"])
+"""Operations whose results are their operands."""
+
+TAKEN: Mapping[str, Callable[[Graph, Step, Sequence[Node]], Node | None]] = MappingProxyType(
+    {
+        "broadcast_in_dim": _broadcast,
+        "reshape": _reshape,
+        "squeeze": lambda graph, step, given: graph.reshape(given[0], step.results[0].shape),
+        "expand_dims": lambda graph, step, given: graph.reshape(given[0], step.results[0].shape),
+        "transpose": _transpose,
+        "slice": _slice,
+        "rev": _reverse,
+        "concatenate": _concatenate,
+        "stack": _stack,
+        "pad": _pad,
+        "dynamic_slice": _dynamic_slice,
+        "dynamic_update_slice": _dynamic_update_slice,
+        "iota": _iota,
+        "gather": _gather,
+        "dot_general": _dot,
+        **{f"reduce_{kind}": _reduction for kind in ("sum", "max", "min", "or", "and")},
+    }
+)
+"""Operations that are more than element by element, by name. None: a kernel cannot have it."""
+
+
+MOVED = frozenset(TAKEN) - {"dot_general", "gather"} - {name for name in TAKEN if name.startswith("reduce_")} | SAME
+"""Operations that only move values."""
+
+
+def phases(steps: Sequence[Step]) -> Iterator[tuple[bool, list[Step]]]:
+    """Steps that run together, in order, and whether a kernel has them."""
+    made: dict[Variable, int] = {}
+    numbered: dict[int, list[Step]] = {}
+    for step in steps:
+        mine = 0 if can_take(step) else 1
+        read = [made[each] for each in step.operands if isinstance(each, Variable) and each in made]
+        # phases of kernels have even numbers
+        phase = max([mine, *(each + (each % 2 != mine) for each in read)])
+        numbered.setdefault(phase, []).append(step)
+        made.update((each, phase) for each in step.results)
+    for phase in sorted(numbered):
+        yield phase % 2 == 0, numbered[phase]
+
+
+__all__ = ["Flat", "Importer", "Literal", "Step", "Variable", "flat", "phases"]

@@ -1,0 +1,143 @@
+"""A module: one function that runs the stages of a graph in order, on pointers to arrays."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from accel.kernels import reductions
+from accel.kernels.graph import HALO, HALOED, INPUT, REDUCE, Graph, Node
+from accel.kernels.nest import Nest, Place, strides_of
+from accel.kernels.plan import Stage, planned
+
+ENTRY = "run"
+"""The function's name. It takes the address of a table of pointers: inputs, outputs, and `Module.room` bytes."""
+
+_ALIGNED = 64
+_VECTOR_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """text: LLVM IR. room: bytes of memory that a run needs for itself. stages: number of loop nests and calls."""
+
+    text: str
+    room: int
+    stages: int
+
+
+def module_of(graph: Graph, inputs: Sequence[Node], outputs: Sequence[Node]) -> Module:
+    """The module that computes these outputs."""
+    # an input that is given back, and a value that is asked for twice, are copied
+    wanted = [_own(graph, node) for node in outputs]
+    stages = planned(graph, wanted)
+    return _Writer(inputs, wanted, stages).module()
+
+
+def _own(graph: Graph, node: Node) -> Node:
+    return graph.make("copy", (node,), node.shape, node.dtype) if node.op in (INPUT, HALOED) else node
+
+
+class _Writer:
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], stages: Sequence[Stage]) -> None:
+        self._stages = stages
+        self._places: dict[int, Place] = {node.index: Place(n, strides_of(node.shape)) for n, node in enumerate(inputs)}
+        self._results: dict[int, list[Place]] = defaultdict(list)
+        self._room: dict[int, int] = {}  # offsets of own memory, by number of the pointer
+        self._count = len(inputs)
+        for node in outputs:
+            self._results[node.index].append(Place(self._count, strides_of(node.shape)))
+            self._count += 1
+        self._last = self._count
+        self._size = self._allocated()
+        self._places.update({index: places[0] for index, places in self._results.items()})
+
+    def module(self) -> Module:
+        functions: dict[str, str] = {}
+        declared: set[str] = {reductions.DECLARED}
+        calls = []
+        for number, stage in enumerate(self._stages):
+            if stage.stored[0].op == REDUCE:
+                calls += self._reduction(stage.stored[0], functions)
+                continue
+            lanes = min(_VECTOR_BYTES // max(_width(node) for node in stage.stored), 16)
+            nest = Nest(f"nest{number}", stage, self._places, self._results, lanes)
+            text, pointers = nest.text()
+            functions[f"nest{number}"] = text
+            functions.update(nest.functions)
+            declared |= nest.declared
+            calls.append(f"call void @nest{number}({', '.join(f'ptr %p{each}' for each in pointers)})")
+        text = "\n".join(
+            [
+                *sorted(declared),
+                *functions.values(),
+                f"define void @{ENTRY}(ptr %table) {{",
+                *self._pointers(),
+                *calls,
+                "ret void",
+                "}",
+                'attributes #0 = { noinline nounwind "prefer-vector-width"="512" }',
+            ]
+        )
+        return Module(text, self._size, len(self._stages))
+
+    def _reduction(self, node: Node, functions: dict[str, str]) -> list[str]:
+        name, functions[name] = reductions.function_of(node)
+        source = self._places[node.operands[0].index]
+        count, length = reductions.lengths_of(node)
+        return [
+            f"call void @{name}(ptr %p{source.number}, ptr %p{place.number}, i64 {count}, i64 {length})"
+            for place in self._results[node.index]
+        ]
+
+    def _pointers(self) -> list[str]:
+        lines = []
+        for number in range(self._last + 1):
+            lines.append(f"%t{number} = getelementptr ptr, ptr %table, i64 {number}")
+            lines.append(f"%{'room' if number == self._last else f'p{number}'} = load ptr, ptr %t{number}")
+        lines += [f"%p{number} = getelementptr i8, ptr %room, i64 {offset}" for number, offset in self._room.items()]
+        return lines
+
+    def _allocated(self) -> int:
+        """Give each stored value that is no output a place in the run's own memory. Returns its size in bytes."""
+        last_read = self._last_reads()
+        free: list[tuple[int, int]] = []  # size, offset
+        ends: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        size = 0
+        for number, stage in enumerate(self._stages):
+            for node in stage.stored:
+                if node.index in self._results:
+                    continue
+                row = node.shape[-1] + 2 * HALO if node.op == HALOED else 0
+                strides = strides_of(node.shape, row)
+                count = (strides[0] * node.shape[0] if node.shape else 1) + _VECTOR_BYTES
+                bytes_needed = -(-count * node.dtype.itemsize // _ALIGNED) * _ALIGNED
+                fitting = [each for each in free if each[0] == bytes_needed]
+                if fitting:
+                    offset = fitting[-1][1]
+                    free.remove(fitting[-1])
+                else:
+                    offset, size = size, size + bytes_needed
+                self._count += 1
+                self._room[self._count] = offset
+                self._results[node.index].append(Place(self._count, strides, HALO if row else 0))
+                ends[last_read.get(node.index, number)].append((bytes_needed, offset))
+            free += ends.pop(number, [])
+        return size
+
+    def _last_reads(self) -> Mapping[int, int]:
+        """By value, the number of the last stage that reads it."""
+        return {index: number for number, stage in enumerate(self._stages) for index in stage.reads}
+
+
+def _width(node: Node) -> int:
+    return max(node.dtype.itemsize, 1)
+
+
+def table_of(*groups: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The table of pointers to these arrays."""
+    return np.array([each.ctypes.data for group in groups for each in group], np.uintp)

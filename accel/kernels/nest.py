@@ -1,0 +1,524 @@
+"""Loop nests: the LLVM IR of one stage, a function that computes stored values over their common shape.
+
+The innermost loop works on vectors. A loop is cut where a value that is read comes from another piece. Rows of pieces
+that are computed alike are not cut: the row's place in memory and the constants are selected.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accel.kernels.graph import (
+    CONSTANT,
+    GATHER,
+    HALO,
+    HALOED,
+    INPUT,
+    IOTA,
+    PIECES,
+    RESHAPE,
+    VIEW,
+    WRAP,
+    Axis,
+    Node,
+    identity,
+    through,
+)
+from accel.kernels.ir import MEMORY, Emitter, Scope, Value
+from accel.kernels.operations import OPERATIONS
+from accel.kernels.plan import Index, Stage, shifted
+
+INT64 = np.dtype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value is stored. number: of its pointer. strides, offset: in elements."""
+
+    number: int
+    strides: tuple[int, ...]
+    offset: int = 0
+
+
+def strides_of(shape: Sequence[int], last: int = 0) -> tuple[int, ...]:
+    """Strides, in elements, of an array in the order of C. last: length of its rows in memory, if they are longer."""
+    found, step = [], 1
+    for dim in reversed(range(len(shape))):
+        found.append(step)
+        step *= last if last and dim == len(shape) - 1 else shape[dim]
+    return tuple(reversed(found))
+
+
+class _Cut(Exception):
+    """A loop has to be cut: what is read comes from one piece before, and from another behind a place of the loop."""
+
+    def __init__(self, loop: int, at: int) -> None:
+        super().__init__(loop, at)
+        self.loop, self.at = loop, at
+
+
+class _Part(NamedTuple):
+    """Rows of a loop, and what is read in them: a node at an index."""
+
+    rows: tuple[int, int]
+    node: Node
+    at: Index
+
+
+class Nest:
+    """The function of one stage.
+
+    places: of inputs and stored values, by node. results: the places that a stored value is written to.
+    """
+
+    def __init__(
+        self, name: str, stage: Stage, places: Mapping[int, Place], results: Mapping[int, Sequence[Place]], lanes: int
+    ) -> None:
+        self._name, self._stage, self._places, self._results = name, stage, places, results
+        self._lanes = lanes
+        self._rank = len(stage.shape)
+        self._emitter = Emitter(innermost=self._rank)
+        self._region: dict[int, tuple[int, int]] = {}
+        self._labels = 0
+        self._used: set[int] = set()
+        self._loops: dict[int, str] = {}
+
+    @property
+    def declared(self) -> set[str]:
+        return self._emitter.declared
+
+    @property
+    def functions(self) -> Mapping[str, str]:
+        return self._emitter.functions
+
+    def text(self) -> tuple[str, list[int]]:
+        """The function's definition, and the numbers of the pointers that it takes."""
+        body = self._nest(0)
+        pointers = sorted(self._used)
+        given = ", ".join(f"ptr noalias %p{number}" for number in pointers)
+        lines = [f"define internal void @{self._name}({given}) #0 {{", *self._emitter.scopes[0].lines, *body]
+        return "\n".join([*lines, "ret void", "}"]), pointers
+
+    # -- loops --------------------------------------------------------------------------------------------------------
+
+    def _nest(self, loop: int) -> list[str]:
+        """The loops from this one inwards."""
+        if loop == self._rank:
+            self._compute()
+            return []
+        is_innermost = loop == self._rank - 1
+        pieces, lines = deque([(0, self._stage.shape[loop])]), []
+        while pieces:
+            first, last = pieces.popleft()
+            try:
+                lines += self._loop(loop, first, last)
+            except _Cut as cut:
+                if cut.loop != loop:
+                    raise
+                pieces.extendleft([(cut.at, last), (first, cut.at)])
+        return [*lines, *self._halos()] if is_innermost else lines
+
+    def _loop(self, loop: int, first: int, last: int) -> list[str]:
+        emitter = self._emitter
+        self._region[loop] = first, last
+        is_innermost = loop == self._rank - 1
+        lanes = self._lanes if is_innermost and last - first >= self._lanes else 1
+        if is_innermost:
+            emitter.lanes = lanes
+        self._labels += 1
+        label = self._labels
+        counter = self._loops[loop] = f"%i{label}"
+        del emitter.scopes[loop + 1 :]
+        emitter.scopes.append(Scope())
+        rounds = -(-(last - first) // lanes)
+        try:
+            inner = self._nest(loop + 1)
+        finally:
+            scope = emitter.scopes[loop + 1]
+            del emitter.scopes[loop + 1 :]
+        step = f"{counter} = add i64 %k{label}, {first}"
+        if lanes > 1:
+            # the last vector may overlap the one before: it gives the same values
+            emitter.declared.add("declare i64 @llvm.smin.i64(i64, i64)")
+            step = (
+                f"%m{label} = mul i64 %k{label}, {lanes}\n%a{label} = add i64 %m{label}, {first}\n"
+                f"{counter} = call i64 @llvm.smin.i64(i64 %a{label}, i64 {last - lanes})"
+            )
+        return [
+            f"br label %before{label}",
+            f"before{label}:",
+            f"br label %loop{label}",
+            f"loop{label}:",
+            f"%k{label} = phi i64 [ 0, %before{label} ], [ %n{label}, %next{label} ]",
+            step,
+            *scope.lines,
+            *inner,
+            f"br label %next{label}",
+            f"next{label}:",
+            f"%n{label} = add i64 %k{label}, 1",
+            f"%c{label} = icmp slt i64 %n{label}, {rounds}",
+            f"br i1 %c{label}, label %loop{label}, label %after{label}",
+            f"after{label}:",
+        ]
+
+    def _compute(self) -> None:
+        own = identity(self._rank)
+        for node in self._stage.stored:
+            value = self._value(node, own, is_first=True)
+            self._scope(self._rank).known[node.index, own] = value
+            for place in self._results[node.index]:
+                address = self._address(place, node.dtype, own, {})
+                self._emitter.store(value, address, self._rank)
+
+    def _scope(self, level: int) -> Scope:
+        return self._emitter.scopes[level]
+
+    # -- values -------------------------------------------------------------------------------------------------------
+
+    def _value(self, node: Node, index: Index, *, is_first: bool = False) -> Value:
+        """The value of a node at an index.
+
+        Raises _Cut where it comes from several pieces that are not computed alike.
+        """
+        if not is_first:
+            try:
+                node, index = self._source(node, index, self._region)
+            except _Cut as cut:
+                if cut.loop == self._rank - 1:
+                    raise
+                return self._merged(self._parts(node, index, cut.loop, self._region[cut.loop]), cut.loop)
+        for scope in reversed(self._emitter.scopes):
+            if (node.index, index) in scope.known:
+                return scope.known[node.index, index]
+        if not is_first and node.index in self._places:
+            found = self._loaded(node, index, {})
+        elif node.op in (VIEW, PIECES, WRAP, RESHAPE):
+            found = self._value_of_move(node, index)
+        elif node.op == HALOED:
+            found = self._value(node.operands[0], index)
+        elif node.op == CONSTANT:
+            return self._emitter.literal(np.frombuffer(node.about, node.dtype)[0], node.dtype)
+        elif node.op == IOTA:
+            found = self._position(index[node.about]).bits(np.int64)
+            found = _as_integer(found, node.dtype)
+        elif node.op == GATHER:
+            found = self._gathered(node, index)
+        else:
+            given = [self._value(each, index) for each in node.operands]
+            found = OPERATIONS[node.op].emit(node, given)
+        # by the loops of its index: in another piece of one of these it may be another value
+        self._scope(max(found.level, _level(index))).known[node.index, index] = found
+        return found
+
+    def _value_of_move(self, node: Node, index: Index) -> Value:
+        """The value of a stored move: what it moves, at its place."""
+        if node.op == RESHAPE:
+            return self._loaded(node, index, {}, self._place_of_part(node))
+        try:
+            source, at = self._step(node, index, self._region)
+        except _Cut as cut:
+            if cut.loop == self._rank - 1:
+                raise
+            return self._merged(self._parts(node, index, cut.loop, self._region[cut.loop], is_first=True), cut.loop)
+        return self._value(source, at)
+
+    def _source(self, node: Node, index: Index, region: Mapping[int, tuple[int, int]]) -> tuple[Node, Index]:
+        """Follow moves to what is computed or loaded."""
+        while node.index not in self._places and node.op in (VIEW, PIECES, WRAP):
+            node, index = self._step(node, index, region)
+        return node, index
+
+    def _step(self, node: Node, index: Index, region: Mapping[int, tuple[int, int]]) -> tuple[Node, Index]:
+        """One move. Raises _Cut."""
+        if node.op == VIEW:
+            return node.operands[0], tuple(through(axis, index) for axis in node.about)
+        if node.op == PIECES:
+            dim, ends = node.about
+            low, high = _range(index[dim], region)
+            start = 0
+            for part, end in zip(node.operands, ends, strict=True):
+                if start <= low and high < end:
+                    return part, shifted(index, dim, -start)
+                if low < end <= high:
+                    raise _cut(index[dim], end, region)
+                start = end
+            raise AssertionError(f"{node} is read outside of its pieces")
+        source, (dim, shift) = node.operands[0], node.about
+        moved = shifted(index, dim, shift)
+        length = source.shape[dim]
+        low, high = _range(moved[dim], region)
+        if source.op == HALOED and moved[dim].step == 1 and low >= -HALO and high < length + HALO:
+            return source, moved
+        rounds = low // length
+        if high // length != rounds:
+            raise _cut(moved[dim], (rounds + 1) * length, region)
+        return source, shifted(moved, dim, -rounds * length)
+
+    # -- rows that come from several pieces ---------------------------------------------------------------------------
+
+    def _parts(
+        self, node: Node, index: Index, loop: int, rows: tuple[int, int], *, is_first: bool = False
+    ) -> list[_Part]:
+        """What is read in which rows."""
+        region = {**self._region, loop: rows}
+        try:
+            if is_first:
+                node, index = self._step(node, index, region)
+            return [_Part(rows, *self._source(node, index, region))]
+        except _Cut as cut:
+            if cut.loop != loop:
+                raise
+            first, last = rows
+            return [
+                part
+                for each in ((first, cut.at), (cut.at, last))
+                for part in self._parts(node, index, loop, each, is_first=is_first)
+            ]
+
+    def _merged(self, parts: Sequence[_Part], loop: int) -> Value:
+        """One value for all rows. Raises _Cut if they are not computed alike."""
+        key = tuple((rows, node.index, index) for rows, node, index in parts)
+        for scope in reversed(self._emitter.scopes):
+            if key in scope.known:
+                return scope.known[key]
+        (rows, first, index), *others = parts
+        cut = _Cut(loop, rows[1])
+        if all(node is first and each == index for _, node, each in others):
+            return self._value(first, index)
+        if all(node.op == CONSTANT and node.dtype == first.dtype for _, node, _ in parts):
+            found = self._chosen([self._value(node, each) for _, node, each in parts], parts, loop)
+        elif first.index in self._places or first.op == INPUT or first.op == RESHAPE:
+            found = self._loaded_rows(parts, loop, cut)
+        elif first.op in OPERATIONS and all(_are_alike(first, node) for _, node, _ in others):
+            found = self._merged_operation(parts, loop)
+        else:
+            raise cut
+        self._scope(max(found.level, *(_level(part.at) for part in parts))).known[key] = found
+        return found
+
+    def _merged_operation(self, parts: Sequence[_Part], loop: int) -> Value:
+        given = []
+        for position in range(len(parts[0][1].operands)):
+            operands = [
+                part for rows, node, index in parts for part in self._parts(node.operands[position], index, loop, rows)
+            ]
+            given.append(self._merged(operands, loop))
+        return OPERATIONS[parts[0][1].op].emit(parts[0][1], given)
+
+    def _loaded_rows(self, parts: Sequence[_Part], loop: int, cut: _Cut) -> Value:
+        """A load whose place depends on the row. Raises `cut` if more than the offset along one axis differs."""
+        _, first, index = parts[0]
+        if any(node is not first for _, node, _ in parts):
+            raise cut
+        differing = {dim for _, _, each in parts for dim in range(len(index)) if each[dim] != index[dim]}
+        if len(differing) != 1:
+            raise cut
+        (dim,) = differing
+        if any(each[dim][:2] != index[dim][:2] for _, _, each in parts) or index[dim].dim not in (loop, None):
+            raise cut
+        offsets = [self._emitter.literal(each[dim].offset, INT64) for _, _, each in parts]
+        chosen = self._chosen(offsets, parts, loop)
+        return self._loaded(first, index, {dim: chosen})
+
+    def _chosen(self, values: Sequence[Value], parts: Sequence[_Part], loop: int) -> Value:
+        """The value of the part that the row is in."""
+        found = values[-1]
+        row = Value(self._emitter, self._loops[loop], INT64, loop + 1)
+        for value, (rows, _, _) in reversed(list(zip(values[:-1], parts[:-1], strict=True))):
+            if value.text != found.text:
+                found = row.compare("lt", rows[1]).where(value, found)
+        return found
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def _place(self, node: Node) -> Place:
+        """Where a node lies: in memory of its own, or as a part of another one."""
+        return self._places[node.index] if node.index in self._places else self._place_of_part(node)
+
+    def _place_of_part(self, node: Node) -> Place:
+        """Where a part or another shape of a stored node lies."""
+        source = self._place(node.operands[0])
+        if node.op == RESHAPE:
+            return Place(source.number, strides_of(node.shape), source.offset)
+        strides = [0] * len(node.shape)
+        offset = source.offset
+        for stride, axis in zip(source.strides, node.about, strict=True):
+            offset += stride * axis.offset
+            if axis.dim is not None:
+                strides[axis.dim] += stride * axis.step
+        return Place(source.number, tuple(strides), offset)
+
+    def _loaded(self, node: Node, index: Index, offsets: Mapping[int, Value], place: Place | None = None) -> Value:
+        """The element of a stored node, or a vector of them.
+
+        offsets: by axis, one that only the program knows. place: by default where the node is stored.
+        """
+        place = self._place(node) if place is None else place
+        level = max([_level(index), *(each.level for each in offsets.values())])
+        emitter = self._emitter
+        if not emitter.is_vector(level):
+            return emitter.load(self._address(place, node.dtype, index, offsets, level), node.dtype, level)
+        inner = [(stride, axis) for stride, axis in zip(place.strides, index, strict=True) if axis.dim == level - 1]
+        step = sum(stride * axis.step for stride, axis in inner)
+        address = self._address(place, node.dtype, index, offsets, level)
+        if step == 1:
+            return emitter.load(address, node.dtype, level)
+        return self._loaded_lanes(address, node.dtype, [lane * step for lane in range(emitter.lanes)], level)
+
+    def _loaded_lanes(self, address: str, dtype: np.dtype[Any], offsets: Sequence[Any], level: int) -> Value:
+        """A vector whose lanes are loaded one by one. offsets: in elements."""
+        emitter, stored = self._emitter, MEMORY[dtype.name]
+        kind, found = f"<{emitter.lanes} x {stored}>", "poison"
+        for lane, offset in enumerate(offsets):
+            place = self._written(level, f"getelementptr {stored}, ptr {address}, i64 {offset}")
+            element = self._written(level, f"load {stored}, ptr {place}, align {dtype.itemsize}")
+            found = self._written(level, f"insertelement {kind} {found}, {stored} {element}, i64 {lane}")
+        if dtype.kind == "b":
+            found = self._written(level, f"trunc {kind} {found} to {emitter.type_of(dtype, level)}")
+        return Value(emitter, found, dtype, level)
+
+    def _written(self, level: int, text: str) -> str:
+        name = self._emitter.name()
+        self._scope(level).lines.append(f"{name} = {text}")
+        return name
+
+    def _shared(self, level: int, text: str) -> str:
+        """The name of a scalar that is computed once in its scope."""
+        scope = self._scope(level)
+        if text not in scope.known:
+            scope.known[text] = Value(self._emitter, self._written(level, text), INT64, level)
+        return scope.known[text].text
+
+    def _address(
+        self, place: Place, dtype: np.dtype[Any], index: Index, offsets: Mapping[int, Value], level: int | None = None
+    ) -> str:
+        """The address of an element: one loop after the other, so that what a row has in common is computed once."""
+        self._used.add(place.number)
+        stored = MEMORY[dtype.name]
+        address, fixed = f"%p{place.number}", place.offset
+        moves: list[tuple[int, str, int]] = []
+        for dim, (stride, axis) in enumerate(zip(place.strides, index, strict=True)):
+            if dim in offsets:
+                moves.append((offsets[dim].level, offsets[dim].text, stride))
+            else:
+                fixed += stride * axis.offset
+            if axis.dim is not None and stride * axis.step:
+                moves.append((axis.dim + 1, self._loops[axis.dim], stride * axis.step))
+        if level is None:
+            level = max([0, *(each for each, _, _ in moves)])
+        for at, counter, stride in sorted(moves, key=lambda move: move[0]):
+            scaled = counter if stride == 1 else self._shared(at, f"mul i64 {counter}, {stride}")
+            address = self._shared(at, f"getelementptr {stored}, ptr {address}, i64 {scaled}")
+        if fixed:
+            address = self._shared(level, f"getelementptr {stored}, ptr {address}, i64 {fixed}")
+        return address
+
+    def _position(self, axis: Axis) -> Value:
+        """The place along an axis, as int64."""
+        emitter = self._emitter
+        if axis.dim is None:
+            return emitter.literal(axis.offset, INT64)
+        level = axis.dim + 1
+        counter = Value(emitter, self._loops[axis.dim], INT64, level)
+        if emitter.is_vector(level):
+            kind = f"<{emitter.lanes} x i64>"
+            first = self._shared(level, f"insertelement {kind} poison, i64 {counter.text}, i64 0")
+            mask = f"<{emitter.lanes} x i32> zeroinitializer"
+            every = self._shared(level, f"shufflevector {kind} {first}, {kind} poison, {mask}")
+            lanes = ", ".join(f"i64 {lane}" for lane in range(emitter.lanes))
+            counter = Value(emitter, self._shared(level, f"add {kind} {every}, <{lanes}>"), INT64, level)
+        return counter * axis.step + axis.offset
+
+    def _gathered(self, node: Node, index: Index) -> Value:
+        """Elements of a stored node at places that the program computes. See `Graph.gather`."""
+        source, *given = node.operands
+        place = self._place(source)
+        self._used.add(place.number)
+        places = [self._value(each, index) for each in given]
+        offset = self._emitter.literal(place.offset, INT64)
+        for stride, at, length in zip(place.strides, places, source.shape, strict=True):
+            # XLA does not read outside of an array either, whatever the program says
+            inside = at.compare("lt", length - 1).where(at, length - 1)
+            inside = _as_integer(inside if at.dtype.kind == "u" else at.compare("lt", 0).where(0, inside), INT64)
+            offset = offset + (inside if stride == 1 else inside * stride)
+        level, emitter = offset.level, self._emitter
+        if not emitter.is_vector(level):
+            address = self._written(
+                level, f"getelementptr {MEMORY[node.dtype.name]}, ptr %p{place.number}, i64 {offset.text}"
+            )
+            return emitter.load(address, node.dtype, level)
+        kind = emitter.type_of(INT64, level)
+        lanes = [
+            self._written(level, f"extractelement {kind} {offset.text}, i64 {lane}") for lane in range(emitter.lanes)
+        ]
+        return self._loaded_lanes(f"%p{place.number}", node.dtype, lanes, level)
+
+    def _halos(self) -> list[str]:
+        """Repeat the ends of a row around it."""
+        haloed = [node for node in self._stage.stored if node.op == HALOED]
+        return [line for node in haloed for line in self._halo(self._results[node.index][0], node.dtype)]
+
+    def _halo(self, place: Place, dtype: np.dtype[Any]) -> list[str]:
+        stored, length = MEMORY[dtype.name], self._stage.shape[-1]
+        kind, lines = f"<{HALO} x {stored}>", []
+
+        def written(text: str) -> str:
+            name = self._emitter.name()
+            lines.append(f"{name} = {text}")
+            return name
+
+        address = f"%p{place.number}"
+        for loop, stride in enumerate(place.strides[:-1]):
+            scaled = written(f"mul i64 {self._loops[loop]}, {stride}")
+            address = written(f"getelementptr {stored}, ptr {address}, i64 {scaled}")
+        for target, source in ((length, 0), (-HALO, length - HALO)):
+            read = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + source}")
+            value = written(f"load {kind}, ptr {read}, align {dtype.itemsize}")
+            to = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + target}")
+            lines.append(f"store {kind} {value}, ptr {to}, align {dtype.itemsize}")
+        return lines
+
+
+def _level(index: Index) -> int:
+    """The level of what is read at an index: that of its innermost loop."""
+    return max((axis.dim + 1 for axis in index if axis.dim is not None), default=0)
+
+
+def _are_alike(one: Node, other: Node) -> bool:
+    return (one.op, one.dtype, one.about, len(one.operands)) == (
+        other.op,
+        other.dtype,
+        other.about,
+        len(other.operands),
+    )
+
+
+def _range(axis: Axis, region: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+    """The least and the greatest place along an axis in a region."""
+    if axis.dim is None:
+        return axis.offset, axis.offset
+    first, last = region[axis.dim]
+    ends = axis.step * first + axis.offset, axis.step * (last - 1) + axis.offset
+    return min(ends), max(ends)
+
+
+def _cut(axis: Axis, place: int, region: Mapping[int, tuple[int, int]]) -> _Cut:
+    """Where to cut the loop that reads both before `place` and from there on."""
+    assert axis.dim is not None
+    if axis.step > 0:
+        return _Cut(axis.dim, -((axis.offset - place) // axis.step))
+    return _Cut(axis.dim, (axis.offset - place) // -axis.step + 1)
+
+
+def _as_integer(value: Value, dtype: np.dtype[Any]) -> Value:
+    """An integer in another width."""
+    if value.dtype.itemsize == dtype.itemsize:
+        return value.bits(dtype)
+    if value.dtype.itemsize > dtype.itemsize:
+        return value.cast("trunc", dtype)
+    return value.cast("sext" if value.dtype.kind == "i" else "zext", dtype)

@@ -1,0 +1,303 @@
+"""Planning: which values of a graph are stored, and which of them are computed in one loop nest.
+
+Everything else is computed where it is read, in registers. A value is stored if it is a result, if it is read at
+several places (a stencil's source) and costs more than loading it, or if several levels need it.
+
+Nodes are gone through once, from the results to the inputs. A node's readers come before it, so that all places where
+it is read are known when it is decided whether to store it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from accel.kernels.graph import (
+    CONSTANT,
+    GATHER,
+    HALOED,
+    INPUT,
+    IOTA,
+    MOVES,
+    PIECES,
+    REDUCE,
+    RESHAPE,
+    VIEW,
+    WRAP,
+    Axis,
+    Graph,
+    Node,
+    Shape,
+    identity,
+    through,
+)
+from accel.kernels.operations import OPERATIONS
+
+Index = tuple[Axis, ...]
+"""Where a node is read in a loop nest: for each of its axes, the loop (None: fixed), the step and the offset."""
+
+_WHOLE: Index = (Axis(None, 0, -1),)
+"""Stands for the index of what is read as a whole."""
+
+_MOVED_COST = 2
+"""Least cost of a value that is stored because it is read at several places. Guess."""
+
+_HOISTED_COST = 20
+"""Least cost of a value that is stored though it is needed once a row, or once a nest. Guess."""
+
+_SHARED_COST = 3
+"""Least cost of a value that is stored because several levels need it. Guess."""
+
+_NEST_COST = 300
+"""Maximum cost of the values of one loop nest: larger bodies share more, but run out of registers."""
+
+_MOST_PLACES = 64
+"""Maximum places at which a value is read without being stored. Moves of moves may double them. Guess."""
+
+_MOST_COST = 10_000
+"""Costs are not counted beyond this: the same value may be reached on many ways."""
+
+
+@dataclass(eq=False, slots=True)
+class Stored:
+    """A value that is stored.
+
+    reads: of other stored values, whether each is read at its own place alone. costs: of the operations that it takes.
+    sources: arrays of its shape that it reads.
+    """
+
+    node: Node
+    level: int = 0
+    reads: dict[int, bool] = field(default_factory=dict)
+    costs: dict[int, int] = field(default_factory=dict)
+    sources: set[int] = field(default_factory=set)
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is computed by a function of its own, and not in a loop nest."""
+        return self.node.op == REDUCE
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Stored values that are computed in one loop nest over their common shape, or one that is computed by a call.
+
+    reads: the indices of stored values that it reads.
+    """
+
+    shape: Shape
+    stored: tuple[Node, ...]
+    reads: frozenset[int]
+
+
+def planned(graph: Graph, outputs: Sequence[Node]) -> list[Stage]:
+    """The stages that give these nodes, in order."""
+    forced = {node.index for node in outputs}
+    while True:
+        sweep = _Sweep(graph, forced)
+        shared = sweep.shared()
+        if not shared:
+            return list(_stages(sweep.stored))
+        forced |= shared
+
+
+class _Sweep:
+    """One way through the graph. forced: indices of nodes that are stored in any case."""
+
+    def __init__(self, graph: Graph, forced: Collection[int]) -> None:
+        self._graph, self._forced = graph, forced
+        self._costs: dict[int, int] = {}
+        self.stored: dict[int, Stored] = {}
+        # by node: the stored values whose computation reads it, and where
+        self._read_at: dict[int, set[tuple[int, Index]]] = defaultdict(set)
+        for node in reversed(graph.nodes):
+            readings = self._read_at[node.index]
+            if not readings and node.index not in forced:
+                continue
+            if node.op != INPUT and (node.index in forced or self._is_stored(node, readings)):
+                self.stored[node.index] = Stored(node)
+                self._note_reads(node, readings)
+                readings = {(node.index, identity(len(node.shape)))}
+            self._read(node, readings)
+        self._set_levels()
+
+    def _frame(self, reader: int) -> Shape:
+        return self._graph.nodes[reader].shape
+
+    def _note_reads(self, node: Node, readings: Collection[tuple[int, Index]]) -> None:
+        for reader, index in readings:
+            stored = self.stored[reader]
+            is_own = not stored.is_call and _is_own(node, index, self._frame(reader))
+            stored.reads[node.index] = is_own and stored.reads.get(node.index, True)
+
+    def _read(self, node: Node, readings: Collection[tuple[int, Index]]) -> None:
+        """Note where the operands are read."""
+        for reader, _ in readings:
+            if node.op in OPERATIONS:
+                self.stored[reader].costs[node.index] = OPERATIONS[node.op].cost
+            elif node.op == INPUT and node.shape == self._frame(reader):
+                self.stored[reader].sources.add(node.index)
+        for reader, index in readings:
+            for operand, at in _operands(node, index):
+                self._read_at[operand.index].add((reader, at))
+
+    def _is_stored(self, node: Node, readings: Collection[tuple[int, Index]]) -> bool:
+        if node.op in (REDUCE, HALOED):
+            return True
+        if any(index is _WHOLE for _, index in readings):
+            return node.op != CONSTANT or node.size > 0
+        if node.op in (CONSTANT, IOTA):
+            return False
+        if len(readings) > _MOST_PLACES:
+            return True
+        if node.op in (*MOVES, RESHAPE):
+            return False
+        cost = self._cost(node)
+        if cost < _MOVED_COST:
+            return False
+        places = {(self._frame(reader), index) for reader, index in readings}
+        in_vectors = {(frame, index) for frame, index in places if _is_in_innermost(frame, index)}
+        if any(len(_loops(index)) < len([each for each in frame if each > 1]) for frame, index in in_vectors):
+            return True  # it would be computed again for each row
+        return len(in_vectors) > 1 or (len(places) > len(in_vectors) and cost >= _HOISTED_COST)
+
+    def _cost(self, node: Node) -> int:
+        """Of computing a node, if nothing that it is computed of is stored."""
+        found = self._costs.get(node.index)
+        if found is None:
+            own = OPERATIONS[node.op].cost if node.op in OPERATIONS else 6 if node.op == GATHER else 0
+            rest = 0 if node.op in (REDUCE, HALOED) else sum(map(self._cost, node.operands))
+            found = self._costs[node.index] = min(own + rest, _MOST_COST)
+        return found
+
+    def _set_levels(self) -> None:
+        """A value that is read elsewhere than at its own place has to be complete: its readers are a level later."""
+        for index in sorted(self.stored):
+            stored = self.stored[index]
+            levels = [self.stored[each].level + (not is_own) for each, is_own in stored.reads.items()]
+            stored.level = max(levels, default=0)
+
+    def shared(self) -> set[int]:
+        """Values that several levels compute at their own places, and that cost enough: the last of each chain."""
+        found: set[int] = set()
+        below: set[int] = set()
+        for node in reversed(self._graph.nodes):
+            if node.index in self.stored or node.op not in OPERATIONS or node.dtype.kind == "b":
+                continue
+            readings = self._read_at.get(node.index, ())
+            levels = {self.stored[each].level for each, index in readings if _is_own(node, index, self._frame(each))}
+            if len(levels) > 1 and node.index not in below and self._cost(node) >= _SHARED_COST:
+                found.add(node.index)
+                _mark(node, below)
+        return found
+
+
+def _operands(node: Node, index: Index) -> Iterator[tuple[Node, Index]]:
+    """A node's operands, and where they are read."""
+    if node.op == VIEW:
+        yield node.operands[0], tuple(through(axis, index) for axis in node.about)
+    elif node.op == PIECES:
+        dim, ends = node.about
+        for part, start in zip(node.operands, (0, *ends), strict=False):
+            yield part, shifted(index, dim, -start)
+    elif node.op == WRAP:
+        yield node.operands[0], shifted(index, *node.about)
+    elif node.op in (RESHAPE, REDUCE):
+        yield node.operands[0], _WHOLE
+    elif node.op == GATHER:
+        yield placed(node.operands[0]), _WHOLE
+        yield from ((each, index) for each in node.operands[1:])
+    else:
+        yield from ((each, index) for each in node.operands)
+
+
+def placed(node: Node) -> Node:
+    """What has to be stored so that a node can be read anywhere: parts of an array lie in it."""
+    while node.op in (VIEW, RESHAPE):
+        if node.op == RESHAPE and node.operands[0].op not in (INPUT, RESHAPE):
+            return node.operands[0]
+        node = node.operands[0]
+    return node
+
+
+def shifted(index: Index, dim: int, by: int) -> Index:
+    """An index with another offset along one axis."""
+    axis = index[dim]
+    return (*index[:dim], Axis(axis.dim, axis.step, axis.offset + by), *index[dim + 1 :])
+
+
+def _loops(index: Index) -> set[int]:
+    return {axis.dim for axis in index if axis.dim is not None}
+
+
+def _is_in_innermost(frame: Shape, index: Index) -> bool:
+    return bool(frame) and len(frame) - 1 in _loops(index)
+
+
+def _is_own(node: Node, index: Index, frame: Shape) -> bool:
+    return node.shape == frame and index == identity(len(frame))
+
+
+def _mark(node: Node, below: set[int]) -> None:
+    stack = list(node.operands)
+    while stack:
+        each = stack.pop()
+        if each.index not in below:
+            below.add(each.index)
+            stack.extend(each.operands)
+
+
+# -- stages ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _Group:
+    """Stored values of one level that are computed together."""
+
+    shape: Shape
+    stored: list[Stored] = field(default_factory=list)
+    indices: set[int] = field(default_factory=set)
+    costs: dict[int, int] = field(default_factory=dict)
+    sources: set[int] = field(default_factory=set)
+
+    def add(self, stored: Stored) -> None:
+        self.stored.append(stored)
+        self.indices.add(stored.node.index)
+        self.costs.update(stored.costs)
+        self.sources |= stored.sources
+
+    def stage(self) -> Stage:
+        reads = frozenset(index for each in self.stored for index in each.reads)
+        return Stage(self.shape, tuple(each.node for each in self.stored), reads)
+
+
+def _stages(stored: Mapping[int, Stored]) -> Iterator[Stage]:
+    by_level: dict[int, list[Stored]] = defaultdict(list)
+    for index in sorted(stored):
+        by_level[stored[index].level].append(stored[index])
+    for level in sorted(by_level):
+        groups: list[_Group] = []
+        for each in by_level[level]:
+            _place(each, groups)
+        yield from (group.stage() for group in groups)
+
+
+def _place(stored: Stored, groups: list[_Group]) -> None:
+    """Put a value into the group of its level that it shares most with, or into a new one."""
+    # a group runs after those that its values read
+    after = max((at for at, each in enumerate(groups) if each.indices & stored.reads.keys()), default=-1)
+    best: tuple[int, _Group] | None = None
+    for at, group in enumerate(groups):
+        if at < after or group.shape != stored.node.shape or stored.is_call or group.stored[0].is_call:
+            continue
+        added = sum(cost for index, cost in stored.costs.items() if index not in group.costs)
+        if sum(group.costs.values()) + added > _NEST_COST:
+            continue
+        common = sum(cost for index, cost in stored.costs.items() if index in group.costs)
+        score = len(group.sources & stored.sources) + 3 * common + 20 * (at == after)
+        if best is None or score > best[0]:
+            best = score, group
+    if best is None:
+        groups.append(_Group(stored.node.shape))
+    (best[1] if best is not None else groups[-1]).add(stored)

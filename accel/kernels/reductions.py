@@ -1,0 +1,249 @@
+"""Reductions: functions in LLVM IR over contiguous memory.
+
+Sums of floats are added in NumPy's order (`pairwise_sum` in its loops_utils.h): rows of fewer than 8 numbers from left
+to right, up to 128 by 8 accumulators, longer ones by halves. Columns are added row by row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from accel.kernels.graph import REDUCE, Graph, Node
+from accel.kernels.ir import MEMORY, literal_text
+
+ROWS, COLUMNS = "rows", "columns"
+"""Each result is of a row of contiguous elements, or of a column of them."""
+
+_NAMES = {"reduce_sum": "add", "reduce_max": "max", "reduce_min": "min", "reduce_or": "or", "reduce_and": "and"}
+
+_LANES = 8
+
+_BLOCK = 128
+"""Longest row that NumPy adds without halving it."""
+
+
+def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: tuple[int, ...]) -> Node | None:
+    """A reduction over these axes, of an operation of `jax.lax`; None if it is none of those that are known here."""
+    kept = [dim for dim in range(len(source.shape)) if dim not in axes]
+    order = [dim for dim in range(len(source.shape)) if source.shape[dim] != 1 and dim in axes]
+    others = [dim for dim in kept if source.shape[dim] != 1]
+    if name not in _NAMES or not source.size or source.dtype.kind not in "biuf" or source.dtype.itemsize == 2:
+        return None
+    if name == "reduce_sum" and source.dtype.kind == "b":
+        return None
+    if not order:
+        return graph.reshape(source, shape)
+    if not others or max(others) < min(order):
+        how = ROWS
+    elif max(order) < min(others):
+        how = COLUMNS
+    else:
+        return None
+    return graph.make(REDUCE, (source,), shape, source.dtype, (_NAMES[name], how))
+
+
+def function_of(node: Node) -> tuple[str, str]:
+    """The name of the function that computes a reduction, and its definition.
+
+    It takes the source, the place of the results, their number, and the number of elements of each.
+    """
+    kind, how = node.about
+    dtype = node.dtype
+    name = f"{kind}_{how}_{dtype.name}"
+    return name, (_rows if how == ROWS else _columns)(name, kind, dtype)
+
+
+def lengths_of(node: Node) -> tuple[int, int]:
+    """The number of results, and that of the elements of each."""
+    return node.size, node.operands[0].size // node.size
+
+
+def _joined(kind: str, dtype: np.dtype[Any], register: str, x: str, y: str, out: str) -> list[str]:
+    """`out = x OP y`. NaN wins over numbers, as in NumPy."""
+    if kind in ("or", "and"):
+        return [f"{out} = {kind} {register} {x}, {y}"]
+    if kind == "add":
+        return [f"{out} = {'fadd' if dtype.kind == 'f' else 'add'} {register} {x}, {y}"]
+    if dtype.kind == "f":
+        truth = "i1" if not register.startswith("<") else f"<{_LANES} x i1>"
+        how = "ogt" if kind == "max" else "olt"
+        return [
+            f"{out}a = fcmp {how} {register} {x}, {y}",
+            f"{out}b = fcmp uno {register} {x}, {x}",
+            f"{out}c = or {truth} {out}a, {out}b",
+            f"{out} = select {truth} {out}c, {register} {x}, {register} {y}",
+        ]
+    how = ("u" if dtype.kind in "ub" else "s") + ("gt" if kind == "max" else "lt")
+    truth = "i1" if not register.startswith("<") else f"<{_LANES} x i1>"
+    return [
+        f"{out}a = icmp {how} {register} {x}, {y}",
+        f"{out} = select {truth} {out}a, {register} {x}, {register} {y}",
+    ]
+
+
+def _neutral(kind: str, dtype: np.dtype[Any]) -> str:
+    if kind in ("add", "or"):
+        return literal_text(-0.0 if dtype.kind == "f" else 0, np.dtype(np.uint8) if dtype.kind == "b" else dtype)
+    if kind == "and":
+        return "1" if dtype.kind == "b" else "-1" if dtype.kind == "i" else str(np.iinfo(dtype).max)
+    if dtype.kind == "f":
+        return literal_text(-math.inf if kind == "max" else math.inf, dtype)
+    if dtype.kind == "b":
+        return "0" if kind == "max" else "1"
+    about = np.iinfo(dtype)
+    return str(about.min if kind == "max" else about.max)
+
+
+def _rows(name: str, kind: str, dtype: np.dtype[Any]) -> str:
+    stored, size = MEMORY[dtype.name], dtype.itemsize
+    pairwise = kind == "add" and dtype.kind == "f"
+    inner = _pairwise(name, dtype) if pairwise else _block(f"{name}_row", kind, dtype)
+    return "\n".join(
+        [
+            inner,
+            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
+            "br label %loop",
+            "loop:",
+            "%i = phi i64 [ 0, %0 ], [ %next, %loop ]",
+            "%first = mul i64 %i, %length",
+            f"%row = getelementptr {stored}, ptr %source, i64 %first",
+            f"%found = call {stored} @{name}_row(ptr %row, i64 %length)",
+            f"%to = getelementptr {stored}, ptr %result, i64 %i",
+            f"store {stored} %found, ptr %to, align {size}",
+            "%next = add i64 %i, 1",
+            "%more = icmp slt i64 %next, %count",
+            "br i1 %more, label %loop, label %end",
+            "end:",
+            "ret void",
+            "}",
+        ]
+    )
+
+
+def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
+    """A function of one row: 8 accumulators, joined in pairs; then the rest, from left to right."""
+    stored, size = MEMORY[dtype.name], dtype.itemsize
+    vector = f"<{_LANES} x {stored}>"
+    neutral = _neutral(kind, dtype)
+    lines = [
+        f"define internal {stored} @{name}(ptr %source, i64 %length) #0 {{",
+        f"%whole = and i64 %length, -{_LANES}",
+        "%is_long = icmp sgt i64 %whole, 0",
+        "br i1 %is_long, label %head, label %rest",
+        "head:",
+        f"%first = load {vector}, ptr %source, align {size}",
+        "br label %test",
+        "test:",
+        f"%i = phi i64 [ {_LANES}, %head ], [ %next, %loop ]",
+        f"%sum = phi {vector} [ %first, %head ], [ %joined, %loop ]",
+        "%more = icmp slt i64 %i, %whole",
+        "br i1 %more, label %loop, label %halves",
+        "loop:",
+        f"%at = getelementptr {stored}, ptr %source, i64 %i",
+        f"%here = load {vector}, ptr %at, align {size}",
+        *_joined(kind, dtype, vector, "%sum", "%here", "%joined"),
+        f"%next = add i64 %i, {_LANES}",
+        "br label %test",
+        "halves:",
+        *(f"%r{lane} = extractelement {vector} %sum, i64 {lane}" for lane in range(_LANES)),
+    ]
+    for out, x, y in (
+        ("a", "%r0", "%r1"),
+        ("b", "%r2", "%r3"),
+        ("c", "%r4", "%r5"),
+        ("d", "%r6", "%r7"),
+        ("e", "%a", "%b"),
+        ("f", "%c", "%d"),
+        ("g", "%e", "%f"),
+    ):
+        lines += _joined(kind, dtype, stored, x, y, f"%{out}")
+    lines += [
+        "br label %rest",
+        "rest:",
+        f"%so_far = phi {stored} [ {neutral}, %0 ], [ %g, %halves ]",
+        "br label %tail_test",
+        "tail_test:",
+        "%j = phi i64 [ %whole, %rest ], [ %after, %tail ]",
+        f"%total = phi {stored} [ %so_far, %rest ], [ %longer, %tail ]",
+        "%is_more = icmp slt i64 %j, %length",
+        "br i1 %is_more, label %tail, label %end",
+        "tail:",
+        f"%place = getelementptr {stored}, ptr %source, i64 %j",
+        f"%element = load {stored}, ptr %place, align {size}",
+        *_joined(kind, dtype, stored, "%total", "%element", "%longer"),
+        "%after = add i64 %j, 1",
+        "br label %tail_test",
+        "end:",
+        f"ret {stored} %total",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _pairwise(name: str, dtype: np.dtype[Any]) -> str:
+    stored = MEMORY[dtype.name]
+    return "\n".join(
+        [
+            _block(f"{name}_block", "add", dtype),
+            f"define internal {stored} @{name}_row(ptr %source, i64 %length) #0 {{",
+            f"%is_short = icmp sle i64 %length, {_BLOCK}",
+            "br i1 %is_short, label %short, label %long",
+            "short:",
+            f"%block = call {stored} @{name}_block(ptr %source, i64 %length)",
+            f"ret {stored} %block",
+            "long:",
+            "%middle = lshr i64 %length, 1",
+            f"%half = and i64 %middle, -{_LANES}",
+            "%others = sub i64 %length, %half",
+            f"%second = getelementptr {stored}, ptr %source, i64 %half",
+            f"%one = call {stored} @{name}_row(ptr %source, i64 %half)",
+            f"%two = call {stored} @{name}_row(ptr %second, i64 %others)",
+            f"%both = fadd {stored} %one, %two",
+            f"ret {stored} %both",
+            "}",
+        ]
+    )
+
+
+def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
+    """Row by row. The compiler makes no vectors of it: the results are read and written each time."""
+    stored, size = MEMORY[dtype.name], dtype.itemsize
+    return "\n".join(
+        [
+            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
+            f"%bytes = mul i64 %count, {size}",
+            "call void @llvm.memcpy.p0.p0.i64(ptr %result, ptr %source, i64 %bytes, i1 false)",
+            "%is_more = icmp sgt i64 %length, 1",
+            "br i1 %is_more, label %rows, label %end",
+            "rows:",
+            "%i = phi i64 [ 1, %0 ], [ %next, %next_row ]",
+            "%first = mul i64 %i, %count",
+            f"%row = getelementptr {stored}, ptr %source, i64 %first",
+            "br label %columns",
+            "columns:",
+            "%j = phi i64 [ 0, %rows ], [ %after, %columns ]",
+            f"%to = getelementptr {stored}, ptr %result, i64 %j",
+            f"%at = getelementptr {stored}, ptr %row, i64 %j",
+            f"%x = load {stored}, ptr %to, align {size}",
+            f"%y = load {stored}, ptr %at, align {size}",
+            *_joined(kind, dtype, stored, "%x", "%y", "%z"),
+            f"store {stored} %z, ptr %to, align {size}",
+            "%after = add i64 %j, 1",
+            "%has_columns = icmp slt i64 %after, %count",
+            "br i1 %has_columns, label %columns, label %next_row",
+            "next_row:",
+            "%next = add i64 %i, 1",
+            "%has_rows = icmp slt i64 %next, %length",
+            "br i1 %has_rows, label %rows, label %end",
+            "end:",
+            "ret void",
+            "}",
+        ]
+    )
+
+
+DECLARED = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"

@@ -1,0 +1,175 @@
+"""Segments: a program as kernels and, between them, what something else computes; all on NumPy's arrays.
+
+Values are numbered. A run fills a list of arrays: arguments and constants first, then the results of each segment.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from accel.kernels import machine_code
+from accel.kernels.module import ENTRY
+
+_ALIGNED = 64
+
+Form = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+@dataclass(slots=True)
+class Segment:
+    """Part of a program. inputs, outputs: numbers of values."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        """The outputs, as arrays in the order of C. made: memory for them, None where there is none."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class Kernel(Segment):
+    """A segment of machine code. forms: of the outputs. room: bytes of memory that it needs for itself."""
+
+    code: bytes
+    forms: tuple[Form, ...]
+    room: int
+    _loaded: machine_code.Loaded | None = None
+    _call: Callable[[int], None] | None = None
+    _rooms: list[np.ndarray[Any, Any]] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.room)
+
+    def load(self) -> Callable[[int], None]:
+        """Its function. Raises what llvmlite raises."""
+        self._loaded = machine_code.Loaded(self.code)
+        self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._loaded.address(ENTRY))
+        return self._call
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        call = self._call or self.load()
+        made = [aligned(*form) if each is None else each for form, each in zip(self.forms, made, strict=True)]
+        # a thread takes a room or makes one, so that two runs at once have their own
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = np.empty(self.room + _ALIGNED, np.uint8)
+        table = np.array([each.ctypes.data for each in (*given, *made)] + [_first_aligned(room)], np.uintp)
+        call(table.ctypes.data)
+        self._rooms.append(room)
+        return made
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A new array whose memory XLA can read in place."""
+    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = np.empty(count + _ALIGNED, np.uint8)
+    first = _first_aligned(memory) - memory.ctypes.data
+    return memory[first : first + count].view(dtype).reshape(shape)
+
+
+def _first_aligned(memory: np.ndarray[Any, Any]) -> int:
+    start = memory.ctypes.data
+    return start + -start % _ALIGNED
+
+
+@dataclass(slots=True)
+class Segmented:
+    """A program.
+
+    forms: of the arguments, which are the first values. constants: values by number. results: a template of lists and
+    dicts with numbers of values, and `Given` for what was given or known. spare: memory for values between kernels.
+    """
+
+    forms: tuple[Form, ...]
+    constants: Mapping[int, np.ndarray[Any, Any]]
+    segments: Sequence[Segment]
+    results: Any
+    count: int
+    spare: list[dict[int, np.ndarray[Any, Any]]] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Segmented, (self.forms, self.constants, self.segments, self.results, self.count)
+
+    def __call__(
+        self, arrays: Sequence[Any], offsets: None, constants: Sequence[Any], scalars: Mapping[str, Any]
+    ) -> Any:
+        """Run it. Takes what `Executable.run` passes to a program; returns new arrays in the form of its results."""
+        values: list[Any] = [None] * self.count
+        given = (*arrays, *constants, *(scalars[name] for name in sorted(scalars)))
+        for number, (array, (_, dtype)) in enumerate(zip(given, self.forms, strict=True)):
+            values[number] = np.asarray(array, dtype, order="C")
+        for number, array in self.constants.items():
+            values[number] = array
+        # taken out while it is used, so that two runs at once have their own
+        try:
+            memory = self.spare.pop()
+        except IndexError:
+            memory = self._memory()
+        for segment in self.segments:
+            places = [memory.get(number) for number in segment.outputs]
+            made = segment.run([values[number] for number in segment.inputs], places)
+            for number, array in zip(segment.outputs, made, strict=True):
+                values[number] = array
+        self.spare.append(memory)
+        return _filled(self.results, values)
+
+    def _memory(self) -> dict[int, np.ndarray[Any, Any]]:
+        """Memory for what kernels give to later segments alone. A run's results are new."""
+        results = set(_numbers(self.results))
+        return {
+            number: aligned(*form)
+            for segment in self.segments
+            if isinstance(segment, Kernel)
+            for number, form in zip(segment.outputs, segment.forms, strict=True)
+            if number not in results
+        }
+
+
+@dataclass(slots=True)
+class Choice(Segment):
+    """A segment that runs one of several programs. The first input is its number; the others are given to it."""
+
+    sides: tuple[Segmented, ...]
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        number = min(max(int(given[0]), 0), len(self.sides) - 1)
+        found: Sequence[Any] = self.sides[number](given[1:], None, (), {})
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A result that was given to the program, or is known before it runs: it is copied."""
+
+    number: int
+
+
+def _numbers(template: Any) -> Iterator[int]:
+    if isinstance(template, int):
+        yield template
+    elif not isinstance(template, Given):
+        for each in template.values() if isinstance(template, dict) else template:
+            yield from _numbers(each)
+
+
+def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    made = aligned(array.shape, array.dtype)
+    made[...] = array
+    return made
+
+
+def _filled(template: Any, values: Sequence[Any]) -> Any:
+    if isinstance(template, int):
+        return values[template]
+    if isinstance(template, Given):
+        return copied(values[template.number])
+    if isinstance(template, dict):
+        return {name: _filled(each, values) for name, each in template.items()}
+    return type(template)(_filled(each, values) for each in template)
