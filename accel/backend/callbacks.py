@@ -221,7 +221,7 @@ def _execute(frame: _Frame) -> None:
     function, given, forms, fills = _unpickled(ctypes.string_at(text.start, text.length))
     places = [_array(results.each[at].contents.data, form) for at, form in enumerate(forms)]
     if fills:
-        _fill(function, [_array(frame.operands.each[at].contents.data, form) for at, form in enumerate(given)], places)
+        fill(function, [_array(frame.operands.each[at].contents.data, form) for at, form in enumerate(given)], places)
         answer[...] = True
         return
     for place in places:
@@ -235,7 +235,8 @@ def _execute(frame: _Frame) -> None:
         answer[...] = True
 
 
-def _fill(function: Callable[..., object], operands: Sequence[Any], places: Sequence[Any]) -> None:
+def fill(function: Callable[..., object], operands: Sequence[Any], places: Sequence[Any]) -> None:
+    """Have a function fill these arrays. Counts and raises what it raises."""
     global _unfilled
     try:
         function(*operands, *places)

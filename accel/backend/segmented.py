@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from accel import logs
 from accel.backend import callbacks
 from accel.backend.options import compile_with
 from accel.config import FLOAT64
@@ -17,6 +18,7 @@ from accel.kernels.jaxprs import Atom, Flat, Importer, Literal, Step, Variable
 from accel.kernels.module import module_of
 from accel.kernels.segments import Choice, Given, Kernel, Segment, Segmented, aligned
 from accel.lower.precision.evaluation import Evaluation
+from accel.lower.precision.widths import AsTraced
 from accel.lower.rounding import rounded_as_numpy
 
 _LOOPS = frozenset(["while", "scan"])
@@ -51,12 +53,18 @@ class OnHost(Segment):
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
         if self.fills:
             filled = [aligned(shape, np.dtype(dtype)) for shape, dtype in self.forms]
-            self.function(*given, *filled)
+            try:
+                callbacks.fill(self.function, given, filled)
+            except Exception as error:
+                raise callbacks.Failed("a function of NumPy's raised in a program's run") from error
             return [*filled, np.True_]
-        # copies: the function may keep them
-        found = [np.asarray(each, order="C") for each in self.function(*(each.copy() for each in given))]
-        if [(each.shape, each.dtype.str) for each in found] == list(self.forms):
-            return [*found, np.True_]
+        try:
+            # copies: the function may keep them
+            found = [np.asarray(each, order="C") for each in self.function(*(each.copy() for each in given))]
+            if [(each.shape, each.dtype.str) for each in found] == list(self.forms):
+                return [*found, np.True_]
+        except Exception:
+            logs.LOGGER.debug("a function that a program calls raised", exc_info=True)
         return [*(np.zeros(shape, dtype) for shape, dtype in self.forms), np.False_]
 
 
@@ -191,7 +199,7 @@ class _Builder:
         self._read.update(inputs)
 
         def function(always: Any, *given: Any) -> list[Any]:
-            evaluation, values = Evaluation(FLOAT64), dict(zip(inputs, given, strict=True))
+            evaluation, values = Evaluation(AsTraced(FLOAT64)), dict(zip(inputs, given, strict=True))
             for step in steps:
                 found = evaluation.step(step.eqn, [_value(each, values) for each in step.operands])
                 values.update(zip(step.results, found, strict=True))

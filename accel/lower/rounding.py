@@ -22,7 +22,7 @@ import numpy as np
 
 from accel.config import FLOAT64
 from accel.lower.precision.evaluation import Evaluation, retraced
-from accel.lower.precision.widths import INLINED, DType, Widths, is_literal
+from accel.lower.precision.widths import INLINED, AsTraced, is_literal
 
 PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
 """Operations that XLA:CPU contracts with a sum, whatever index moves, choices and signs stand between them.
@@ -73,17 +73,6 @@ def rounded_as_numpy(function: Callable[..., Any], always_of: Callable[..., Any]
     return retraced(function, lambda *given: _Rounding(always_of(*given)).program)
 
 
-class _AsTraced(Widths):
-    """Each value keeps the dtype that it was traced with."""
-
-    def is_narrowed(self, eqn: Any, given: Sequence[DType]) -> bool:
-        return False
-
-    def converted(self, eqn: Any, given: DType) -> DType:
-        dtype: DType = np.dtype(eqn.params["new_dtype"])
-        return dtype
-
-
 class _Reader(NamedTuple):
     """An operation that reads a value. has_plain: whether XLA knows one of its operands, or one repeats."""
 
@@ -101,8 +90,7 @@ class _Rounding(Evaluation):
     def __init__(self, always: Any) -> None:
         from jax import lax
 
-        super().__init__(FLOAT64)
-        self._widths = _AsTraced(FLOAT64)
+        super().__init__(AsTraced(FLOAT64))
         bits = (np.dtype(f"i{size}") for size in (2, 4, 8))
         self._zeros = {each.itemsize: lax.select(always, each.type(0), each.type(1)) for each in bits}
         # values by id, with the value: its id must not be given to another one

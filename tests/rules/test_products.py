@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import accel
+from accel import config
 from accel.backend import callbacks, spans
 from accel.backend.compile import compile_trace
 from accel.backend.executable import Executable
@@ -36,7 +37,8 @@ def compiled(function: Any, *arguments: Any, spanned: bool = False) -> tuple[Exe
     trace = record(function, arguments, {}, max_nodes=1000).trace
     assert trace is not None
     values, _ = trace.inputs.fetch(arguments, {})
-    executable = compile_trace(trace, Known(), values, range(len(values)) if spanned else ())
+    with config.override(kernels=not spanned):
+        executable = compile_trace(trace, Known(), values, range(len(values)) if spanned else ())
     return executable, [values[slot] for slot in executable.program.slots]
 
 
@@ -150,7 +152,7 @@ def test_a_failure_in_the_call_is_no_result(monkeypatch: pytest.MonkeyPatch) -> 
         fast(x, y)
     before = open_ledger("work").compiled_calls
     assert before
-    usual = callbacks._fill
+    usual = callbacks.fill
 
     def broken(function: Any, *about: Any) -> None:
         def raises(*_: Any) -> None:
@@ -158,7 +160,7 @@ def test_a_failure_in_the_call_is_no_result(monkeypatch: pytest.MonkeyPatch) -> 
 
         usual(raises, *about)
 
-    monkeypatch.setattr(callbacks, "_fill", broken)
+    monkeypatch.setattr(callbacks, "fill", broken)
     for factor in (1.0, 3.0):
         np.testing.assert_array_equal(fast(factor * x, y), work(factor * x, y))
     assert open_ledger("work").compiled_calls == before

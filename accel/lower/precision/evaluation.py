@@ -21,7 +21,7 @@ def reduced(function: Callable[..., Any], precision: str) -> Callable[..., Any]:
         return function
 
     def evaluate(closed: Any, given: Sequence[Any]) -> list[Any]:
-        values = Evaluation(precision).closed(closed, given)
+        values = Evaluation(Widths(precision)).closed(closed, given)
         return [_as(value, var.aval.dtype) for value, var in zip(values, closed.jaxpr.outvars, strict=True)]
 
     return retraced(function, lambda *given: evaluate)
@@ -62,8 +62,8 @@ def _dtypes(values: Sequence[Any]) -> list[Any]:
 class Evaluation:
     """Goes through the operations of one traced program."""
 
-    def __init__(self, precision: str) -> None:
-        self._widths = Widths(precision)
+    def __init__(self, widths: Widths) -> None:
+        self._widths = widths
 
     def closed(self, closed: Any, given: Sequence[Any]) -> list[Any]:
         """What a closed jaxpr gives for these values, each in the width that it has come to."""

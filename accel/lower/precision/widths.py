@@ -207,3 +207,14 @@ def fits_narrow(var: Any) -> bool:
     with np.errstate(all="ignore"):
         wide = np.asarray(var.val, var.aval.dtype)
         return bool(np.array_equal(wide, wide.astype(NARROW[wide.dtype]), equal_nan=True))
+
+
+class AsTraced(Widths):
+    """Each value keeps the dtype that it was traced with."""
+
+    def is_narrowed(self, eqn: Any, given: Sequence[DType]) -> bool:
+        return False
+
+    def converted(self, eqn: Any, given: DType) -> DType:
+        dtype: DType = np.dtype(eqn.params["new_dtype"])
+        return dtype
