@@ -81,10 +81,12 @@ class Executable:
         self, arguments: list[Any], offsets: NDArray[Any] | None, scalars: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Run it on prepared arrays; returns as `__call__` does."""
-        import jax
-
         if crew.current is not None:
             crew.current.check()  # of programs for one device, too: they are no way around a lost rank
+        if isinstance(self.compiled, Segmented):
+            return self.compiled(arguments, self.constants, scalars)  # type: ignore[no-any-return]
+        import jax
+
         if self.shards is not None:
             return self._run_divided(self.shards, arguments, scalars)
         unfilled = callbacks.unfilled()

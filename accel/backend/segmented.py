@@ -10,6 +10,7 @@ import numpy as np
 
 from accel import logs
 from accel.backend import callbacks
+from accel.backend.executable import shared
 from accel.backend.options import compile_with
 from accel.config import FLOAT64
 from accel.kernels import jaxprs, machine_code
@@ -23,6 +24,9 @@ from accel.lower.rounding import rounded_as_numpy
 
 _LOOPS = frozenset(["while", "scan"])
 """XLA compiles programs with loops whole: a round takes less time there than between two segments."""
+
+_STEPS_PER_PART = 100
+"""Least number of kernels' operations for each part that XLA compiles: a part takes 0.1 ms more in each run. Guess."""
 
 _MOST_SEGMENTS = 16
 """Maximum parts of one program that are run one after the other. Guess."""
@@ -39,7 +43,12 @@ class InXla(Segment):
     compiled: Any
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
-        return [np.asarray(each) for each in self.compiled(np.True_, *given)]
+        import jax
+
+        with jax.enable_x64(True):
+            found = jax.block_until_ready(self.compiled(np.True_, *given))
+        # writable, as a kernel's: they may be the program's results
+        return [shared(each, each.shape, np.dtype(each.dtype).str) for each in found]
 
 
 @dataclass(slots=True)
@@ -84,8 +93,10 @@ def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmente
     if any(step.name in _LOOPS for step in program.steps):
         raise NotWorthwhile("it has loops that arrays decide on")
     parts = [part for is_kernel, steps in jaxprs.phases(program.steps) for part in _parts(is_kernel, steps)]
-    if len(parts) > _MOST_SEGMENTS or not any(kind == _KERNEL for kind, _ in parts):
-        raise NotWorthwhile(f"{len(parts)} parts would run one after the other")
+    in_kernels = sum(len(steps) for kind, steps in parts if kind == _KERNEL)
+    in_xla = sum(kind == _XLA for kind, _ in parts)
+    if len(parts) > _MOST_SEGMENTS or not in_kernels or in_kernels < _STEPS_PER_PART * in_xla:
+        raise NotWorthwhile(f"of its {len(parts)} parts, {in_xla} would be XLA's")
     return _Builder(program, parts, options).segmented(tree)
 
 
