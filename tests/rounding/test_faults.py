@@ -352,3 +352,11 @@ def test_fewer_than_eight_elements_are_added_from_left_to_right(name: str, dtype
     calls = [(draw.standard_normal(shape).astype(dtype),) for _ in range(60)]
     opposite = np.resize(np.array([0.1, -0.1, 0.3, -0.3], dtype), shape)
     assert not replay_mismatches(function, [*calls, (opposite,), (opposite * dtype(-0.0),)], f"few, {name}")
+
+
+@pytest.mark.parametrize("text", ["i,i,i->i", "i,j,k->ijk", "i,j,k->kji", "ij,i,j->ji", "i,i,i,i->i"])
+def test_einsum_multiplies_from_left_to_right(text: str) -> None:
+    draw = np.random.default_rng(7)
+    shapes = [tuple({"i": 9, "j": 8, "k": 7}[each] for each in part) for part in text.split("->")[0].split(",")]
+    calls = [tuple(draw.standard_normal(shape) for shape in shapes) for _ in range(20)]
+    assert not replay_mismatches(lambda *arrays: np.einsum(text, *arrays), calls, f"einsum {text}")
