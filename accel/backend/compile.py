@@ -170,7 +170,10 @@ def _of_kernels(
     """The program as kernels, its key in the disk cache and why it is not there; None where XLA compiles it whole."""
     import jax
 
-    if program.for_kernels is None or not config.current().kernels or not machine_code.is_possible():
+    if program.for_kernels is None or not config.current().kernels:
+        return None
+    if machine_code.problem():
+        _say_once(f"no kernels: llvmlite cannot be used ({machine_code.problem()}); XLA compiles all programs")
         return None
 
     def about(array: Any) -> Any:
@@ -230,7 +233,11 @@ def _common(program: Program, arguments: tuple[Any, Any], shards: Shards, option
 
 def report_not_kept(why: str) -> None:
     """Say in the log and in the report, once, that programs are not in the disk cache. why: `Executable.unkept`."""
-    sentence = f"a program cannot be kept on disk and is compiled again at every start: {why}"
+    _say_once(f"a program cannot be kept on disk and is compiled again at every start: {why}")
+
+
+def _say_once(sentence: str) -> None:
+    """Say it in the log and in the report."""
     if sentence not in ledger.current_run().notes:
         logs.LOGGER.info("%s", sentence)
         ledger.current_run().note(sentence)

@@ -270,7 +270,8 @@ def _suffix(dtype: np.dtype[Any]) -> str:
 def literal_text(value: Any, dtype: np.dtype[Any]) -> str:
     """A number as LLVM writes it. Floats are written by the bits of a double."""
     if dtype.kind == "f":
-        return f"0x{struct.unpack('<Q', struct.pack('<d', float(value)))[0]:016X}"
+        rounded = float(np.asarray(value, dtype))  # LLVM refuses what is no float32
+        return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
     if dtype.kind == "b":
         return "true" if value else "false"
     return str(int(value))

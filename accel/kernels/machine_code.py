@@ -76,10 +76,10 @@ def digest_of(text: str) -> str:
 
 
 @functools.cache
-def is_possible() -> bool:
-    """Whether llvmlite is there and can generate code for this processor."""
+def problem() -> str:
+    """Why no code can be generated for this processor; "" if it can."""
     try:
         target()
-    except Exception:  # whatever is wrong with it, XLA compiles the program
-        return False
-    return True
+    except Exception as error:  # whatever is wrong with llvmlite, XLA compiles the program
+        return f"{type(error).__name__}: {error}"
+    return ""

@@ -253,7 +253,7 @@ def environment_hash() -> str:
     """16 hexadecimal digits for everything that a compiled program depends on besides what it computes."""
     parts = [
         sys.version,
-        *(f"{name} {versions.installed(name) or 'none'}" for name in ("numpy", "scipy", "jax", "jaxlib")),
+        *(f"{name} {versions.installed(name) or 'none'}" for name in ("numpy", "scipy", "jax", "jaxlib", "llvmlite")),
         # what XLA compiles depends on these three
         os.environ.get("XLA_FLAGS", ""),
         os.environ.get("LIBTPU_INIT_ARGS", ""),
