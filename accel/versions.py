@@ -19,6 +19,9 @@ from accel import logs
 FLOORS = {"numpy": "2.1", "scipy": "1.14.1", "jax": "0.8", "jaxlib": "0.8", "wrapt": "1.17"}
 """The floors, by distribution. `make test-matrix` runs the tests on exactly these versions, and on the newest."""
 
+OPTIONAL = {"llvmlite": "0.45"}
+"""The floors of what accel can do without: XLA then compiles what accel's own kernels would compute."""
+
 PYTHONS = (3, 11), (3, 13)
 """The oldest and the newest CPython that `make test-matrix` runs the tests on."""
 

@@ -39,7 +39,7 @@ def _declared() -> dict[str, str]:
 
 
 def test_pip_and_accel_ask_for_the_same() -> None:
-    assert _declared() == versions.FLOORS
+    assert _declared() == {**versions.FLOORS, **versions.OPTIONAL}
 
 
 def test_the_extras_of_devices_are_jaxs_own_for_the_same_versions() -> None:

@@ -27,7 +27,7 @@ def text() -> str:
 def _lines() -> Iterator[tuple[str, str]]:
     yield "accel", f"{accel.__version__}, in {Path(accel.__file__).parent}"
     yield "Python", f"{platform.python_version()} ({platform.python_implementation()}), {sys.executable}"
-    for name in versions.FLOORS:
+    for name in (*versions.FLOORS, *versions.OPTIONAL):
         yield name, versions.installed(name) or "not installed"
     yield "problem", versions.shortfall() or "none: all packages are new enough"
     yield "system", f"{platform.platform()}, {platform.machine()}"

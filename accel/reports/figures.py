@@ -19,7 +19,7 @@ from accel.reports import ledger
 from accel.reports.ledger import Ledger, State
 
 SCHEMA = 2
-_DISTRIBUTIONS = ("pygcm-accel", *versions.FLOORS)
+_DISTRIBUTIONS = ("pygcm-accel", *versions.FLOORS, *versions.OPTIONAL)
 
 GAINED, LOST, EVEN = "gained", "lost", "even"
 """Whether a run gained or lost time, all costs counted. EVEN: too little to tell."""
