@@ -96,7 +96,8 @@ def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmente
     in_kernels = sum(len(steps) for kind, steps in parts if kind == _KERNEL)
     in_xla = sum(kind == _XLA for kind, _ in parts)
     if len(parts) > _MOST_SEGMENTS or not in_kernels or in_kernels < _STEPS_PER_PART * in_xla:
-        raise NotWorthwhile(f"of its {len(parts)} parts, {in_xla} would be XLA's")
+        names = sorted({step.name for kind, steps in parts if kind == _XLA for step in steps})
+        raise NotWorthwhile(f"of its {len(parts)} parts, {in_xla} would be XLA's: {', '.join(names)}")
     return _Builder(program, parts, options).segmented(tree)
 
 

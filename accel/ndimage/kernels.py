@@ -57,6 +57,8 @@ def _sum_1d(padded: Array, weights: Weights, axis: int, n: int, exact: bool) -> 
     half, size = len(weights) // 2, len(weights)
     sign = _symmetry(weights)
     tap = [boundary.window(padded, axis, j, n) for j in range(size)]
+    if size % 2 and not known(weights):
+        return _sum_of_traced(tap, jnp.asarray(weights), exact)
     if sign:  # the middle first, then pairs from the outside in: SciPy's order
         total = _product(tap[half], weights[half], exact)
         for j in range(half):
@@ -66,6 +68,22 @@ def _sum_1d(padded: Array, weights: Weights, axis: int, n: int, exact: bool) -> 
     total = _product(tap[-1], weights[-1], exact)  # the last first: SciPy's order here
     for j in range(size - 1):
         total = total + _product(tap[j], weights[j], exact)
+    return total
+
+
+def _sum_of_traced(tap: Sequence[Array], weights: Array, exact: bool) -> Array:
+    """As `_sum_1d`, where a run tells whether the kernel is symmetric: in SciPy's order, which depends on it."""
+    half, eps = len(tap) // 2, np.finfo(np.float64).eps
+    left, right = weights[:half], weights[:half:-1]
+    is_even = jnp.all(jnp.abs(left - right) <= eps)
+    is_odd = ~is_even & jnp.all(jnp.abs(left + right) <= eps)
+    in_pairs = is_even | is_odd
+    total = _product(jnp.where(in_pairs, tap[half], tap[-1]), jnp.where(in_pairs, weights[half], weights[-1]), exact)
+    for j in range(len(tap) - 1):
+        other = tap[-1 - j]
+        one = jnp.where(is_even, tap[j] + other, jnp.where(is_odd, tap[j] - other, tap[j])) if j < half else tap[j]
+        term = _product(one, weights[j], exact)
+        total = total + (term if j < half else jnp.where(in_pairs, -0.0, term))  # adding -0.0 changes nothing
     return total
 
 

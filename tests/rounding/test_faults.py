@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from tests.rounding.bits import Call, differs_in_kind, replay_mismatches
 
@@ -360,3 +361,19 @@ def test_einsum_multiplies_from_left_to_right(text: str) -> None:
     shapes = [tuple({"i": 9, "j": 8, "k": 7}[each] for each in part) for part in text.split("->")[0].split(",")]
     calls = [tuple(draw.standard_normal(shape) for shape in shapes) for _ in range(20)]
     assert not replay_mismatches(lambda *arrays: np.einsum(text, *arrays), calls, f"einsum {text}")
+
+
+KERNELS = {
+    "even": [0.1, 0.2, 0.4, 0.2, 0.1],
+    "odd": [-0.1, -0.3, 0.0, 0.3, 0.1],
+    "neither": [0.1, 0.3, 0.4, 0.2, 0.1],
+    "four": [0.1, 0.4, 0.4, 0.1],
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_filters_add_in_scipys_order_whatever_kernel_a_call_is_given(kernel: list[float], dtype: Any) -> None:
+    draw = np.random.default_rng(7)
+    calls = [(draw.integers(0, 255, (40, 50)).astype(dtype), np.array(kernel)) for _ in range(20)]
+    assert not replay_mismatches(lambda x, w: ndimage.correlate1d(x, w), calls, "correlate1d")

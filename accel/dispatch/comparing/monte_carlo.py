@@ -77,10 +77,11 @@ def explanation(
 
     Where cancellation leaves nothing of its operands but rounding, NumPy and XLA differ in rounding only, and the
     relative error says nothing. So NumPy runs the tape with each input and each rounded result moved by at most one
-    unit in the last place. This shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997). In a
-    first round all comparisons and step functions keep their answers. In a second those are free that depend on a
-    function whose last place may differ, and comparisons of operands within the tolerance of each other are answered at
-    random. Neither explains a NaN or an infinity that is none in NumPy's call, or a sign (see `_within`).
+    unit in the last place; where arithmetic is exact, with what may differ and its operands moved (see `_moving`). This
+    shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997). In a first round all comparisons
+    and step functions keep their answers. In a second those are free that depend on a function whose last place may
+    differ, and comparisons of operands within the tolerance of each other are answered at random. Neither explains a
+    NaN or an infinity that is none in NumPy's call, or a sign (see `_within`).
 
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
     wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place,
@@ -106,12 +107,13 @@ def explanation(
             if not is_numpys(base):
                 return Verdict.MISMATCH
             free = _free(nodes) if exact else answers
+            moving = _moving(nodes) if exact else None
             certain = {index: answer for index, answer in answers.items() if index not in free}
             for verdict, kept, near in ((Verdict.ROUNDING, answers, 0.0), (Verdict.THRESHOLD, certain, rtol)):
                 moved: list[list[Any]] = []
                 # each run can only widen the spread: what a few of them explain, all of them do
                 for seed in SEEDS if unit is None else SEEDS_OF_REDUCED:
-                    moved.append(run_tape(nodes, snapshot.values, _Rounding(seed, kept, near, unit)))
+                    moved.append(run_tape(nodes, snapshot.values, _Rounding(seed, kept, near, unit, moving)))
                     spread = list(zip(base, zip(*moved, strict=True), strict=True))
                     # does the tape do what NumPy's call did? If not, its spread says nothing about that call
                     reproduced = all(_matches_tape(each, *spread[each.position], rtol) for each in seen)
@@ -151,9 +153,21 @@ def _free(nodes: list[Node]) -> set[int]:
     return free
 
 
+def _moving(nodes: list[Node]) -> set[int]:
+    """Indices of the nodes whose last place shows how far NumPy and XLA may be apart, where arithmetic is exact.
+
+    They are the results that may differ, and their operands: what cancels inside a sum shows in these alone.
+    """
+    differ = [node for node in needed_by(nodes) if _may_differ(node)]
+    return {each.index for node in differ for each in (node, *node.operands())}
+
+
 def _may_differ(node: Node) -> bool:
-    is_float = np.dtype(node.dtype).kind in "fc"
-    return is_float and not node.is_input and fact(node.rule.numerics.rounding, node) is Rounding.FREE
+    """Whether the last place may: of complex products too, in which NumPy fuses."""
+    kind, rounding = np.dtype(node.dtype).kind, fact(node.rule.numerics.rounding, node)
+    return not node.is_input and (
+        (kind in "fc" and rounding is Rounding.FREE) or (kind == "c" and rounding is Rounding.ROUNDED)
+    )
 
 
 def run_tape(nodes: list[Node], values: list[Any], perturb: Callable[[Node, Any, list[Any]], Any]) -> list[Any]:
@@ -185,12 +199,14 @@ class _Rounding:
     """Moves each rounded value by one unit in the last place, up or down at random.
 
     kept: by node, answers that stay as they are. near: comparisons of operands whose relative distance is smaller are
-    answered at random; 0 for none. unit: as of `explanation`.
+    answered at random; 0 for none. unit: as of `explanation`. moving: indices of the nodes that are moved; None: all.
     """
 
-    def __init__(self, seed: int, kept: dict[int, Any], near: float, unit: float | None) -> None:
+    def __init__(
+        self, seed: int, kept: dict[int, Any], near: float, unit: float | None, moving: set[int] | None = None
+    ) -> None:
         self._generator = np.random.default_rng(seed)
-        self._kept, self._near, self._unit = kept, near, unit
+        self._kept, self._near, self._unit, self._moving = kept, near, unit, moving
         self._pool: NDArray[np.int64] = np.empty(0, np.int64)
 
     def __call__(self, node: Node, value: Any, operands: list[Any]) -> Any:
@@ -199,6 +215,8 @@ class _Rounding:
         # the second round: a comparison may go the other way
         if operands and self._near:
             return self._toss(value, *operands[:2])
+        if self._moving is not None and node.index not in self._moving:
+            return value
         if fact(node.rule.numerics.rounding, node) is Rounding.EXACT or is_vast(value):
             return value
         if not isinstance(value, (np.ndarray, np.inexact)) or value.dtype.kind not in "fc" or node.host:
