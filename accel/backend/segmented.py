@@ -175,6 +175,8 @@ class _Builder:
         for step in steps:
             if not importer.take(step):
                 raise NotWorthwhile(f"{step.name} has other operands than expected")
+        if any(0 in each.shape for each in made):
+            raise NotWorthwhile("it gives empty arrays")
         outputs = [importer.node(each) for each in made]
         needed = reachable(outputs)
         inputs = [each for each in importer.inputs if importer.node(each) in needed]

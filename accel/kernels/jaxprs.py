@@ -140,15 +140,11 @@ def _taken(graph: Graph, step: Step, node: Callable[[Atom], Node]) -> list[Node]
     take = TAKEN.get(step.name)
     if take is None and step.name not in OPERATIONS:
         return None
-    if not all(each.shape == () or min(each.shape) > 0 for each in atoms if isinstance(each, Variable)):
+    is_empty = any(0 in each.shape for each in atoms if isinstance(each, Variable))
+    if is_empty and step.name not in MOVED:
         return None
     made = (take or _elementwise)(graph, step, [node(each) for each in step.operands])
     return None if made is None else [made]
-
-
-def can_take(step: Step) -> bool:
-    """Whether a kernel can have this step."""
-    return Importer().take(step)
 
 
 def _elementwise(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
@@ -259,7 +255,7 @@ def _stack(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
 def _pad(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     source, filling = given
     config = step.eqn.params["padding_config"]
-    if any(inner for _, _, inner in config) or filling.op != CONSTANT:
+    if any(inner for _, _, inner in config):
         return None
     starts, lengths = [max(-low, 0) for low, _, _ in config], []
     for (low, high, _), length in zip(config, source.shape, strict=True):
@@ -383,10 +379,11 @@ MOVED = frozenset(TAKEN) - {"dot_general", "gather"} - {name for name in TAKEN i
 
 def phases(steps: Sequence[Step]) -> Iterator[tuple[bool, list[Step]]]:
     """Steps that run together, in order, and whether a kernel has them."""
+    importer = Importer()
     made: dict[Variable, int] = {}
     numbered: dict[int, list[Step]] = {}
     for step in steps:
-        mine = 0 if can_take(step) else 1
+        mine = 0 if importer.take(step) else 1
         read = [made[each] for each in step.operands if isinstance(each, Variable) and each in made]
         # phases of kernels have even numbers
         phase = max([mine, *(each + (each % 2 != mine) for each in read)])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.kernels.graph import REDUCE, Graph, Node
+from accel.kernels.graph import REDUCE, Axis, Graph, Node
 from accel.kernels.ir import MEMORY, literal_text
 
 ROWS, COLUMNS = "rows", "columns"
@@ -41,8 +41,14 @@ def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: t
         how = ROWS
     elif max(order) < min(others):
         how = COLUMNS
-    else:
+    elif name == "reduce_sum" and source.dtype.kind == "f":
         return None
+    else:
+        # the order does not matter: what is reduced is brought to the end
+        turned = [*kept, *axes]
+        moved = [Axis(turned.index(dim), 1, 0) for dim in range(len(turned))]
+        source = graph.view(source, tuple(source.shape[dim] for dim in turned), moved)
+        how = ROWS
     return graph.make(REDUCE, (source,), shape, source.dtype, (_NAMES[name], how))
 
 
