@@ -1,0 +1,43 @@
+"""Programs that kernels once gave wrong results for, or that made them give up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel.backend import segmented
+from accel.kernels.segments import Kernel
+
+pytest.importorskip("llvmlite")
+
+
+def kernel_results(function: Callable[..., Any], *arrays: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """What one kernel gives for a function of JAX's."""
+    import jax
+
+    def whole(given: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
+        return list(function(*given)), {}
+
+    with jax.enable_x64(True):
+        made = segmented.built(whole, ([jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arrays], [], {}), {})
+    assert [type(each) for each in made.segments] == [Kernel]
+    found: list[np.ndarray[Any, Any]] = made(arrays, [], {})[0]
+    return found
+
+
+def rows_at(source: Any, places: Any) -> Any:
+    return source.at[places].get(mode="promise_in_bounds")
+
+
+def test_parts_that_are_results_are_gathered_from_the_whole() -> None:
+    x, places = np.arange(6.0), np.array([5, 0, 2])
+
+    def function(x: Any, places: Any) -> Any:
+        part = x[::-1].reshape(6, 1)
+        return part, rows_at(part, places)
+
+    found = kernel_results(function, x, places)
+    np.testing.assert_array_equal(found[1], x[::-1].reshape(6, 1)[places])
