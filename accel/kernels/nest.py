@@ -450,6 +450,8 @@ class Nest:
         places = [self._value(each, index) for each in given]
         offset = self._emitter.literal(place.offset, INT64)
         for stride, at, length in zip(place.strides, places, source.shape, strict=True):
+            if length - 1 > np.iinfo(at.dtype).max:
+                at = _as_integer(at, INT64)
             # XLA does not read outside of an array either, whatever the program says
             inside = at.compare("lt", length - 1).where(at, length - 1)
             inside = _as_integer(inside if at.dtype.kind == "u" else at.compare("lt", 0).where(0, inside), INT64)

@@ -41,3 +41,13 @@ def test_parts_that_are_results_are_gathered_from_the_whole() -> None:
 
     found = kernel_results(function, x, places)
     np.testing.assert_array_equal(found[1], x[::-1].reshape(6, 1)[places])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint64])
+def test_places_of_few_bits_reach_into_long_arrays(dtype: Any) -> None:
+    from jax import lax
+
+    x, places = np.arange(300.0), np.array([0, 100, 127, 3], dtype)
+    about = lax.GatherDimensionNumbers((), (0,), (0,))
+    found = kernel_results(lambda x, at: [lax.gather(x, at[:, None], about, (1,), mode="clip")], x, places)
+    np.testing.assert_array_equal(found[0], x[places])
