@@ -51,3 +51,13 @@ def test_places_of_few_bits_reach_into_long_arrays(dtype: Any) -> None:
     about = lax.GatherDimensionNumbers((), (0,), (0,))
     found = kernel_results(lambda x, at: [lax.gather(x, at[:, None], about, (1,), mode="clip")], x, places)
     np.testing.assert_array_equal(found[0], x[places])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(7, 17), (1, 9), (9, 1), (300, 2)])
+def test_sums_of_negative_zeros_are_zero(shape: tuple[int, ...], dtype: Any) -> None:
+    x = np.full(shape, -0.0, dtype)
+    for mine, theirs in zip(
+        kernel_results(lambda x: [x.sum(), x.sum(0), x.sum(1)], x), (x.sum(), x.sum(0), x.sum(1)), strict=True
+    ):
+        np.testing.assert_array_equal(np.signbit(mine), np.signbit(theirs))
