@@ -61,3 +61,11 @@ def test_sums_of_negative_zeros_are_zero(shape: tuple[int, ...], dtype: Any) -> 
         kernel_results(lambda x: [x.sum(), x.sum(0), x.sum(1)], x), (x.sum(), x.sum(0), x.sum(1)), strict=True
     ):
         np.testing.assert_array_equal(np.signbit(mine), np.signbit(theirs))
+
+
+def test_unsigned_numbers_are_shifted_beyond_their_width_with_their_first_bit() -> None:
+    from jax import lax
+
+    x, count = np.array([200, 100, 128], np.uint8), np.array([9, 9, 2], np.uint8)
+    found = kernel_results(lambda x, count: [lax.shift_right_arithmetic(x, count)], x, count)
+    np.testing.assert_array_equal(found[0], np.array([255, 0, 224], np.uint8))
