@@ -69,3 +69,14 @@ def test_unsigned_numbers_are_shifted_beyond_their_width_with_their_first_bit() 
     x, count = np.array([200, 100, 128], np.uint8), np.array([9, 9, 2], np.uint8)
     found = kernel_results(lambda x, count: [lax.shift_right_arithmetic(x, count)], x, count)
     np.testing.assert_array_equal(found[0], np.array([255, 0, 224], np.uint8))
+
+
+def test_a_choice_among_three_literals_and_padding_without_axes_are_taken() -> None:
+    from jax import lax
+
+    def function(x: Any) -> Any:
+        chosen = lax.select_n(np.int32(1), np.float64(1), np.float64(2), np.float64(3))
+        return [x + chosen, lax.pad(x, np.float64(0), [])]
+
+    found = kernel_results(function, np.asarray(4.0))
+    assert [float(each) for each in found] == [6.0, 4.0]
