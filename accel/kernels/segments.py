@@ -146,7 +146,7 @@ class Choice(Segment):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A result that was given to the program, or is known before it runs: it is copied."""
+    """A result that was given to the program, is known before it runs, or is another result too: it is copied."""
 
     number: int
 

@@ -80,3 +80,14 @@ def test_a_choice_among_three_literals_and_padding_without_axes_are_taken() -> N
 
     found = kernel_results(function, np.asarray(4.0))
     assert [float(each) for each in found] == [6.0, 4.0]
+
+
+def test_a_result_that_is_asked_for_twice_is_two_arrays() -> None:
+    def function(x: Any) -> Any:
+        y = x * 2.0 + 1.0
+        return y, y, y
+
+    found = kernel_results(function, np.arange(20.0))
+    found[0][:] = 0.0
+    found[1][:] = 1.0
+    np.testing.assert_array_equal(found[2], np.arange(20.0) * 2.0 + 1.0)
