@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from accel.backend import segmented
+from accel.kernels import machine_code
 from accel.kernels.segments import Kernel
 
 pytest.importorskip("llvmlite")
@@ -91,3 +93,28 @@ def test_a_result_that_is_asked_for_twice_is_two_arrays() -> None:
     found[0][:] = 0.0
     found[1][:] = 1.0
     np.testing.assert_array_equal(found[2], np.arange(20.0) * 2.0 + 1.0)
+
+
+def test_threads_that_run_a_new_program_at_once_load_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import jax
+
+    with jax.enable_x64(True):
+        form = jax.ShapeDtypeStruct((50,), np.float64)
+        made = segmented.built(lambda given, constants, scalars: ([given[0] * 2.0], {}), ([form], [], {}), {})
+    start, loaded, load = threading.Barrier(4), [], machine_code.Loaded
+
+    def counted(code: bytes) -> machine_code.Loaded:
+        loaded.append(load(code))
+        return loaded[-1]
+
+    def run() -> None:
+        start.wait()
+        made([np.ones(50)], [], {})
+
+    monkeypatch.setattr(machine_code, "Loaded", counted)
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(loaded) == 1
