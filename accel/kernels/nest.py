@@ -387,7 +387,7 @@ class Nest:
             element = self._written(level, f"load {stored}, ptr {place}, align {dtype.itemsize}")
             found = self._written(level, f"insertelement {kind} {found}, {stored} {element}, i64 {lane}")
         if dtype.kind == "b":
-            found = self._written(level, f"trunc {kind} {found} to {emitter.type_of(dtype, level)}")
+            found = self._written(level, f"icmp ne {kind} {found}, zeroinitializer")
         return Value(emitter, found, dtype, level)
 
     def _written(self, level: int, text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.kernels.graph import REDUCE, Graph, Node
+from accel.kernels.graph import INPUT, REDUCE, Graph, Node
 from accel.kernels.ir import MEMORY, literal_text
 
 ROWS, COLUMNS = "rows", "columns"
@@ -35,6 +35,9 @@ def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: t
         return None
     if name == "reduce_sum" and source.dtype.kind == "b":
         return None
+    if source.dtype.kind == "b" and source.op == INPUT:
+        # its truths may be bytes other than 0 and 1: nests write no others
+        source = graph.make("copy", (source,), source.shape, source.dtype)
     if not order:
         same = graph.reshape(source, shape)
         if name != "reduce_sum" or source.dtype.kind != "f":

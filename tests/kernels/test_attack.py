@@ -118,3 +118,16 @@ def test_threads_that_run_a_new_program_at_once_load_it_once(monkeypatch: pytest
     for each in threads:
         each.join()
     assert len(loaded) == 1
+
+
+def test_any_byte_but_zero_is_true() -> None:
+    bytes_ = np.array([0, 1, 2, 4, 255, 3, 0, 2, 8, 16, 0, 32, 64, 128, 1, 2, 4, 8, 0, 6], np.uint8).reshape(4, 5)
+    x = bytes_.view(bool)
+
+    def function(x: Any) -> Any:
+        return x.any(1), x.all(1), x.astype(float), ~x, x.T | x[0, 0], x.max()
+
+    truths = bytes_ != 0
+    expected = truths.any(1), truths.all(1), truths.astype(float), ~truths, truths.T, np.asarray(True)
+    for mine, theirs in zip(kernel_results(function, x), expected, strict=True):
+        assert mine.tobytes() == np.ascontiguousarray(theirs).tobytes()
