@@ -131,6 +131,7 @@ class _Builder:
         self._program, self._options, self._parts = program, options, parts
         self._numbers: dict[Variable, int] = {each: number for number, each in enumerate(program.inputs)}
         self._constants: dict[int, Any] = {}
+        self._asked: set[int] = set()
         self._producers = {result: step for step in program.steps for result in step.results}
         # what later parts read of earlier ones: found from the end
         self._read: set[Variable] = {each for each in program.outputs if isinstance(each, Variable)}
@@ -159,7 +160,11 @@ class _Builder:
         if isinstance(atom, Literal):
             return Given(self._number(_known(atom)))
         number = self._number(atom)
-        return number if atom in self._producers else Given(number)
+        # a value that is asked for twice is two arrays: who is given them may write to one
+        if atom not in self._producers or number in self._asked:
+            return Given(number)
+        self._asked.add(number)
+        return number
 
     def _operands(self, step: Step) -> list[Variable]:
         """A step's operands as values that a segment is given."""

@@ -220,7 +220,9 @@ class Emitter:
         found = self._written(f"load {stored}, ptr {address}, align {dtype.itemsize}", dtype, level)
         if dtype.kind != "b":
             return found
-        return self._written(f"trunc {stored} {found.text} to {self.type_of(dtype, level)}", dtype, level)
+        # any byte but 0 is true in NumPy
+        zero = "zeroinitializer" if self.is_vector(level) else "0"
+        return self._written(f"icmp ne {stored} {found.text}, {zero}", dtype, level)
 
     def store(self, value: Value, address: str, level: int) -> None:
         text, stored = self.widened(value, level), self.type_of(value.dtype, level, in_memory=True)

@@ -192,7 +192,7 @@ _FOLDED: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "or": np.bitwise_or,
         "not": np.invert,
         "sign": np.sign,
-        "select_n": lambda which, no, yes: yes if which else no,
+        "select_n": lambda which, *cases: cases[min(max(int(which), 0), len(cases) - 1)],
         "copy": lambda x: x,
         "div": lambda x, y: x / y if x.dtype.kind == "f" else None,
         "rem": lambda x, y: np.fmod(x, y) if y else None,
@@ -260,7 +260,7 @@ def _pad(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     starts, lengths = [max(-low, 0) for low, _, _ in config], []
     for (low, high, _), length in zip(config, source.shape, strict=True):
         lengths.append(length + min(low, 0) + min(high, 0))
-    if min(lengths) <= 0:
+    if min(lengths, default=1) <= 0:
         return None
     around = graph.view(filling, step.results[0].shape, ())
     return graph.placed(graph.box(source, starts, tuple(lengths)), around, [max(low, 0) for low, _, _ in config])

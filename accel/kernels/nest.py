@@ -31,7 +31,7 @@ from accel.kernels.graph import (
 )
 from accel.kernels.ir import MEMORY, Emitter, Scope, Value
 from accel.kernels.operations import OPERATIONS
-from accel.kernels.plan import Index, Stage, shifted
+from accel.kernels.plan import Index, Stage, placed, shifted
 
 INT64 = np.dtype(np.int64)
 
@@ -342,7 +342,15 @@ class Nest:
 
     def _place_of_part(self, node: Node) -> Place:
         """Where a part or another shape of a stored node lies."""
-        source = self._place(node.operands[0])
+        return self._part_of(node, self._place(node.operands[0]))
+
+    def _place_to_gather(self, node: Node, base: Node) -> Place:
+        """Where a part of `base` lies in it: parts between them may be stored too, but perhaps not yet."""
+        if node is base:
+            return self._places[base.index]
+        return self._part_of(node, self._place_to_gather(node.operands[0], base))
+
+    def _part_of(self, node: Node, source: Place) -> Place:
         if node.op == RESHAPE:
             return Place(source.number, strides_of(node.shape), source.offset)
         strides = [0] * len(node.shape)
@@ -379,7 +387,7 @@ class Nest:
             element = self._written(level, f"load {stored}, ptr {place}, align {dtype.itemsize}")
             found = self._written(level, f"insertelement {kind} {found}, {stored} {element}, i64 {lane}")
         if dtype.kind == "b":
-            found = self._written(level, f"trunc {kind} {found} to {emitter.type_of(dtype, level)}")
+            found = self._written(level, f"icmp ne {kind} {found}, zeroinitializer")
         return Value(emitter, found, dtype, level)
 
     def _written(self, level: int, text: str) -> str:
@@ -437,11 +445,13 @@ class Nest:
     def _gathered(self, node: Node, index: Index) -> Value:
         """Elements of a stored node at places that the program computes. See `Graph.gather`."""
         source, *given = node.operands
-        place = self._place(source)
+        place = self._place_to_gather(source, placed(source))
         self._used.add(place.number)
         places = [self._value(each, index) for each in given]
         offset = self._emitter.literal(place.offset, INT64)
         for stride, at, length in zip(place.strides, places, source.shape, strict=True):
+            if length - 1 > np.iinfo(at.dtype).max:
+                at = _as_integer(at, INT64)
             # XLA does not read outside of an array either, whatever the program says
             inside = at.compare("lt", length - 1).where(at, length - 1)
             inside = _as_integer(inside if at.dtype.kind == "u" else at.compare("lt", 0).where(0, inside), INT64)

@@ -131,7 +131,7 @@ def _shift(instruction: str) -> Callable[[Value, Value], Value]:
         bits = x.dtype.itemsize * 8
         inside = count.bits(f"u{x.dtype.itemsize}").compare("lt", bits)
         shifted = x.emitter.binary(instruction, x, inside.where(count, 0))
-        beyond: Value | float = x >> (bits - 1) if instruction == "ashr" else 0
+        beyond: Value | float = x.emitter.binary("ashr", x, x._like(bits - 1)) if instruction == "ashr" else 0
         return inside.where(shifted, beyond)
 
     return emit

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.kernels.graph import REDUCE, Axis, Graph, Node
+from accel.kernels.graph import INPUT, REDUCE, Axis, Graph, Node
 from accel.kernels.ir import MEMORY, literal_text
 
 ROWS, COLUMNS = "rows", "columns"
@@ -35,8 +35,14 @@ def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: t
         return None
     if name == "reduce_sum" and source.dtype.kind == "b":
         return None
+    if source.dtype.kind == "b" and source.op == INPUT:
+        # its truths may be bytes other than 0 and 1: nests write no others
+        source = graph.make("copy", (source,), source.shape, source.dtype)
     if not order:
-        return graph.reshape(source, shape)
+        same = graph.reshape(source, shape)
+        if name != "reduce_sum" or source.dtype.kind != "f":
+            return same
+        return graph.make("add", (same, graph.constant(0.0, shape, source.dtype)), shape, source.dtype)
     if not others or max(others) < min(order):
         how = ROWS
     elif max(order) < min(others):
@@ -117,7 +123,11 @@ def _rows(name: str, kind: str, dtype: np.dtype[Any]) -> str:
             "%i = phi i64 [ 0, %0 ], [ %next, %loop ]",
             "%first = mul i64 %i, %length",
             f"%row = getelementptr {stored}, ptr %source, i64 %first",
-            f"%found = call {stored} @{name}_row(ptr %row, i64 %length)",
+            f"%sum = call {stored} @{name}_row(ptr %row, i64 %length)",
+            # 0.0 where all are -0.0, as NumPy's, which starts with 0.0
+            f"%found = fadd {stored} %sum, {literal_text(0.0, dtype)}"
+            if pairwise
+            else f"%found = freeze {stored} %sum",
             f"%to = getelementptr {stored}, ptr %result, i64 %i",
             f"store {stored} %found, ptr %to, align {size}",
             "%next = add i64 %i, 1",
@@ -216,17 +226,22 @@ def _pairwise(name: str, dtype: np.dtype[Any]) -> str:
 
 
 def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
-    """Row by row. The compiler makes no vectors of it: the results are read and written each time."""
-    stored, size = MEMORY[dtype.name], dtype.itemsize
+    """Row by row. The compiler makes no vectors of it: the results are read and written each time.
+
+    Sums start with 0, as NumPy's: those of -0.0 alone are 0.0.
+    """
+    stored, size, first = MEMORY[dtype.name], dtype.itemsize, 0 if kind == "add" else 1
     return "\n".join(
         [
             f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
             f"%bytes = mul i64 %count, {size}",
-            "call void @llvm.memcpy.p0.p0.i64(ptr %result, ptr %source, i64 %bytes, i1 false)",
-            "%is_more = icmp sgt i64 %length, 1",
+            "call void @llvm.memset.p0.i64(ptr %result, i8 0, i64 %bytes, i1 false)"
+            if kind == "add"
+            else "call void @llvm.memcpy.p0.p0.i64(ptr %result, ptr %source, i64 %bytes, i1 false)",
+            f"%is_more = icmp sgt i64 %length, {first}",
             "br i1 %is_more, label %rows, label %end",
             "rows:",
-            "%i = phi i64 [ 1, %0 ], [ %next, %next_row ]",
+            f"%i = phi i64 [ {first}, %0 ], [ %next, %next_row ]",
             "%first = mul i64 %i, %count",
             f"%row = getelementptr {stored}, ptr %source, i64 %first",
             "br label %columns",
@@ -252,4 +267,4 @@ def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
     )
 
 
-DECLARED = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+DECLARED = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ from accel.kernels import machine_code
 from accel.kernels.module import ENTRY
 
 _ALIGNED = 64
+
+_loading = threading.Lock()
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
@@ -50,9 +53,12 @@ class Kernel(Segment):
 
     def load(self) -> Callable[[bytes], None]:
         """Its function. Raises what llvmlite raises."""
-        self._loaded = machine_code.Loaded(self.code)
-        self._call = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(self._loaded.address(ENTRY))
-        return self._call
+        # once: a second one would free the code that another thread runs
+        with _loading:
+            if self._call is None:
+                self._loaded = machine_code.Loaded(self.code)
+                self._call = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(self._loaded.address(ENTRY))
+            return self._call
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
         call = self._call or self.load()
@@ -146,7 +152,7 @@ class Choice(Segment):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A result that was given to the program, or is known before it runs: it is copied."""
+    """A result that was given to the program, is known before it runs, or is another result too: it is copied."""
 
     number: int
 
