@@ -109,7 +109,7 @@ def variant_on(platform: str, kernel: Callable[..., Array], fields: Sequence[Arr
     function: Any = kernel
     recorded: Any = record(function, tuple(fields), {}, max_nodes=10_000)
     values, _ = recorded.trace.inputs.fetch(tuple(fields), {})
-    with config.override(platform=platform, cache_dir=None):
+    with config.override(platform=platform, cache_dir=None, kernels=False):  # XLA's program, as on a device
         return Variant(recorded.trace, compile_trace(recorded.trace, Known(), values)), values
 
 

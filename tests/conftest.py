@@ -96,6 +96,13 @@ def foreground(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
         yield
 
 
+@pytest.fixture
+def by_xla() -> Iterator[None]:
+    """Have XLA compile everything: for tests of what its programs take and give."""
+    with config.override(kernels=False):
+        yield
+
+
 WriteModules = Callable[[Mapping[str, str]], Path]
 
 

@@ -68,8 +68,8 @@ class OnHost(Segment):
                 raise callbacks.Failed("a function of NumPy's raised in a program's run") from error
             return [*filled, np.True_]
         try:
-            # copies: the function may keep them
-            found = [np.asarray(each, order="C") for each in self.function(*(each.copy() for each in given))]
+            # copies: the function may keep what it is given, and what it gives
+            found = [np.array(each, order="C") for each in self.function(*(each.copy() for each in given))]
             if [(each.shape, each.dtype.str) for each in found] == list(self.forms):
                 return [*found, np.True_]
         except Exception:

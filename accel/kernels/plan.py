@@ -55,6 +55,12 @@ _NEST_COST = 300
 _MOST_PLACES = 64
 """Maximum places at which a value is read without being stored. Moves of moves may double them. Guess."""
 
+_GATHER_COST = 6
+"""Cost of reading an element at a place that is computed. Guess."""
+
+_LONGEST_CHAIN = 100
+"""Maximum operations in a row whose results are not stored: each takes up to four frames of Python's stack."""
+
 _MOST_COST = 10_000
 """Costs are not counted beyond this: the same value may be reached on many ways."""
 
@@ -93,7 +99,7 @@ class Stage:
 
 def planned(graph: Graph, outputs: Sequence[Node]) -> list[Stage]:
     """The stages that give these nodes, in order."""
-    forced = {node.index for node in outputs}
+    forced = {node.index for node in outputs} | _ends_of_chains(graph)
     while True:
         sweep = _Sweep(graph, forced)
         shared = sweep.shared()
@@ -102,12 +108,35 @@ def planned(graph: Graph, outputs: Sequence[Node]) -> list[Stage]:
         forced |= shared
 
 
+def _ends_of_chains(graph: Graph) -> set[int]:
+    """Values to store so that none is computed of a longer chain of operations than Python's stack has room for."""
+    found: set[int] = set()
+    lengths: list[int] = []
+    for node in graph.nodes:
+        length = 1 + max((lengths[each.index] for each in node.operands), default=0)
+        if length >= _LONGEST_CHAIN and node.op in OPERATIONS:
+            found.add(node.index)
+            length = 0
+        lengths.append(length)
+    return found
+
+
+def _costs(graph: Graph) -> list[int]:
+    """By node, the cost of computing it, if nothing that it is computed of is stored."""
+    found: list[int] = []
+    for node in graph.nodes:
+        own = OPERATIONS[node.op].cost if node.op in OPERATIONS else _GATHER_COST if node.op == GATHER else 0
+        rest = 0 if node.op in (REDUCE, HALOED) else sum(found[each.index] for each in node.operands)
+        found.append(min(own + rest, _MOST_COST))
+    return found
+
+
 class _Sweep:
     """One way through the graph. forced: indices of nodes that are stored in any case."""
 
     def __init__(self, graph: Graph, forced: Collection[int]) -> None:
         self._graph, self._forced = graph, forced
-        self._costs: dict[int, int] = {}
+        self._costs = _costs(graph)
         self.stored: dict[int, Stored] = {}
         # by node: the stored values whose computation reads it, and where
         self._read_at: dict[int, set[tuple[int, Index]]] = defaultdict(set)
@@ -153,7 +182,7 @@ class _Sweep:
             return True
         if node.op in (*MOVES, RESHAPE):
             return False
-        cost = self._cost(node)
+        cost = self._costs[node.index]
         if cost < _MOVED_COST:
             return False
         places = {(self._frame(reader), index) for reader, index in readings}
@@ -161,15 +190,6 @@ class _Sweep:
         if any(len(_loops(index)) < len([each for each in frame if each > 1]) for frame, index in in_vectors):
             return True  # it would be computed again for each row
         return len(in_vectors) > 1 or (len(places) > len(in_vectors) and cost >= _HOISTED_COST)
-
-    def _cost(self, node: Node) -> int:
-        """Of computing a node, if nothing that it is computed of is stored."""
-        found = self._costs.get(node.index)
-        if found is None:
-            own = OPERATIONS[node.op].cost if node.op in OPERATIONS else 6 if node.op == GATHER else 0
-            rest = 0 if node.op in (REDUCE, HALOED) else sum(map(self._cost, node.operands))
-            found = self._costs[node.index] = min(own + rest, _MOST_COST)
-        return found
 
     def _set_levels(self) -> None:
         """A value that is read elsewhere than at its own place has to be complete: its readers are a level later."""
@@ -187,7 +207,7 @@ class _Sweep:
                 continue
             readings = self._read_at.get(node.index, ())
             levels = {self.stored[each].level for each, index in readings if _is_own(node, index, self._frame(each))}
-            if len(levels) > 1 and node.index not in below and self._cost(node) >= _SHARED_COST:
+            if len(levels) > 1 and node.index not in below and self._costs[node.index] >= _SHARED_COST:
                 found.add(node.index)
                 _mark(node, below)
         return found

@@ -18,7 +18,7 @@ from accel.dispatch.paths import path as paths
 
 
 @pytest.fixture(autouse=True)
-def undisturbed(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def undisturbed(foreground: None, by_xla: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What other tests have left compiling does not matter."""
     monkeypatch.setattr(queues, "busy", lambda: False)
 

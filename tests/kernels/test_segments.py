@@ -143,3 +143,17 @@ def test_a_program_on_disk_is_found_again(tmp_path: Any) -> None:
         found = compiling._from_cache(first.key, device)
     assert isinstance(found, Segmented)
     np.testing.assert_array_equal(found([X], first.constants, {})[0][0], stencil(X)[0])
+
+
+def test_a_long_chain_of_operations_is_a_kernel() -> None:
+    import jax
+
+    def work(x: Any) -> Any:
+        for number in range(600):
+            x = x * 0.99 + float(number)
+        return x
+
+    with jax.enable_x64(True):
+        form = jax.ShapeDtypeStruct(X.shape, X.dtype)
+        made = segmented.built(lambda arrays, constants, scalars: ([work(*arrays)], {}), ([form], [], {}), {})
+    np.testing.assert_array_equal(made([X], [], {})[0][0], work(X))
