@@ -62,7 +62,7 @@ class Kernel(Segment):
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
         call = self._call or self.load()
-        made = [np.empty(*form) if each is None else each for form, each in zip(self.forms, made, strict=True)]
+        made = [aligned(*form) if each is None else each for form, each in zip(self.forms, made, strict=True)]
         try:
             room = self._rooms.pop()
         except IndexError:
