@@ -28,6 +28,7 @@ from accel.dispatch.paths.path import Stage
 from accel.lower import Known
 from accel.reasons import Refusal
 from accel.record import record
+from accel.rules.rule import RULES
 from tests.backend import faulty
 from tests.processes import ROOT, without_settings
 
@@ -42,10 +43,13 @@ def workers(books: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
         monkeypatch.setattr(module, "supervisor", made)
     monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
     monkeypatch.setattr(known, "ONE_PROCESSOR_THRESHOLD", 0.0)
+    faulty.add_rows()
     with config.override(ahead_of_time=True, cache_dir=tmp_path), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield made
     made.end_worker()
+    for each in faulty.FUNCTIONS:
+        del RULES[each]
 
 
 def settled(function: Callable[..., Any], *args: Any) -> tuple[RecordedPath, Refusal | None]:
@@ -160,6 +164,8 @@ from accel.dispatch.paths.path import Stage
 from accel.dispatch.costs import budget, rest, speed
 from accel.process import gain
 from tests.backend import faulty, reductions
+
+faulty.add_rows()
 
 known.FIRST_COMPILE_THRESHOLD = known.ONE_PROCESSOR_THRESHOLD = 0.0
 budget.FIXED_S = budget.TARGET_FIXED_S = speed.MAX_LOSS_S = float("inf")
