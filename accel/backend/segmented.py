@@ -21,6 +21,7 @@ from accel.kernels.segments import Choice, Given, Kernel, Segment, Segmented, al
 from accel.lower.precision.evaluation import Evaluation
 from accel.lower.precision.widths import AsTraced
 from accel.lower.rounding import rounded_as_numpy
+from accel.process import interrupts
 
 _LOOPS = frozenset(["while", "scan"])
 """XLA compiles programs with loops whole: a round takes less time there than between two segments."""
@@ -65,16 +66,18 @@ class OnHost(Segment):
             try:
                 callbacks.fill(self.function, given, filled)
             except Exception as error:
+                interrupts.pass_on(error)
                 raise callbacks.Failed("a function of NumPy's raised in a program's run") from error
-            return [*filled, np.True_]
+            return [*filled, np.array(True)]
         try:
             # copies: the function may keep what it is given, and what it gives
             found = [np.array(each, order="C") for each in self.function(*(each.copy() for each in given))]
             if [(each.shape, each.dtype.str) for each in found] == list(self.forms):
-                return [*found, np.True_]
-        except Exception:
+                return [*found, np.array(True)]
+        except Exception as error:
+            interrupts.pass_on(error)
             logs.LOGGER.debug("a function that a program calls raised", exc_info=True)
-        return [*(np.zeros(shape, dtype) for shape, dtype in self.forms), np.False_]
+        return [*(np.zeros(shape, dtype) for shape, dtype in self.forms), np.array(False)]
 
 
 def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Segmented:

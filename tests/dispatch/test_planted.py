@@ -222,7 +222,7 @@ def test_a_lowering_that_raises_leaves_the_function_on_numpy(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("out of memory\nin a pass")], ids=["silent", "long"])
-def test_what_the_compiler_raised_is_told(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_what_the_compiler_raised_is_told(by_xla: None, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """In a line, whether it has a message or a page of it."""
 
     def broken(*args: Any) -> Any:
