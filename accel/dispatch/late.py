@@ -21,6 +21,7 @@ _MODULES = (
     "accel.backend.underway.queues",
     "accel.dispatch.replay",
     "accel.dispatch.comparing.comparison",
+    "accel.dispatch.comparing.first_run",
     "accel.dispatch.comparing.nonfinite",
     "accel.dispatch.costs.transfers",
     "accel.loops",
