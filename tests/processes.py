@@ -136,6 +136,7 @@ def main(text: str) -> None:
 
     from accel.backend import devices
     from accel.dispatch.costs import speed
+    from accel.kernels import machine_code
     from accel.reports import ledger
 
     speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
@@ -144,6 +145,13 @@ def main(text: str) -> None:
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, seconds, **_: compiled.append(seconds) if event == COMPILED else None
     )
+    usual = machine_code.object_of
+
+    def object_of(text: str) -> bytes:
+        compiled.append(0.0)
+        return usual(text)
+
+    machine_code.object_of = object_of
     module, name, arguments = json.loads(text)
     results = _body(module, name)(*arguments)
     outcome = {name: bits(value) for name, value in results.items()}

@@ -37,6 +37,9 @@ from accel.rules.rule import Unsupported
 if TYPE_CHECKING:
     from jax import Array
 
+_REFUSED = "refused"
+"""What is kept on disk in place of a program that kernels cannot have, or not gain from."""
+
 _UNKEPT_SHARDS = "programs for several devices are not kept"
 
 
@@ -186,11 +189,13 @@ def _of_kernels(
     key = _key(program, {}, arguments, device, "kernels", *machine_code.target())
     cached = _from_cache(key, device)
     if cached is not None:
-        return cached, key, ""
+        return None if cached == _REFUSED else (cached, key, "")
     try:
         compiled = segmented.built(program.for_kernels, arguments, options)
     except Exception as error:
         logs.LOGGER.info("a program is compiled by XLA as a whole: %s", _first_line(error))
+        if key is not None and config.current().cache_dir is not None and not isinstance(error, MemoryError):
+            cache.save(key, pickle.dumps((_REFUSED, [])))  # a later process does not try again
         return None
     unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
     if unkept:
@@ -297,6 +302,8 @@ def _executable(payload: bytes, device: Any) -> Any:
     # versions of JAX differ in what they take
     where = {name: value for name, value in where.items() if name in inspect.signature(deserialize).parameters}
     called, parts = pickle.loads(payload)
+    if called == _REFUSED:
+        return _REFUSED
     if isinstance(called, Segmented):
         return segmented.loaded(called, [_executable(part, device) for part in parts])
     # before the program is loaded: a kernel that is not initialised would crash the process, and raise nothing
