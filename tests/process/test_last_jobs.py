@@ -67,8 +67,8 @@ def run(tmp_path: Path) -> Callable[..., Done]:
     def run(end: str = "normally", **environment: str) -> Done:
         script.write_text(PROGRAM + ENDS[end])
         # XLA takes long enough for a run to end, or to begin, while it compiles
-        settings = {"QD_JAX_KERNELS": "0", "QD_JAX_FINISH_S": "100", **environment}
-        settings["QD_JAX_CACHE_DIR"] = str(tmp_path / "cache")
+        usual = {"QD_JAX_KERNELS": "0", "QD_JAX_CACHE_DIR": str(tmp_path / "cache"), "QD_JAX_FINISH_S": "100"}
+        settings = {**usual, **environment}
         done = subprocess.run(
             [sys.executable, str(script)],
             env={**without_settings(), **settings, "PYTHONPATH": str(ROOT)},
