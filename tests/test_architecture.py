@@ -106,6 +106,7 @@ LAYERS = (
     ("kernels.elementary",),
     ("kernels.operations", "kernels.reductions"),
     ("kernels.plan", "kernels.jaxprs"),
+    ("kernels.memory",),
     ("kernels.nest",),
     ("kernels.module",),
     ("kernels.segments",),

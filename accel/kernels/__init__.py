@@ -4,6 +4,7 @@ jaxprs        the operations of a traced program in one list, and as nodes of a 
 graph         the operations, equal ones once; moves of index are maps that cost nothing
 plan          which values are stored, in which order, and which are computed in one loop nest
 nest          the LLVM IR of one loop nest: vectors, pieces of rows, wrapped borders
+memory        where values lie, and reading them
 reductions    sums in NumPy's order, extremes, any and all
 operations    what each operation costs, and its instructions
 elementary/   exponentials, logarithms, powers, trigonometric and hyperbolic functions

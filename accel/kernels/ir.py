@@ -209,10 +209,21 @@ class Emitter:
             scope.known[key] = self._written(text.format(*names, R=self.type_of(dtype, level), **types), dtype, level)
         return scope.known[key]
 
-    def _written(self, text: str, dtype: np.dtype[Any], level: int) -> Value:
+    def written(self, text: str, level: int) -> str:
+        """Write an instruction that is not shared. Returns the name of its result."""
         name = self.name()
         self.scopes[level].lines.append(f"{name} = {text}")
-        return Value(self, name, dtype, level)
+        return name
+
+    def shared(self, text: str, level: int) -> str:
+        """The name of an integer or address that is computed once in its scope."""
+        known = self.scopes[level].known
+        if text not in known:
+            known[text] = Value(self, self.written(text, level), np.dtype(np.int64), level)
+        return known[text].text
+
+    def _written(self, text: str, dtype: np.dtype[Any], level: int) -> Value:
+        return Value(self, self.written(text, level), dtype, level)
 
     def load(self, address: str, dtype: np.dtype[Any], level: int) -> Value:
         """What is at an address. Loads are not shared: who asks remembers."""
@@ -238,15 +249,14 @@ class Emitter:
         if value.is_literal:
             return f"splat ({element} {value.text})"
         # where the value is, so that it is done once outside of the loop
-        scope, key = self.scopes[value.level], ("splat", value.text, self.lanes)
-        if key not in scope.known:
-            kind = f"<{self.lanes} x {element}>"
-            first, all_lanes = self.name(), self.name()
-            scope.lines.append(f"{first} = insertelement {kind} poison, {element} {value.text}, i64 0")
-            mask = f"<{self.lanes} x i32> zeroinitializer"
-            scope.lines.append(f"{all_lanes} = shufflevector {kind} {first}, {kind} poison, {mask}")
-            scope.known[key] = Value(self, all_lanes, value.dtype, value.level)
-        return scope.known[key].text
+        return self.repeated(value.text, element, value.level)
+
+    def repeated(self, text: str, element: str, level: int) -> str:
+        """A scalar of a level in all lanes, as the name of a vector in that level. element: its LLVM type."""
+        kind = f"<{self.lanes} x {element}>"
+        first = self.shared(f"insertelement {kind} poison, {element} {text}, i64 0", level)
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return self.shared(f"shufflevector {kind} {first}, {kind} poison, {mask}", level)
 
     def binary(self, name: str, x: Value, y: Value) -> Value:
         return self.instruction(f"{name} {{T0}} {{0}}, {{1}}", x.dtype, x, y)

@@ -391,6 +391,3 @@ def phases(steps: Sequence[Step]) -> Iterator[tuple[bool, list[Step]]]:
         made.update((each, phase) for each in step.results)
     for phase in sorted(numbered):
         yield phase % 2 == 0, numbered[phase]
-
-
-__all__ = ["Flat", "Importer", "Literal", "Step", "Variable", "flat", "phases"]

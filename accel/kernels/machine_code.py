@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import threading
 from typing import Any
 
@@ -67,12 +66,6 @@ class Loaded:
         """The address of a function."""
         found: int = self._engine.get_function_address(name)
         return found
-
-
-def digest_of(text: str) -> str:
-    """What names a module's machine code: its text, the processor and LLVM's version."""
-    about = "\n".join([text, *target(), str(binding().llvm_version_info)])
-    return hashlib.sha256(about.encode()).hexdigest()
 
 
 @functools.cache

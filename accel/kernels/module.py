@@ -5,29 +5,31 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from accel.kernels import reductions
+from accel.kernels import machine_code, reductions
 from accel.kernels.graph import HALO, HALOED, INPUT, REDUCE, Graph, Node
-from accel.kernels.nest import Nest, Place, strides_of
+from accel.kernels.memory import Place, strides_of
+from accel.kernels.nest import Nest
 from accel.kernels.plan import Stage, planned
 
 ENTRY = "run"
 """The function's name. It takes the address of a table of pointers: inputs, outputs, and `Module.room` bytes."""
 
 _ALIGNED = 64
-_VECTOR_BYTES = 64
+
+_SLACK = 64
+"""Elements of room behind a stored value."""
+
+_MOST_LANES = 16
+"""Maximum lanes of vectors of small elements. Guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """text: LLVM IR. room: bytes of memory that a run needs for itself. stages: number of loop nests and calls."""
+    """text: LLVM IR. room: bytes of memory that a run needs for itself."""
 
     text: str
     room: int
-    stages: int
 
 
 def module_of(graph: Graph, inputs: Sequence[Node], outputs: Sequence[Node]) -> Module:
@@ -64,7 +66,7 @@ class _Writer:
             if stage.stored[0].op == REDUCE:
                 calls += self._reduction(stage.stored[0], functions)
                 continue
-            lanes = min(_VECTOR_BYTES // max(_width(node) for node in stage.stored), 16)
+            lanes = min(machine_code.lanes(max(node.dtype.itemsize for node in stage.stored)), _MOST_LANES)
             nest = Nest(f"nest{number}", stage, self._places, self._results, lanes)
             text, pointers = nest.text()
             functions[f"nest{number}"] = text
@@ -83,7 +85,7 @@ class _Writer:
                 'attributes #0 = { noinline nounwind "prefer-vector-width"="512" }',
             ]
         )
-        return Module(text, self._size, len(self._stages))
+        return Module(text, self._size)
 
     def _reduction(self, node: Node, functions: dict[str, str]) -> list[str]:
         name, functions[name] = reductions.function_of(node)
@@ -114,7 +116,7 @@ class _Writer:
                     continue
                 row = node.shape[-1] + 2 * HALO if node.op == HALOED else 0
                 strides = strides_of(node.shape, row)
-                count = (strides[0] * node.shape[0] if node.shape else 1) + _VECTOR_BYTES
+                count = (strides[0] * node.shape[0] if node.shape else 1) + _SLACK
                 bytes_needed = -(-count * node.dtype.itemsize // _ALIGNED) * _ALIGNED
                 fitting = [each for each in free if each[0] == bytes_needed]
                 if fitting:
@@ -132,12 +134,3 @@ class _Writer:
     def _last_reads(self) -> Mapping[int, int]:
         """By value, the number of the last stage that reads it."""
         return {index: number for number, stage in enumerate(self._stages) for index in stage.reads}
-
-
-def _width(node: Node) -> int:
-    return max(node.dtype.itemsize, 1)
-
-
-def table_of(*groups: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """The table of pointers to these arrays."""
-    return np.array([each.ctypes.data for group in groups for each in group], np.uintp)

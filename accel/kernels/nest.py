@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,38 +19,19 @@ from accel.kernels.graph import (
     HALOED,
     INPUT,
     IOTA,
+    MOVES,
     PIECES,
     RESHAPE,
     VIEW,
-    WRAP,
     Axis,
     Node,
     identity,
     through,
 )
 from accel.kernels.ir import MEMORY, Emitter, Scope, Value
-from accel.kernels.operations import OPERATIONS
-from accel.kernels.plan import Index, Stage, placed, shifted
-
-INT64 = np.dtype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value is stored. number: of its pointer. strides, offset: in elements."""
-
-    number: int
-    strides: tuple[int, ...]
-    offset: int = 0
-
-
-def strides_of(shape: Sequence[int], last: int = 0) -> tuple[int, ...]:
-    """Strides, in elements, of an array in the order of C. last: length of its rows in memory, if they are longer."""
-    found, step = [], 1
-    for dim in reversed(range(len(shape))):
-        found.append(step)
-        step *= last if last and dim == len(shape) - 1 else shape[dim]
-    return tuple(reversed(found))
+from accel.kernels.memory import INT64, Memory, Place, level_of
+from accel.kernels.operations import OPERATIONS, as_integer
+from accel.kernels.plan import Index, Stage, shifted
 
 
 class _Cut(Exception):
@@ -83,10 +63,9 @@ class Nest:
         self._lanes = lanes
         self._rank = len(stage.shape)
         self._emitter = Emitter(innermost=self._rank)
+        self._memory = Memory(self._emitter, places)
         self._region: dict[int, tuple[int, int]] = {}
         self._labels = 0
-        self._used: set[int] = set()
-        self._loops: dict[int, str] = {}
 
     @property
     def declared(self) -> set[str]:
@@ -99,7 +78,7 @@ class Nest:
     def text(self) -> tuple[str, list[int]]:
         """The function's definition, and the numbers of the pointers that it takes."""
         body = self._nest(0)
-        pointers = sorted(self._used)
+        pointers = sorted(self._memory.used)
         given = ", ".join(f"ptr noalias %p{number}" for number in pointers)
         lines = [f"define internal void @{self._name}({given}) #0 {{", *self._emitter.scopes[0].lines, *body]
         return "\n".join([*lines, "ret void", "}"]), pointers
@@ -132,7 +111,7 @@ class Nest:
             emitter.lanes = lanes
         self._labels += 1
         label = self._labels
-        counter = self._loops[loop] = f"%i{label}"
+        counter = self._memory.loops[loop] = f"%i{label}"
         del emitter.scopes[loop + 1 :]
         emitter.scopes.append(Scope())
         rounds = -(-(last - first) // lanes)
@@ -172,7 +151,7 @@ class Nest:
             value = self._value(node, own, is_first=True)
             self._scope(self._rank).known[node.index, own] = value
             for place in self._results[node.index]:
-                address = self._address(place, node.dtype, own, {})
+                address = self._memory.address(place, node.dtype, own, {})
                 self._emitter.store(value, address, self._rank)
 
     def _scope(self, level: int) -> Scope:
@@ -181,56 +160,46 @@ class Nest:
     # -- values -------------------------------------------------------------------------------------------------------
 
     def _value(self, node: Node, index: Index, *, is_first: bool = False) -> Value:
-        """The value of a node at an index.
+        """The value of a node at an index. is_first: whether it is computed, though it is stored.
 
         Raises _Cut where it comes from several pieces that are not computed alike.
         """
-        if not is_first:
-            try:
-                node, index = self._source(node, index, self._region)
-            except _Cut as cut:
-                if cut.loop == self._rank - 1:
-                    raise
-                return self._merged(self._parts(node, index, cut.loop, self._region[cut.loop]), cut.loop)
-        for scope in reversed(self._emitter.scopes):
-            if (node.index, index) in scope.known:
-                return scope.known[node.index, index]
-        if not is_first and node.index in self._places:
-            found = self._loaded(node, index, {})
-        elif node.op in (VIEW, PIECES, WRAP, RESHAPE):
-            found = self._value_of_move(node, index)
-        elif node.op == HALOED:
-            found = self._value(node.operands[0], index)
-        elif node.op == CONSTANT:
-            return self._emitter.literal(np.frombuffer(node.about, node.dtype)[0], node.dtype)
-        elif node.op == IOTA:
-            found = self._position(index[node.about]).bits(np.int64)
-            found = _as_integer(found, node.dtype)
-        elif node.op == GATHER:
-            found = self._gathered(node, index)
-        else:
-            given = [self._value(each, index) for each in node.operands]
-            found = OPERATIONS[node.op].emit(node, given)
-        # by the loops of its index: in another piece of one of these it may be another value
-        self._scope(max(found.level, _level(index))).known[node.index, index] = found
-        return found
-
-    def _value_of_move(self, node: Node, index: Index) -> Value:
-        """The value of a stored move: what it moves, at its place."""
-        if node.op == RESHAPE:
-            return self._loaded(node, index, {}, self._place_of_part(node))
         try:
-            source, at = self._step(node, index, self._region)
+            source, at = self._source(node, index, self._region, is_first=is_first)
         except _Cut as cut:
             if cut.loop == self._rank - 1:
                 raise
-            return self._merged(self._parts(node, index, cut.loop, self._region[cut.loop], is_first=True), cut.loop)
-        return self._value(source, at)
+            return self._merged(self._parts(node, index, cut.loop, self._region[cut.loop], is_first=is_first), cut.loop)
+        for scope in reversed(self._emitter.scopes):
+            if (source.index, at) in scope.known:
+                return scope.known[source.index, at]
+        is_loaded = source.index in self._places and not (is_first and source is node)
+        found = self._memory.loaded(source, at, {}) if is_loaded else self._computed(source, at)
+        # by the loops of its index: in another piece of one of these it may be another value
+        self._scope(max(found.level, level_of(at))).known[source.index, at] = found
+        return found
 
-    def _source(self, node: Node, index: Index, region: Mapping[int, tuple[int, int]]) -> tuple[Node, Index]:
-        """Follow moves to what is computed or loaded."""
-        while node.index not in self._places and node.op in (VIEW, PIECES, WRAP):
+    def _computed(self, node: Node, index: Index) -> Value:
+        if node.op == CONSTANT:
+            return self._emitter.literal(np.frombuffer(node.about, node.dtype)[0], node.dtype)
+        if node.op == RESHAPE:
+            return self._memory.loaded(node, index, {}, self._memory.place_of_part(node))
+        if node.op == HALOED:
+            return self._value(node.operands[0], index)
+        if node.op == IOTA:
+            return as_integer(self._memory.position(index[node.about]), node.dtype)
+        if node.op == GATHER:
+            source, *places = node.operands
+            return self._memory.gathered(source, [self._value(each, index) for each in places])
+        return OPERATIONS[node.op].emit(node, [self._value(each, index) for each in node.operands])
+
+    def _source(
+        self, node: Node, index: Index, region: Mapping[int, tuple[int, int]], *, is_first: bool = False
+    ) -> tuple[Node, Index]:
+        """Follow moves to what is computed or loaded. is_first: the first one too, if it is stored. Raises _Cut."""
+        while node.op in MOVES and (is_first or node.index not in self._places):
             node, index = self._step(node, index, region)
+            is_first = False
         return node, index
 
     def _step(self, node: Node, index: Index, region: Mapping[int, tuple[int, int]]) -> tuple[Node, Index]:
@@ -267,9 +236,7 @@ class Nest:
         """What is read in which rows."""
         region = {**self._region, loop: rows}
         try:
-            if is_first:
-                node, index = self._step(node, index, region)
-            return [_Part(rows, *self._source(node, index, region))]
+            return [_Part(rows, *self._source(node, index, region, is_first=is_first))]
         except _Cut as cut:
             if cut.loop != loop:
                 raise
@@ -298,7 +265,7 @@ class Nest:
             found = self._merged_operation(parts, loop)
         else:
             raise cut
-        self._scope(max(found.level, *(_level(part.at) for part in parts))).known[key] = found
+        self._scope(max(found.level, *(level_of(part.at) for part in parts))).known[key] = found
         return found
 
     def _merged_operation(self, parts: Sequence[_Part], loop: int) -> Value:
@@ -323,150 +290,18 @@ class Nest:
             raise cut
         offsets = [self._emitter.literal(each[dim].offset, INT64) for _, _, each in parts]
         chosen = self._chosen(offsets, parts, loop)
-        return self._loaded(first, index, {dim: chosen})
+        return self._memory.loaded(first, index, {dim: chosen})
 
     def _chosen(self, values: Sequence[Value], parts: Sequence[_Part], loop: int) -> Value:
         """The value of the part that the row is in."""
         found = values[-1]
-        row = Value(self._emitter, self._loops[loop], INT64, loop + 1)
+        row = Value(self._emitter, self._memory.loops[loop], INT64, loop + 1)
         for value, (rows, _, _) in reversed(list(zip(values[:-1], parts[:-1], strict=True))):
             if value.text != found.text:
                 found = row.compare("lt", rows[1]).where(value, found)
         return found
 
-    # -- memory -------------------------------------------------------------------------------------------------------
-
-    def _place(self, node: Node) -> Place:
-        """Where a node lies: in memory of its own, or as a part of another one."""
-        return self._places[node.index] if node.index in self._places else self._place_of_part(node)
-
-    def _place_of_part(self, node: Node) -> Place:
-        """Where a part or another shape of a stored node lies."""
-        return self._part_of(node, self._place(node.operands[0]))
-
-    def _place_to_gather(self, node: Node, base: Node) -> Place:
-        """Where a part of `base` lies in it: parts between them may be stored too, but perhaps not yet."""
-        if node is base:
-            return self._places[base.index]
-        return self._part_of(node, self._place_to_gather(node.operands[0], base))
-
-    def _part_of(self, node: Node, source: Place) -> Place:
-        if node.op == RESHAPE:
-            return Place(source.number, strides_of(node.shape), source.offset)
-        strides = [0] * len(node.shape)
-        offset = source.offset
-        for stride, axis in zip(source.strides, node.about, strict=True):
-            offset += stride * axis.offset
-            if axis.dim is not None:
-                strides[axis.dim] += stride * axis.step
-        return Place(source.number, tuple(strides), offset)
-
-    def _loaded(self, node: Node, index: Index, offsets: Mapping[int, Value], place: Place | None = None) -> Value:
-        """The element of a stored node, or a vector of them.
-
-        offsets: by axis, one that only the program knows. place: by default where the node is stored.
-        """
-        place = self._place(node) if place is None else place
-        level = max([_level(index), *(each.level for each in offsets.values())])
-        emitter = self._emitter
-        if not emitter.is_vector(level):
-            return emitter.load(self._address(place, node.dtype, index, offsets, level), node.dtype, level)
-        inner = [(stride, axis) for stride, axis in zip(place.strides, index, strict=True) if axis.dim == level - 1]
-        step = sum(stride * axis.step for stride, axis in inner)
-        address = self._address(place, node.dtype, index, offsets, level)
-        if step == 1:
-            return emitter.load(address, node.dtype, level)
-        return self._loaded_lanes(address, node.dtype, [lane * step for lane in range(emitter.lanes)], level)
-
-    def _loaded_lanes(self, address: str, dtype: np.dtype[Any], offsets: Sequence[Any], level: int) -> Value:
-        """A vector whose lanes are loaded one by one. offsets: in elements."""
-        emitter, stored = self._emitter, MEMORY[dtype.name]
-        kind, found = f"<{emitter.lanes} x {stored}>", "poison"
-        for lane, offset in enumerate(offsets):
-            place = self._written(level, f"getelementptr {stored}, ptr {address}, i64 {offset}")
-            element = self._written(level, f"load {stored}, ptr {place}, align {dtype.itemsize}")
-            found = self._written(level, f"insertelement {kind} {found}, {stored} {element}, i64 {lane}")
-        if dtype.kind == "b":
-            found = self._written(level, f"icmp ne {kind} {found}, zeroinitializer")
-        return Value(emitter, found, dtype, level)
-
-    def _written(self, level: int, text: str) -> str:
-        name = self._emitter.name()
-        self._scope(level).lines.append(f"{name} = {text}")
-        return name
-
-    def _shared(self, level: int, text: str) -> str:
-        """The name of a scalar that is computed once in its scope."""
-        scope = self._scope(level)
-        if text not in scope.known:
-            scope.known[text] = Value(self._emitter, self._written(level, text), INT64, level)
-        return scope.known[text].text
-
-    def _address(
-        self, place: Place, dtype: np.dtype[Any], index: Index, offsets: Mapping[int, Value], level: int | None = None
-    ) -> str:
-        """The address of an element: one loop after the other, so that what a row has in common is computed once."""
-        self._used.add(place.number)
-        stored = MEMORY[dtype.name]
-        address, fixed = f"%p{place.number}", place.offset
-        moves: list[tuple[int, str, int]] = []
-        for dim, (stride, axis) in enumerate(zip(place.strides, index, strict=True)):
-            if dim in offsets:
-                moves.append((offsets[dim].level, offsets[dim].text, stride))
-            else:
-                fixed += stride * axis.offset
-            if axis.dim is not None and stride * axis.step:
-                moves.append((axis.dim + 1, self._loops[axis.dim], stride * axis.step))
-        if level is None:
-            level = max([0, *(each for each, _, _ in moves)])
-        for at, counter, stride in sorted(moves, key=lambda move: move[0]):
-            scaled = counter if stride == 1 else self._shared(at, f"mul i64 {counter}, {stride}")
-            address = self._shared(at, f"getelementptr {stored}, ptr {address}, i64 {scaled}")
-        if fixed:
-            address = self._shared(level, f"getelementptr {stored}, ptr {address}, i64 {fixed}")
-        return address
-
-    def _position(self, axis: Axis) -> Value:
-        """The place along an axis, as int64."""
-        emitter = self._emitter
-        if axis.dim is None:
-            return emitter.literal(axis.offset, INT64)
-        level = axis.dim + 1
-        counter = Value(emitter, self._loops[axis.dim], INT64, level)
-        if emitter.is_vector(level):
-            kind = f"<{emitter.lanes} x i64>"
-            first = self._shared(level, f"insertelement {kind} poison, i64 {counter.text}, i64 0")
-            mask = f"<{emitter.lanes} x i32> zeroinitializer"
-            every = self._shared(level, f"shufflevector {kind} {first}, {kind} poison, {mask}")
-            lanes = ", ".join(f"i64 {lane}" for lane in range(emitter.lanes))
-            counter = Value(emitter, self._shared(level, f"add {kind} {every}, <{lanes}>"), INT64, level)
-        return counter * axis.step + axis.offset
-
-    def _gathered(self, node: Node, index: Index) -> Value:
-        """Elements of a stored node at places that the program computes. See `Graph.gather`."""
-        source, *given = node.operands
-        place = self._place_to_gather(source, placed(source))
-        self._used.add(place.number)
-        places = [self._value(each, index) for each in given]
-        offset = self._emitter.literal(place.offset, INT64)
-        for stride, at, length in zip(place.strides, places, source.shape, strict=True):
-            if length - 1 > np.iinfo(at.dtype).max:
-                at = _as_integer(at, INT64)
-            # XLA does not read outside of an array either, whatever the program says
-            inside = at.compare("lt", length - 1).where(at, length - 1)
-            inside = _as_integer(inside if at.dtype.kind == "u" else at.compare("lt", 0).where(0, inside), INT64)
-            offset = offset + (inside if stride == 1 else inside * stride)
-        level, emitter = offset.level, self._emitter
-        if not emitter.is_vector(level):
-            address = self._written(
-                level, f"getelementptr {MEMORY[node.dtype.name]}, ptr %p{place.number}, i64 {offset.text}"
-            )
-            return emitter.load(address, node.dtype, level)
-        kind = emitter.type_of(INT64, level)
-        lanes = [
-            self._written(level, f"extractelement {kind} {offset.text}, i64 {lane}") for lane in range(emitter.lanes)
-        ]
-        return self._loaded_lanes(f"%p{place.number}", node.dtype, lanes, level)
+    # -- borders ------------------------------------------------------------------------------------------------------
 
     def _halos(self) -> list[str]:
         """Repeat the ends of a row around it."""
@@ -484,7 +319,7 @@ class Nest:
 
         address = f"%p{place.number}"
         for loop, stride in enumerate(place.strides[:-1]):
-            scaled = written(f"mul i64 {self._loops[loop]}, {stride}")
+            scaled = written(f"mul i64 {self._memory.loops[loop]}, {stride}")
             address = written(f"getelementptr {stored}, ptr {address}, i64 {scaled}")
         for target, source in ((length, 0), (-HALO, length - HALO)):
             read = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + source}")
@@ -492,11 +327,6 @@ class Nest:
             to = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + target}")
             lines.append(f"store {kind} {value}, ptr {to}, align {dtype.itemsize}")
         return lines
-
-
-def _level(index: Index) -> int:
-    """The level of what is read at an index: that of its innermost loop."""
-    return max((axis.dim + 1 for axis in index if axis.dim is not None), default=0)
 
 
 def _are_alike(one: Node, other: Node) -> bool:
@@ -523,12 +353,3 @@ def _cut(axis: Axis, place: int, region: Mapping[int, tuple[int, int]]) -> _Cut:
     if axis.step > 0:
         return _Cut(axis.dim, -((axis.offset - place) // axis.step))
     return _Cut(axis.dim, (axis.offset - place) // -axis.step + 1)
-
-
-def _as_integer(value: Value, dtype: np.dtype[Any]) -> Value:
-    """An integer in another width."""
-    if value.dtype.itemsize == dtype.itemsize:
-        return value.bits(dtype)
-    if value.dtype.itemsize > dtype.itemsize:
-        return value.cast("trunc", dtype)
-    return value.cast("sext" if value.dtype.kind == "i" else "zext", dtype)

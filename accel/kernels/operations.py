@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from accel.kernels.elementary import FUNCTIONS
 from accel.kernels.graph import Node
 from accel.kernels.ir import Value
-
-BOOL = np.dtype(bool)
 
 
 class Operation(NamedTuple):
@@ -153,6 +151,11 @@ def _convert(node: Node, given: Sequence[Value]) -> Value:
     if x.dtype.kind == "f":
         name = "fptosi.sat" if dtype.kind == "i" else "fptoui.sat"
         return x.emitter.intrinsic(name, x, dtype=dtype, suffixes=(dtype, x.dtype))
+    return as_integer(x, dtype)
+
+
+def as_integer(x: Value, dtype: np.dtype[Any]) -> Value:
+    """An integer or a truth as an integer of another width."""
     if dtype.itemsize < x.dtype.itemsize:
         return x.cast("trunc", dtype)
     if dtype.itemsize == x.dtype.itemsize and x.dtype.kind != "b":
