@@ -93,6 +93,9 @@ class _Extension(ctypes.Structure):
 class Failed(RuntimeError):
     """A function that was to fill its result raised: what the program has computed is worth nothing."""
 
+    def __str__(self) -> str:
+        return "a function of NumPy's raised in a program's run"
+
 
 _raised: list[BaseException] = []
 """What signal handlers of the program's raised in a callback: it must not get lost."""
@@ -114,7 +117,7 @@ def raise_waiting(before: int) -> None:
     if _raised and threading.current_thread() is threading.main_thread():
         raise _raised.pop()
     if _unfilled != before:
-        raise Failed("a function of NumPy's raised in a program's run")
+        raise Failed
 
 
 @functools.cache
@@ -226,13 +229,19 @@ def _execute(frame: _Frame) -> None:
         return
     for place in places:
         place[...] = 0
-    # copies: the function may keep them, or refuse memory that it must not write to
-    operands = [_array(frame.operands.each[at].contents.data, form).copy() for at, form in enumerate(given)]
-    found = [np.asarray(each) for each in function(*operands)]
-    if [(each.shape, each.dtype.str) for each in found] == list(forms):
+    operands = [_array(frame.operands.each[at].contents.data, form) for at, form in enumerate(given)]
+    found = results_of(function, operands, forms)
+    if found is not None:
         for place, each in zip(places, found, strict=True):
             place[...] = each
         answer[...] = True
+
+
+def results_of(function: Callable[..., Any], operands: Sequence[Any], forms: Sequence[Form]) -> list[Any] | None:
+    """A function's results as arrays; None if they have other forms. Raises what it raises."""
+    # copies: the function may keep them, or refuse memory that it must not write to
+    found = [np.asarray(each) for each in function(*(each.copy() for each in operands))]
+    return found if [(each.shape, each.dtype.str) for each in found] == list(forms) else None
 
 
 def fill(function: Callable[..., object], operands: Sequence[Any], places: Sequence[Any]) -> None:

@@ -107,7 +107,7 @@ def _compile(
         for at, span in spans.items():
             given[at] = about((span.length,), span.dtype)
         offsets = about((len(spans),), np.int32) if spans else None
-        scalars = {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
+        scalars = _scalar_forms(program, about)
         try:
             if shards is not None and shards.is_across:
                 constants, key, unkept = [], None, _UNKEPT_SHARDS
@@ -167,6 +167,11 @@ def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) ->
     return {at: span_of(sample) for at, sample in chosen if sample.nbytes < LARGEST}
 
 
+def _scalar_forms(program: Program, about: Callable[..., Any]) -> dict[str, Any]:
+    """The forms of the packed scalars. about: gives that of an array of a shape and dtype."""
+    return {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
+
+
 def _of_kernels(
     program: Program, samples: Sequence[Any], device: Any, options: dict[str, Any]
 ) -> tuple[Segmented, str | None, str] | None:
@@ -182,10 +187,8 @@ def _of_kernels(
     def about(array: Any) -> Any:
         return jax.ShapeDtypeStruct(np.shape(array), array.dtype)
 
-    scalars = {
-        pack: jax.ShapeDtypeStruct((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes
-    }
-    arguments = [about(samples[slot]) for slot in program.slots], [about(each) for each in program.constants], scalars
+    given = [about(samples[slot]) for slot in program.slots]
+    arguments = given, [about(each) for each in program.constants], _scalar_forms(program, jax.ShapeDtypeStruct)
     key = _key(program, {}, arguments, device, "kernels", *machine_code.target())
     cached = _from_cache(key, device)
     if cached is not None:
@@ -197,10 +200,7 @@ def _of_kernels(
         if key is not None and config.current().cache_dir is not None and not isinstance(error, MemoryError):
             cache.save(key, pickle.dumps((_REFUSED, [])))  # a later process does not try again
         return None
-    unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
-    if unkept:
-        report_not_kept(unkept)
-    return compiled, None if unkept else key, unkept
+    return _saved(program, key, compiled)
 
 
 def _compiled(
@@ -214,7 +214,11 @@ def _compiled(
     cached = _from_cache(key, device)
     if cached is not None:
         return cached, key, ""
-    compiled = _built(program, spans, arguments, options)
+    return _saved(program, key, _built(program, spans, arguments, options))
+
+
+def _saved(program: Program, key: str | None, compiled: Any) -> tuple[Any, str | None, str]:
+    """Keep a compiled program on disk. Returns it, its key there (None if it is not) and why not, as `_compiled`."""
     unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
     if unkept:
         report_not_kept(unkept)

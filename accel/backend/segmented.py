@@ -12,12 +12,13 @@ from accel import logs
 from accel.backend import callbacks
 from accel.backend.executable import shared
 from accel.backend.options import compile_with
+from accel.backend.spans import aligned_array
 from accel.config import FLOAT64
 from accel.kernels import jaxprs, machine_code
 from accel.kernels.graph import reachable
 from accel.kernels.jaxprs import Atom, Flat, Importer, Literal, Step, Variable
 from accel.kernels.module import module_of
-from accel.kernels.segments import Choice, Given, Kernel, Segment, Segmented, aligned
+from accel.kernels.segments import Choice, Given, Kernel, Segment, Segmented
 from accel.lower.precision.evaluation import Evaluation
 from accel.lower.precision.widths import AsTraced
 from accel.lower.rounding import rounded_as_numpy
@@ -62,18 +63,18 @@ class OnHost(Segment):
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
         if self.fills:
-            filled = [aligned(shape, np.dtype(dtype)) for shape, dtype in self.forms]
+            filled = [aligned_array(shape, np.dtype(dtype)) for shape, dtype in self.forms]
             try:
                 callbacks.fill(self.function, given, filled)
             except Exception as error:
                 interrupts.pass_on(error)
-                raise callbacks.Failed("a function of NumPy's raised in a program's run") from error
+                raise callbacks.Failed from error
             return [*filled, np.array(True)]
         try:
-            # copies: the function may keep what it is given, and what it gives
-            found = [np.array(each, order="C") for each in self.function(*(each.copy() for each in given))]
-            if [(each.shape, each.dtype.str) for each in found] == list(self.forms):
-                return [*found, np.array(True)]
+            found = callbacks.results_of(self.function, given, self.forms)
+            if found is not None:
+                # copies: the function may keep what it gives
+                return [*(np.array(each, order="C") for each in found), np.array(True)]
         except Exception as error:
             interrupts.pass_on(error)
             logs.LOGGER.debug("a function that a program calls raised", exc_info=True)

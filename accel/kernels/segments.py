@@ -6,7 +6,6 @@ Values are numbered. A run fills a list of arrays: arguments and constants first
 from __future__ import annotations
 
 import ctypes
-import math
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.backend.spans import address_of, aligned_array
 from accel.kernels import machine_code
 from accel.kernels.module import ENTRY
-
-_ALIGNED = 64
 
 _loading = threading.Lock()
 
@@ -62,29 +60,19 @@ class Kernel(Segment):
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
         call = self._call or self.load()
-        made = [aligned(*form) if each is None else each for form, each in zip(self.forms, made, strict=True)]
+        made = [aligned_array(*form) if each is None else each for form, each in zip(self.forms, made, strict=True)]
         try:
             room = self._rooms.pop()
         except IndexError:
             # a thread makes one, so that two runs at once have their own
-            room = aligned((self.room,), np.dtype(np.uint8))
-        call(struct.pack(f"{len(given) + len(made) + 1}P", *map(_address, given), *map(_address, made), _address(room)))
+            room = aligned_array((self.room,), np.dtype(np.uint8))
+        call(
+            struct.pack(
+                f"{len(given) + len(made) + 1}P", *map(address_of, given), *map(address_of, made), address_of(room)
+            )
+        )
         self._rooms.append(room)
         return made
-
-
-def _address(array: np.ndarray[Any, Any]) -> int:
-    # half of the time that `array.ctypes.data` takes
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A new array whose memory XLA can read in place."""
-    count = math.prod(shape) * dtype.itemsize
-    memory = np.empty(count + _ALIGNED, np.uint8)
-    first = -_address(memory) % _ALIGNED
-    return memory[first : first + count].view(dtype).reshape(shape)
 
 
 @dataclass(slots=True)
@@ -130,7 +118,7 @@ class Segmented:
         """Memory for what kernels give to later segments alone. A run's results are new."""
         results = set(_numbers(self.results))
         return {
-            number: aligned(*form)
+            number: aligned_array(*form)
             for segment in self.segments
             if isinstance(segment, Kernel)
             for number, form in zip(segment.outputs, segment.forms, strict=True)
