@@ -54,7 +54,7 @@ class InXla(Segment):
 
 
 @dataclass(slots=True)
-class OnHost(Segment):
+class HostCall(Segment):
     """A segment that a function of Python's computes, see `accel.backend.callbacks`."""
 
     function: Callable[..., Any]
@@ -195,13 +195,13 @@ class _Builder:
         given, results = self._numbered(inputs, made)
         return Kernel(given, results, machine_code.object_of(module.text), forms, module.room)
 
-    def _on_host(self, steps: Sequence[Step], made: Sequence[Variable]) -> OnHost:
+    def _on_host(self, steps: Sequence[Step], made: Sequence[Variable]) -> HostCall:
         (step,) = steps
         called = callbacks.called_by(step.eqn.params)
         assert called is not None
         function, _, forms, fills = called
         given, results = self._numbered(self._operands(step), step.results)
-        return OnHost(given, results, function, forms, fills)
+        return HostCall(given, results, function, forms, fills)
 
     def _choice(self, steps: Sequence[Step], made: Sequence[Variable]) -> Choice:
         import jax

@@ -17,7 +17,7 @@ INT64 = np.dtype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Where a value is stored. number: of its pointer. strides, offset: in elements."""
 
     number: int
@@ -40,35 +40,40 @@ def level_of(index: Index) -> int:
 
 
 @dataclass(slots=True)
-class Memory:
+class Addressing:
     """Writes the instructions of one function that address memory.
 
     places: of inputs and stored values, by node. loops: the names of the loops' counters. used: numbers of pointers.
     """
 
     emitter: Emitter
-    places: Mapping[int, Place]
+    places: Mapping[int, Location]
     loops: dict[int, str] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
 
     # -- places -------------------------------------------------------------------------------------------------------
 
-    def place(self, node: Node) -> Place:
+    def place(self, node: Node) -> Location:
         """Where a node lies: in memory of its own, or as a part of another one."""
         return self.places[node.index] if node.index in self.places else self.place_of_part(node)
 
-    def place_of_part(self, node: Node) -> Place:
+    def place_of_part(self, node: Node) -> Location:
         """Where a part or another shape of a stored node lies."""
         return _part_of(node, self.place(node.operands[0]))
 
-    def _place_to_gather(self, node: Node, base: Node) -> Place:
+    def _place_to_gather(self, node: Node, base: Node) -> Location:
         """Where a part of `base` lies in it: parts between them may be stored too, but perhaps not yet."""
         if node is base:
             return self.places[base.index]
         return _part_of(node, self._place_to_gather(node.operands[0], base))
 
     def address(
-        self, place: Place, dtype: np.dtype[Any], index: Index, offsets: Mapping[int, Value], level: int | None = None
+        self,
+        place: Location,
+        dtype: np.dtype[Any],
+        index: Index,
+        offsets: Mapping[int, Value],
+        level: int | None = None,
     ) -> str:
         """The address of an element: one loop after the other, so that what a row has in common is computed once."""
         self.used.add(place.number)
@@ -94,7 +99,7 @@ class Memory:
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
-    def loaded(self, node: Node, index: Index, offsets: Mapping[int, Value], place: Place | None = None) -> Value:
+    def loaded(self, node: Node, index: Index, offsets: Mapping[int, Value], place: Location | None = None) -> Value:
         """The element of a stored node, or a vector of them.
 
         offsets: by axis, one that only the program knows. place: by default where the node is stored.
@@ -157,14 +162,14 @@ class Memory:
         return self._loaded_lanes(address, source.dtype, lanes, level)
 
 
-def _part_of(node: Node, source: Place) -> Place:
+def _part_of(node: Node, source: Location) -> Location:
     """Where a view or another shape of what lies at `source` lies."""
     if node.op == RESHAPE:
-        return Place(source.number, strides_of(node.shape), source.offset)
+        return Location(source.number, strides_of(node.shape), source.offset)
     strides = [0] * len(node.shape)
     offset = source.offset
     for stride, axis in zip(source.strides, node.about, strict=True):
         offset += stride * axis.offset
         if axis.dim is not None:
             strides[axis.dim] += stride * axis.step
-    return Place(source.number, tuple(strides), offset)
+    return Location(source.number, tuple(strides), offset)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from accel.kernels import machine_code, reductions
 from accel.kernels.graph import HALO, HALOED, INPUT, REDUCE, Graph, Node
-from accel.kernels.memory import Place, strides_of
-from accel.kernels.nest import Nest
+from accel.kernels.memory import Location, strides_of
+from accel.kernels.nest import LoopNest
 from accel.kernels.plan import Stage, planned
 
 ENTRY = "run"
@@ -47,12 +47,14 @@ def _own(graph: Graph, node: Node) -> Node:
 class _Writer:
     def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], stages: Sequence[Stage]) -> None:
         self._stages = stages
-        self._places: dict[int, Place] = {node.index: Place(n, strides_of(node.shape)) for n, node in enumerate(inputs)}
-        self._results: dict[int, list[Place]] = defaultdict(list)
+        self._places: dict[int, Location] = {
+            node.index: Location(n, strides_of(node.shape)) for n, node in enumerate(inputs)
+        }
+        self._results: dict[int, list[Location]] = defaultdict(list)
         self._room: dict[int, int] = {}  # offsets of own memory, by number of the pointer
         self._count = len(inputs)
         for node in outputs:
-            self._results[node.index].append(Place(self._count, strides_of(node.shape)))
+            self._results[node.index].append(Location(self._count, strides_of(node.shape)))
             self._count += 1
         self._last = self._count
         self._size = self._allocated()
@@ -67,7 +69,7 @@ class _Writer:
                 calls += self._reduction(stage.stored[0], functions)
                 continue
             lanes = min(machine_code.lanes(max(node.dtype.itemsize for node in stage.stored)), _MOST_LANES)
-            nest = Nest(f"nest{number}", stage, self._places, self._results, lanes)
+            nest = LoopNest(f"nest{number}", stage, self._places, self._results, lanes)
             text, pointers = nest.text()
             functions[f"nest{number}"] = text
             functions.update(nest.functions)
@@ -126,7 +128,7 @@ class _Writer:
                     offset, size = size, size + bytes_needed
                 self._count += 1
                 self._room[self._count] = offset
-                self._results[node.index].append(Place(self._count, strides, HALO if row else 0))
+                self._results[node.index].append(Location(self._count, strides, HALO if row else 0))
                 ends[last_read.get(node.index, number)].append((bytes_needed, offset))
             free += ends.pop(number, [])
         return size

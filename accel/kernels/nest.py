@@ -29,7 +29,7 @@ from accel.kernels.graph import (
     through,
 )
 from accel.kernels.ir import MEMORY, Emitter, Scope, Value
-from accel.kernels.memory import INT64, Memory, Place, level_of
+from accel.kernels.memory import INT64, Addressing, Location, level_of
 from accel.kernels.operations import OPERATIONS, as_integer
 from accel.kernels.plan import Index, Stage, shifted
 
@@ -50,20 +50,25 @@ class _Part(NamedTuple):
     at: Index
 
 
-class Nest:
+class LoopNest:
     """The function of one stage.
 
     places: of inputs and stored values, by node. results: the places that a stored value is written to.
     """
 
     def __init__(
-        self, name: str, stage: Stage, places: Mapping[int, Place], results: Mapping[int, Sequence[Place]], lanes: int
+        self,
+        name: str,
+        stage: Stage,
+        places: Mapping[int, Location],
+        results: Mapping[int, Sequence[Location]],
+        lanes: int,
     ) -> None:
         self._name, self._stage, self._places, self._results = name, stage, places, results
         self._lanes = lanes
         self._rank = len(stage.shape)
         self._emitter = Emitter(innermost=self._rank)
-        self._memory = Memory(self._emitter, places)
+        self._memory = Addressing(self._emitter, places)
         self._region: dict[int, tuple[int, int]] = {}
         self._labels = 0
 
@@ -308,7 +313,7 @@ class Nest:
         haloed = [node for node in self._stage.stored if node.op == HALOED]
         return [line for node in haloed for line in self._halo(self._results[node.index][0], node.dtype)]
 
-    def _halo(self, place: Place, dtype: np.dtype[Any]) -> list[str]:
+    def _halo(self, place: Location, dtype: np.dtype[Any]) -> list[str]:
         stored, length = MEMORY[dtype.name], self._stage.shape[-1]
         kind, lines = f"<{HALO} x {stored}>", []
 

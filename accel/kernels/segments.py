@@ -66,11 +66,8 @@ class Kernel(Segment):
         except IndexError:
             # a thread makes one, so that two runs at once have their own
             room = aligned_array((self.room,), np.dtype(np.uint8))
-        call(
-            struct.pack(
-                f"{len(given) + len(made) + 1}P", *map(address_of, given), *map(address_of, made), address_of(room)
-            )
-        )
+        table = [*given, *made, room]
+        call(struct.pack(f"{len(table)}P", *map(address_of, table)))
         self._rooms.append(room)
         return made
 
