@@ -120,6 +120,7 @@ LAYERS = (
     ("backend.executable", "machines.serving"),
     ("machines.joining",),
     ("backend.segmented", "backend.trial", "backend.refolding"),
+    ("backend.serializing",),
     ("backend.compile",),
     ("backend.underway.last",),
     ("backend.underway.worker",),

@@ -5,8 +5,6 @@ JAX's float64 is enabled only around accel's own work, so that a program's own u
 
 from __future__ import annotations
 
-import inspect
-import pickle
 import statistics
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel import config, logs
-from accel.backend import devices, lapack, segmented, trial
+from accel.backend import devices, segmented, serializing, trial
 from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.disk import cache
 from accel.backend.executable import Executable
@@ -36,9 +34,6 @@ from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
     from jax import Array
-
-_REFUSED = "refused"
-"""What is kept on disk in place of a program that kernels cannot have, or not gain from."""
 
 _UNKEPT_SHARDS = "programs for several devices are not kept"
 
@@ -192,13 +187,15 @@ def _of_kernels(
     key = _key(program, {}, arguments, device, "kernels", *machine_code.target())
     cached = _from_cache(key, device)
     if cached is not None:
-        return None if cached == _REFUSED else (cached, key, "")
+        return cached, key, ""
+    if key is not None and cache.read(key, cache.WHOLE) is not None:
+        return None
     try:
         compiled = segmented.built(program.for_kernels, arguments, options)
     except Exception as error:
         logs.LOGGER.info("a program is compiled by XLA as a whole: %s", _first_line(error))
         if key is not None and config.current().cache_dir is not None and not isinstance(error, MemoryError):
-            cache.save(key, pickle.dumps((_REFUSED, [])))  # a later process does not try again
+            cache.save(key, b"", cache.WHOLE)  # a later process does not try again
         return None
     return _saved(program, key, compiled)
 
@@ -289,7 +286,7 @@ def _from_cache(key: str | None, device: object) -> Any:
     if key is None or payload is None:
         return None
     try:
-        return _executable(payload, device)
+        return serializing.deserialized(payload, device)
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
     logs.LOGGER.info("a program on disk could not be used and is compiled again: %s", problem)
@@ -297,51 +294,14 @@ def _from_cache(key: str | None, device: object) -> Any:
     return None
 
 
-def _executable(payload: bytes, device: Any) -> Any:
-    """Deserialize what `_payload` serialized. Raises what JAX raises, and KernelUnavailable if a kernel is missing."""
-    from jax.experimental import serialize_executable
-
-    deserialize = serialize_executable.deserialize_and_load
-    where = {"backend": device.client, "execution_devices": [device]}
-    # versions of JAX differ in what they take
-    where = {name: value for name, value in where.items() if name in inspect.signature(deserialize).parameters}
-    called, parts = pickle.loads(payload)
-    if called == _REFUSED:
-        return _REFUSED
-    if isinstance(called, Segmented):
-        return segmented.loaded(called, [_executable(part, device) for part in parts])
-    # before the program is loaded: a kernel that is not initialised would crash the process, and raise nothing
-    problem = lapack.unavailable(called)
-    if problem:
-        raise lapack.KernelUnavailable(problem)
-    return deserialize(*parts, **where)
-
-
-def _payload(compiled: Any) -> bytes:
-    """Serialize a compiled program and the names of its kernels. Raises KernelUnavailable if a kernel is missing."""
-    from jax.experimental import serialize_executable
-
-    if isinstance(compiled, Segmented):
-        return pickle.dumps((segmented.without_xla(compiled), [_payload(part) for part in segmented.of_xla(compiled)]))
-    called = lapack.called(compiled)
-    problem = lapack.unavailable(called)
-    if problem:
-        raise lapack.KernelUnavailable(problem)
-    return pickle.dumps((called, serialize_executable.serialize(compiled)))
-
-
 def _keep(program: Program, key: str | None, compiled: object) -> str:
     """Keep a compiled program on disk. Returns "", or why it could not be kept."""
     if key is None:
         return f"it holds {program.indescribable}, which cannot be described to another process"
     try:
-        return cache.save(key, _payload(compiled))
+        return cache.save(key, serializing.payload_of(compiled))
     except Exception as error:  # not every JAX backend can serialize its programs
-        return _why(error)
-
-
-def _why(error: Exception) -> str:
-    return str(error) if isinstance(error, lapack.KernelUnavailable) else f"{type(error).__name__}: {error}"
+        return serializing.why(error)
 
 
 # -- in one process for another ----------------------------------------------------------------------------------------
@@ -367,9 +327,9 @@ def product_of(made: Executable, trace: Lowerable) -> Product:
     payload, unkept = None, made.unkept
     if made.key is None:
         try:
-            payload = _payload(made.compiled)
+            payload = serializing.payload_of(made.compiled)
         except Exception as error:
-            unkept = unkept or _why(error)
+            unkept = unkept or serializing.why(error)
     return Product(packed(made.program, trace), made.key, unkept, payload, made.seconds)
 
 
@@ -390,7 +350,7 @@ def load(
         if product.key is not None:
             compiled = _from_cache(product.key, device)
         else:
-            compiled = None if product.payload is None else _executable(product.payload, device)
+            compiled = None if product.payload is None else serializing.deserialized(product.payload, device)
         if compiled is None:
             return None
         if isinstance(compiled, Segmented):

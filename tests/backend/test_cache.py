@@ -399,7 +399,7 @@ def test_without_a_cache_nobody_is_told_that_nothing_is_kept(bare: None) -> None
 
 
 def test_without_kernels_no_program_is_kept(
-    folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    by_xla: None, folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Better compiled anew than a process that crashes."""
     monkeypatch.setattr(lapack, "unavailable", lambda names: "no such kernels" if names else "")

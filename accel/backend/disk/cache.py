@@ -47,15 +47,16 @@ from accel.spelling import did_you_mean
 
 SUFFIX, TRACE, PATH, TOGETHER, PLACEMENT = ".program", ".trace", ".path", ".together", ".placement"
 KNOWN, RECORDING, RECORDINGS, VAIN = ".known", ".recording", ".recordings", ".vain"
-COMING, BEGUN = ".coming", ".begun"
+COMING, BEGUN, WHOLE = ".coming", ".begun", ".whole"
 """The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths, where
 one of those finds what on it; a function of which some path has been compiled; one of its recordings, and which of them
-there are; what its recordings in vain have taken; a product that is about to come, and how often that was begun."""
+there are; what its recordings in vain have taken; a product that is about to come, and how often that was begun; a
+program that kernels cannot have, or not gain from, so that XLA compiles it whole."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
 _FILE_NAME = re.compile(
-    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|{VAIN}|{COMING}|{BEGUN}|-\w+{_PARTIAL})"
+    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|{VAIN}|{COMING}|{BEGUN}|{WHOLE}|-\w+{_PARTIAL})"
 )
 """The names of accel's files. `clear` removes no others."""
 
