@@ -21,6 +21,7 @@ LAYERS = (
         "process.forks",
         "process.filters",
         "process.jax_internals",
+        "process.pickling",
         "process.processors",
         "process.tracebacks",
         "process.underflow",

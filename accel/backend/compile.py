@@ -330,7 +330,8 @@ def product_of(made: Executable, trace: Lowerable) -> Product:
             payload = serializing.payload_of(made.compiled)
         except Exception as error:
             unkept = unkept or serializing.why(error)
-    return Product(packed(made.program, trace), made.key, unkept, payload, made.seconds)
+    needs_jax = not isinstance(made.compiled, Segmented) or bool(segmented.of_xla(made.compiled))
+    return Product(packed(made.program, trace), made.key, unkept, payload, made.seconds, needs_jax)
 
 
 @jax_internals.quiet_logs()
@@ -341,24 +342,22 @@ def load(
 
     Products are made for the CPU alone (see `accel.backend.job.describe`): there is none for another device.
     """
-    device, _, _ = _begin(samples)
-    if not devices.shares_memory(device):
-        return None
-    jax = import_jax()
-    program = unpacked(product.program, trace, known)
-    with jax.enable_x64(True), jax.default_device(device):
-        if product.key is not None:
-            compiled = _from_cache(product.key, device)
-        else:
-            compiled = None if product.payload is None else serializing.deserialized(product.payload, device)
-        if compiled is None:
+    if product.needs_jax:
+        device, _, _ = _begin(samples)
+        if not devices.shares_memory(device):
             return None
-        if isinstance(compiled, Segmented):
-            spans, constants = {}, program.constants
-        else:
-            spans = _spans(program, samples, frozenset(spanned))
-            constants = [jax.device_put(value, device) for value in program.constants]
-    precision = config.current().precision  # its key says so
-    made = Executable(program, compiled, constants, product.seconds, True, spans, product.key, device=device)
-    made.precision = precision
+    else:
+        tuning.keep_freed()
+        device = devices.HOST
+    program = unpacked(product.program, trace, known)
+    if product.key is not None:
+        compiled = _from_cache(product.key, device)
+    else:
+        compiled = None if product.payload is None else serializing.deserialized(product.payload, device)
+    if compiled is None:
+        return None
+    spans = {} if isinstance(compiled, Segmented) else _spans(program, samples, frozenset(spanned))
+    made = Executable(program, compiled, [], product.seconds, True, spans, product.key, device=device)
+    made.constants = [made.placed(value) for value in program.constants]
+    made.precision = config.current().precision  # its key says so
     return made

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 from accel import config
 from accel.process import forks, interrupts, jax_internals, memory, tuning
@@ -29,6 +29,15 @@ thread of XLA's may get no stack: depending on the thread it crashes, aborts, ha
 
 ROOM_STARTED = 2**29
 """The same for a compile once JAX is started."""
+
+class Host(NamedTuple):
+    """Stands for the CPU where a program is kernels alone, and JAX need not be imported."""
+
+    platform: str = "cpu"
+    device_kind: str = "cpu"
+
+
+HOST = Host()
 
 plays_apart = False
 """Whether the CPU plays a device with a memory of its own, as it does in tests and benchmarks.

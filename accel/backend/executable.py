@@ -142,6 +142,15 @@ class Executable:
             return handed
         return resident.current.hand(arguments, self.device), jax.device_put(scalars, self.device)
 
+    def placed(self, constant: Any) -> Any:
+        """A constant as its runs take it."""
+        if isinstance(self.compiled, Segmented):
+            return constant
+        import jax
+
+        with jax.enable_x64(True):
+            return jax.device_put(constant, self.device)
+
     def fetched(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Device values as ndarrays, not to be written to."""
         if self.on_cpu:
@@ -159,8 +168,6 @@ class Executable:
 
         On the CPU, only inputs that are not aligned and arrays that are changed in place are copied.
         """
-        import jax
-
         if isinstance(self.compiled, CommonProgram):
             return self.compiled.copied_s
         if self.on_cpu:
@@ -169,6 +176,8 @@ class Executable:
             ]
             started = time.perf_counter()
         else:
+            import jax
+
             # the results have been copied to the host already: put back untimed, so that their copy can be timed below
             with jax.enable_x64(True):
                 copied = jax.block_until_ready(jax.device_put(list(made), self.device))

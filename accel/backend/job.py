@@ -227,7 +227,7 @@ class Product:
 
     program: the fields of `Program` without its function, with indices in place of nodes and outcomes. key: of the
     executable's entry in the disk cache. If that is None, `unkept` says why, and payload holds the executable itself,
-    if it can be serialized. seconds: the time of lowering and compiling.
+    if it can be serialized. seconds: the time of lowering and compiling. needs_jax: whether a part of it is XLA's.
     """
 
     program: dict[str, Any]
@@ -235,6 +235,7 @@ class Product:
     unkept: str
     payload: bytes | None
     seconds: float
+    needs_jax: bool
 
 
 _AS_THEY_ARE = ("slots", "constants", "numbers", "operations", "folded", "fingerprint", "indescribable", "written")

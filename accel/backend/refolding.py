@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from accel.backend.devices import import_jax
 from accel.backend.executable import Executable
 from accel.lower import Known
 
@@ -28,9 +27,7 @@ def refolded(executable: Executable, changed: Mapping[int, Any]) -> Executable |
     found = program.renewal.constants(known, changed)
     if found is None:
         return None
-    jax = import_jax()
     constants, placed = list(program.constants), list(executable.constants)
-    with jax.enable_x64(True):
-        for place, constant in found.items():
-            constants[place], placed[place] = constant, jax.device_put(constant, executable.device)
+    for place, constant in found.items():
+        constants[place], placed[place] = constant, executable.placed(constant)
     return replace(executable, program=replace(program, known=known, constants=constants), constants=placed)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from accel.backend import devices
 from accel.dispatch.call import THREAD, Call
 from accel.dispatch.compiling import is_quiet
 from accel.dispatch.costs.account import Account
@@ -94,8 +93,8 @@ class NumPyCalls:
             parts, THREAD.taken = THREAD.taken, around
         self._parts.kinds.note(parts, list(self._paths))
         missed_s = max(0.0, (call.seconds or 0.0) - (run.launched_s - before_s))
-        # before JAX is imported, no program can be in use
-        settled = bool(self._paths.with_program) or (is_quiet() and devices.is_started())
+        # before this process has a program, none can be in use
+        settled = bool(self._paths.with_program) or (is_quiet() and run.device is not None)
         self._parts.note(call, missed_s, settled=settled)
         return result, missed_s
 

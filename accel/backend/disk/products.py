@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from accel import config
 from accel.backend.disk import cache, experience
 from accel.backend.job import Product
+from accel.process import pickling
 from accel.rules.rule import Unsupported
 
 
@@ -36,7 +37,7 @@ class Place:
         # a product without an executable would be of no use to a later process
         if product.key is None and product.payload is None:
             return product.unkept
-        unkept = cache.save(self.key, pickle.dumps(product), cache.TRACE)
+        unkept = cache.save(self.key, pickling.dumps(product), cache.TRACE)
         cache.discard(self.key, cache.BEGUN)
         if not unkept and self.paths:
             experience.note_together(self.program, self.paths)

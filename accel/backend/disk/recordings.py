@@ -24,7 +24,7 @@ from accel.backend.disk.references import Files, Unnamed
 from accel.backend.job import nodes_of, row_of
 from accel.ir.fingerprint import PLAIN, code_number, digest, is_versioned
 from accel.ir.tape import Node, Tape
-from accel.process import own_code
+from accel.process import own_code, pickling
 from accel.process.bodies import as_written
 from accel.process.interrupts import pass_on
 from accel.record import Trace, inputs
@@ -197,7 +197,7 @@ def _is_of_function(code: Code) -> bool:
 # -- names -------------------------------------------------------------------------------------------------------------
 
 
-class _Writer(pickle.Pickler):
+class _Writer(pickling.Pickler):
     """Writes names in the place of what is the program's own.
 
     nodes: the tape's, known by their positions. files: takes those that it names something of. own: what the target

@@ -18,6 +18,7 @@ from accel.backend.job import Job
 from accel.ir.fingerprint import digest
 from accel.lower import Known
 from accel.merge import Member, MergedTrace, Placement, reassembled
+from accel.process import pickling
 from accel.record import Trace
 
 T = TypeVar("T")
@@ -38,7 +39,7 @@ def save(path: str, job: Job, trace: MergedTrace, paths: Sequence[str]) -> str:
     """
     names = _names_of(trace)
     program = _program(path, names)
-    cache.save(program, pickle.dumps(SavedTrace(replace(job, trial=None), names)), cache.TOGETHER)
+    cache.save(program, pickling.dumps(SavedTrace(replace(job, trial=None), names)), cache.TOGETHER)
     _save_placements(program, trace, paths)
     return program
 
@@ -52,7 +53,7 @@ def note_members(path: str, trace: MergedTrace, paths: Sequence[str]) -> None:
 
 def _save_placements(program: str, trace: MergedTrace, paths: Sequence[str]) -> None:
     for key, member in zip(paths, trace.members, strict=True):
-        cache.save(digest(program, key), pickle.dumps(member.placement), cache.PLACEMENT)
+        cache.save(digest(program, key), pickling.dumps(member.placement), cache.PLACEMENT)
 
 
 class TraceOnDisk:

@@ -196,6 +196,11 @@ class PendingProgram(Future[Executable]):
         """Whether the worker has compiled it."""
         return self._product is not None
 
+    @property
+    def product_needs_jax(self) -> bool:
+        """Whether the worker has compiled it, and JAX has to load it."""
+        return self._product is not None and self._product.needs_jax
+
     def load_product(self) -> bool:
         """Load what the worker has compiled. Returns False if there is nothing to load."""
         if self._product is None:

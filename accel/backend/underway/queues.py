@@ -135,7 +135,7 @@ class Queue:
 def _load(pending: PendingProgram) -> None:
     """The step of the loading queue."""
     # compiled by the worker, but JAX, which loading needs, is not worth its import yet
-    if pending.has_product and not devices.is_started():
+    if pending.product_needs_jax and not devices.is_started():
         _under_way.discard(pending)  # waiting keeps no processor busy: calls may be timed meanwhile
         gain.potential_gain.wait_for_import()
         _under_way.add(pending)

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from accel import config
 from accel.backend.underway.last import LastJobs
-from accel.process import own_code
+from accel.process import own_code, pickling
 
 if TYPE_CHECKING:
     from accel.backend.disk.products import Place
@@ -206,7 +206,7 @@ class Worker:
 
 
 def _message(job: Job, place: Place | None) -> bytes:
-    return pickle.dumps((replace(config.current(), **job.settings), job, place), protocol=5)
+    return pickling.dumps((replace(config.current(), **job.settings), job, place))
 
 
 def _read(line: int) -> bytearray:
@@ -319,9 +319,9 @@ def _watch(program: int, last: LastJobs) -> None:
 
 def _answer(answers: int, message: object) -> None:
     try:
-        text = pickle.dumps(message, protocol=5)
+        text = pickling.dumps(message)
     except Exception as error:
-        text = pickle.dumps(RuntimeError(f"an answer that cannot be sent: {error}"))
+        text = pickling.dumps(RuntimeError(f"an answer that cannot be sent: {error}"))
     left = memoryview(_LENGTH.pack(len(text)) + text)
     with contextlib.suppress(OSError):  # the program has gone: `_listen` will know what it has left to do
         while left:

@@ -14,7 +14,6 @@ import pytest
 
 import accel
 from accel import config
-from accel.backend import devices
 from accel.backend.underway import queues
 from accel.dispatch import accelerated
 from accel.dispatch.call import Call
@@ -23,15 +22,15 @@ from accel.dispatch.costs.account import Account
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.costs.speed import NUMPY_SAMPLES, SPEED_SAMPLES, STRIKES, Speed
 from accel.dispatch.paths.path import Path as RecordedPath
-from accel.reports.ledger import open_ledger
+from accel.reports.ledger import current_run, open_ledger
 
 CODE: CodeType = compile("x = 1", "loop.py", "exec")
 
 
 @pytest.fixture
 def of_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
-    """The parts of a loop that no earlier run has compiled. JAX is taken to be imported."""
-    monkeypatch.setattr(devices, "is_started", lambda: True)
+    """The parts of a loop that no earlier run has compiled. This process is taken to have a program."""
+    monkeypatch.setattr(current_run(), "device", "cpu")
     with config.override(cache_dir=tmp_path, finish_s=0.0):
         yield Parts("loop", CODE)
 

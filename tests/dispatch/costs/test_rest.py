@@ -241,7 +241,7 @@ def test_what_the_worker_made_is_loaded_once_jax_is_worth_it(monkeypatch: pytest
     loaded: list[str] = []
 
     class Made:
-        has_product = True
+        product_needs_jax = True
 
         def done(self) -> bool:
             return False

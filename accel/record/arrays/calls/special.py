@@ -9,7 +9,7 @@ import numpy as np
 
 from accel.ir.tape import Node, nodes_in
 from accel.ir.template import fill, leaves
-from accel.ir.views import Broadcast
+from accel.ir.views import Broadcast, Index
 from accel.record.arrays import compressed, rows
 from accel.record.arrays.arrays import CompressedArray, RecordedArray, as_static, as_template, known, remember, wrap
 from accel.record.arrays.calls.arguments import assume_holds, check_parameters, check_stored, nested, templates
@@ -85,7 +85,8 @@ def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     if issubclass(type(source), CompressedArray):
         return compressed.record_cast(recording, source, result)
     if issubclass(type(source), RecordedArray) and np.shares_memory(source._plain_, result):
-        raise Unsupported("rule.missing", f"{rule.name} gave a view")
+        # a dtype that equals the operand's but is another object
+        return remember(recording, RecordedArray(recording, result, source._storage, (*source._chain, Index((Ellipsis,)))))
     template = as_template(source)
     check_casts(recording, source, result.dtype)
     if isinstance(template, Node):

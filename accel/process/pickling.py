@@ -1,0 +1,36 @@
+"""Pickling that keeps NumPy's own dtypes: an unpickled `float64` is the one that NumPy has.
+
+Plain pickling makes another object of each dtype. Arrays of such a dtype are no longer what `np.asarray(x, dtype=float)`
+gives back: it makes a view of them, which a program can see.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import pickle
+from collections import ChainMap
+from typing import Any
+
+import numpy as np
+
+_OWN = "?bBhHiIlLqQefdgFDG"
+"""Type codes of the dtypes of which NumPy has one object each."""
+
+
+def _reduced(dtype: np.dtype[Any]) -> str | tuple[Any, ...]:
+    """How a dtype is pickled, as `__reduce__` gives it."""
+    return (np.dtype, (dtype.str,)) if dtype is np.dtype(dtype.str) else dtype.__reduce__()
+
+
+class Pickler(pickle.Pickler):
+    """A pickler that keeps NumPy's own dtypes."""
+
+    dispatch_table = ChainMap(dict.fromkeys((type(np.dtype(code)) for code in _OWN), _reduced), copyreg.dispatch_table)
+
+
+def dumps(value: object, protocol: int = pickle.HIGHEST_PROTOCOL) -> bytes:
+    """As `pickle.dumps`."""
+    content = io.BytesIO()
+    Pickler(content, protocol).dump(value)
+    return content.getvalue()
