@@ -211,8 +211,13 @@ _ROWS = (
     ),
     Reason(
         "compile.trial",
-        "another process tried the program: it crashed, did not end, or gave other values than NumPy",
+        "another process tried the program: it crashed, or gave other values than NumPy",
         "please report it with the detail of the whole report; the calls stay on NumPy, in later runs too",
+    ),
+    Reason(
+        "compile.unfinished",
+        "another process tried the program: it was killed, took too long, or had too little memory",
+        "free memory or processors; the calls stay on NumPy, and the next run tries once more",
     ),
     Reason(
         "recorder.gap",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +25,10 @@ def crash(x: Any) -> Any:
 
 
 def hang(x: Any) -> Any:
+    return x + 1.0
+
+
+def die(x: Any) -> Any:
     return x + 1.0
 
 
@@ -47,6 +52,12 @@ def _hanging(x: Any) -> list[Any]:
     return [x + 1.0]
 
 
+def _dying(x: Any) -> list[Any]:
+    if _in_worker():
+        os.kill(os.getpid(), signal.SIGKILL)  # as Linux does for want of memory
+    return [x + 1.0]
+
+
 def _differing(x: Any) -> list[Any]:
     return [x + 1.0 + 1e-3 * _in_worker()]
 
@@ -62,7 +73,7 @@ def _row(function: Callable[..., Any], called: Callable[..., Any]) -> None:
     add_rule(function, lower, "x")
 
 
-FUNCTIONS = {crash: _crashing, hang: _hanging, differ: _differing, fine: _fine}
+FUNCTIONS = {crash: _crashing, hang: _hanging, die: _dying, differ: _differing, fine: _fine}
 
 
 def add_rows() -> None:

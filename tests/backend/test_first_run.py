@@ -18,7 +18,7 @@ import pytest
 import accel
 from accel import config
 from accel.backend.compile import compile_trace
-from accel.backend.disk import cache
+from accel.backend.disk import cache, products
 from accel.backend.job import samples_of
 from accel.backend.underway import pending, queues, supervisor
 from accel.dispatch.comparing import first_run
@@ -28,7 +28,7 @@ from accel.dispatch.paths.path import Stage
 from accel.lower import Known
 from accel.reasons import Refusal
 from accel.record import record
-from accel.rules.rule import RULES
+from accel.rules.rule import RULES, Unsupported
 from tests.backend import faulty
 from tests.processes import ROOT, without_settings
 
@@ -72,6 +72,10 @@ def hanging(x: Any) -> Any:
     return faulty.hang(x) * 2.0
 
 
+def dying(x: Any) -> Any:
+    return faulty.die(x) * 2.0
+
+
 def differing(x: Any) -> Any:
     return faulty.differ(x) * 2.0
 
@@ -80,7 +84,6 @@ def differing(x: Any) -> Any:
     ("function", "detail"),
     [
         (crashing, "it crashed"),
-        (hanging, "it took more than 2 s"),
         (differing, "NumPy np.float64(2.0), the program np.float64(2.002), relative error 0.001"),
     ],
 )
@@ -98,6 +101,21 @@ def test_what_fails_in_the_worker_stays_on_numpy_and_later_runs_know(
     path, refusal = settled(function, X)
     assert path.stage is Stage.GIVEN_UP and not path.has_program
     assert refusal == Refusal("compile.trial", "", detail)
+
+
+@pytest.mark.parametrize(("function", "detail"), [(hanging, "it took more than 2 s"), (dying, "it was killed")])
+def test_what_the_machine_may_have_ended_is_tried_again_in_later_runs(
+    function: Callable[..., Any], detail: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(first_run, "LEAST_S", 2.0)
+    monkeypatch.setattr(first_run, "CALLS_S", 0.0)
+    for tries in range(1, products.MOST_TRIES + 1):
+        path, refusal = settled(function, X)
+        assert path.stage is Stage.GIVEN_UP and not path.has_program
+        assert refusal == Refusal("compile.unfinished", "", detail)
+        assert len(list(tmp_path.rglob(f"*{cache.TRACE}"))) == (tries == products.MOST_TRIES)
+    monkeypatch.setattr(supervisor.Worker, "compile", lambda *_: pytest.fail("tried again"))
+    assert settled(function, X)[1] == refusal
 
 
 def test_a_worker_that_is_ended_on_purpose_in_a_trial_says_nothing_of_the_program(
@@ -142,6 +160,24 @@ def test_a_first_run_compares_draws_and_changed_arrays(function: Callable[..., A
     right = executable.compiled
     executable.compiled = lambda *given: ([each + 1e-3 for each in right(*given)[0]], right(*given)[1])
     assert "relative error" in run.problem(executable, trace, lambda seconds: nullcontext())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: Out of memory")])
+def test_too_little_memory_for_a_first_run_says_nothing_of_the_program(error: Exception) -> None:
+    trace = record(changing, (X.copy(),), {}, max_nodes=100).trace
+    assert trace is not None
+    values, _ = trace.inputs.fetch((X.copy(),), {})
+    run = first_run.first_run(trace, values, 0.0, 1e-9, None)
+    assert run is not None
+    executable = compile_trace(trace, Known(), samples_of(trace))
+
+    def compiled(*given: Any) -> Any:
+        raise error
+
+    executable.compiled = compiled
+    with pytest.raises(Unsupported) as refused:
+        run.problem(executable, trace, lambda seconds: nullcontext())  # type: ignore[arg-type]
+    assert refused.value.reason == "compile.unfinished"
 
 
 @pytest.mark.parametrize(

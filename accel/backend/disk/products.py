@@ -45,8 +45,15 @@ class Place:
 
 
 def note_refused(key: str | None, error: object) -> None:
-    """Let later runs know that the program of this key failed when it was tried, if that is what `error` says."""
-    if key is not None and isinstance(error, Unsupported) and error.reason == "compile.trial":
+    """Let later runs know that the program of this key failed when it was tried, if that is what `error` says.
+
+    A trial that was killed or took too long may have been the machine's fault: later runs try again, MOST_TRIES in all.
+    """
+    if key is None or not isinstance(error, Unsupported):
+        return
+    if error.reason == "compile.unfinished":
+        note_begun(key)
+    if error.reason == "compile.trial" or (error.reason == "compile.unfinished" and not is_worth_a_try(key)):
         cache.save(key, pickle.dumps(error), cache.TRACE)
 
 
@@ -58,8 +65,8 @@ def read(key: str) -> Product | Unsupported | None:
 
 
 MOST_TRIES = 2
-"""So many times a process without its program begins a product. What takes longer than it may, or crashes it, would be
-begun again after each run."""
+"""So many times a process without its program begins a product, and so many times one is tried that has no end there.
+What takes longer than it may, or crashes it, would be begun again after each run."""
 
 
 def announce(keys: Iterable[str], process: int) -> bool:
@@ -98,7 +105,7 @@ def have_come(keys: Iterable[str]) -> None:
 
 
 def note_begun(key: str) -> None:
-    """Note that a process without its program begins the product of this key."""
+    """Note that a process without its program begins the product of this key, or that a trial of it had no end."""
     cache.save(key, json.dumps(_tries(key) + 1).encode(), cache.BEGUN)
 
 

@@ -234,8 +234,9 @@ class PendingProgram(Future[Executable]):
             product = worker.compile(job, place)
         # this very program may have crashed the compiler: it is not tried again, neither there nor here
         except WorkerLost as lost:
-            crashed = supervisor.note_lost(worker)
-            reason = "compile.trial" if crashed and isinstance(lost, TrialLost) else "compile.failed"
+            reason = "compile.failed"
+            if supervisor.note_lost(worker) and isinstance(lost, TrialLost):
+                reason = "compile.trial" if lost.is_fault else "compile.unfinished"
             raise Unsupported(reason, str(lost)) from None
         # what `pickle` raises for objects that it cannot send
         except (pickle.PicklingError, AttributeError, TypeError) as error:

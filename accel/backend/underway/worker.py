@@ -66,13 +66,21 @@ serve(int(sys.argv[2]))
 _LENGTH = struct.Struct("<Q")
 """The header of each message: its length in bytes."""
 
+_FAULT = b"Fatal Py"
+"""What comes in place of a header if the worker ends by a fault, such as SIGSEGV: the first bytes of `faulthandler`'s
+report. There is none where the system kills the worker, as Linux does for want of memory."""
+
 
 class WorkerLost(Exception):
     """The worker ended before it answered, or could not be started."""
 
 
 class TrialLost(WorkerLost):
-    """The worker ended while it tried a program."""
+    """The worker ended while it tried a program. is_fault: by a fault, and not for want of memory or time."""
+
+    def __init__(self, what: str, *, is_fault: bool) -> None:
+        super().__init__(what)
+        self.is_fault = is_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +167,12 @@ class Worker:
         began = time.monotonic()
         try:
             return pickle.loads(_read(self._line.fileno()))
+        except _Crashed as error:
+            raise TrialLost("it crashed", is_fault=True) from error
         except (OSError, WorkerLost) as error:
             is_late = time.monotonic() - began >= trying.limit_s
-            what = f"it took more than {trying.limit_s:.0f} s" if is_late else "it crashed"
-            raise TrialLost(what) from error
+            what = f"it took more than {trying.limit_s:.0f} s" if is_late else "it was killed"
+            raise TrialLost(what, is_fault=False) from error
 
     def leave(self, more: Iterable[tuple[Job, Place]]) -> bool:
         """Let the worker finish its job, and more of them, without the program. Returns False if it cannot be told now.
@@ -209,9 +219,16 @@ def _message(job: Job, place: Place | None) -> bytes:
     return pickling.dumps((replace(config.current(), **job.settings), job, place))
 
 
+class _Crashed(WorkerLost):
+    """The worker ended by a fault."""
+
+
 def _read(line: int) -> bytearray:
     """Read the next message. Raises WorkerLost if the connection is closed."""
-    (length,) = _LENGTH.unpack(_read_bytes(line, _LENGTH.size))
+    header = _read_bytes(line, _LENGTH.size)
+    if header == _FAULT:
+        raise _Crashed("the compiling process has crashed")
+    (length,) = _LENGTH.unpack(header)
     return _read_bytes(line, length)
 
 
@@ -232,6 +249,7 @@ def serve(program: int) -> None:
     """Answer jobs until the program is gone. program: the id of its process."""
     answers = os.dup(1)
     os.dup2(2, 1)  # what libraries print must not get between the answers
+    faulthandler.enable(answers, all_threads=False)
     jobs: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
     last = LastJobs()
     # in threads, so that it ends in the middle of a compile too

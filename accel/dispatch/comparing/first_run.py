@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from accel import config
+from accel.backend import devices
 from accel.backend.job import JobTrace, samples_of
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import computed_nodes, computed_values, explanation, run_tape
@@ -25,6 +26,7 @@ from accel.dispatch.replay.variant import Computed
 from accel.merge import ABSENT, MergedTrace
 from accel.record import Trace
 from accel.record.draws.generators import kind_of
+from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable
@@ -57,7 +59,10 @@ class FirstRun:
     def problem(
         self, executable: Executable, trace: JobTrace, limited: Callable[[float], AbstractContextManager[None]]
     ) -> str:
-        """Why the program must not be used, or "". limited: ends this process after so many seconds."""
+        """Why the program must not be used, or "". limited: ends this process after so many seconds.
+
+        Raises Unsupported where there is too little memory to tell.
+        """
         if self.of_some is None:
             variant: Launchable = Variant(cast("Trace", trace), executable)  # a run needs no more of it
         else:
@@ -69,7 +74,10 @@ class FirstRun:
             except HostError:  # it depends on the numbers of the call
                 return ""
             except Exception as error:
-                return f"{type(error).__name__}: {error}".splitlines()[0]
+                what = f"{type(error).__name__}: {error}".splitlines()[0]
+                if isinstance(error, MemoryError) or devices.is_out_of_memory(error):
+                    raise Unsupported("compile.unfinished", what) from error
+                return what
         # the call takes another path, or nobody knows which one
         if not isinstance(staged, StagedOutputs):
             return ""
