@@ -536,3 +536,14 @@ def test_the_second_process_records_nothing(tmp_path: Path) -> None:
         recorded.append("recorded, " in done.stderr)
     assert said[0] == said[1] == said[2]
     assert recorded == [True, False, False]
+
+
+def test_why_a_value_has_no_name_is_told_without_its_text() -> None:
+    """A container of large arrays took 15 s for its text, and a text of the program's own may do anything."""
+
+    class Loud:
+        def __repr__(self) -> str:
+            raise AssertionError("its text was asked for")
+
+    with pytest.raises(references.Unnamed, match="Loud without a name"):
+        references.path_of(Loud())

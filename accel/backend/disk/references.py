@@ -76,7 +76,8 @@ def path_of(value: Any) -> tuple[str, str]:
             path = name + ".__wrapped__" * wrappers
             if found(module, path) is value:
                 return module, path
-    raise Unnamed(f"{type(value).__name__} {name or value!r}")
+    # not the value's own text: it may be long, or code of the program's
+    raise Unnamed(f"{type(value).__name__} {name if isinstance(name, str) else 'without a name'}")
 
 
 def single_of(value: Any) -> tuple[str, str] | None:
