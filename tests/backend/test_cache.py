@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ import accel
 from accel import config
 from accel.__main__ import main
 from accel.backend import compile, lapack
-from accel.backend.disk import cache
+from accel.backend.disk import cache, experience, products, together, vain
 from accel.dispatch.comparing import policy
 from accel.ir import fingerprint
 from accel.lower import lowering
@@ -81,6 +83,26 @@ def test_a_damaged_entry_is_removed_and_not_used(folder: Path, damage) -> None:
     assert files(folder) == []
 
 
+@pytest.mark.parametrize("payload", [b"", b"no text of json or pickle", b"[1, 2]", pickle.dumps([1, 2])])
+@pytest.mark.parametrize(
+    ("suffix", "read"),
+    [
+        (cache.PATH, experience.read),
+        (cache.RECORDINGS, experience.recordings_of),
+        (cache.VAIN, vain.read),
+        (cache.TRACE, products.read),
+        (cache.COMING, products.is_coming),
+        (cache.BEGUN, products.is_worth_a_try),
+        (cache.TOGETHER, together.read),
+    ],
+)
+def test_an_entry_of_another_form_counts_as_none(folder: Path, suffix: str, read: Any, payload: bytes) -> None:
+    nothing = read(KEY)
+    assert cache.save(KEY, payload, suffix) == ""
+    if payload != b"[1, 2]" or suffix != cache.RECORDINGS:  # keys of which there is no recording
+        assert read(KEY) == nothing
+
+
 def test_without_a_folder_nothing_is_kept() -> None:
     with config.override(cache_dir=None):
         assert cache.save(KEY, b"program") == "the disk cache is off"
@@ -107,8 +129,9 @@ def test_a_write_that_fails_half_way_leaves_nothing(folder: Path, monkeypatch: p
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
+from typing import Any
 from accel import config
-from accel.backend.disk import cache
+from accel.backend.disk import cache, experience, products, together, vain
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 print(cache.save("ab" * 20, b"x" * 50_000), cache.read("ab" * 20))
@@ -293,8 +316,9 @@ def test_what_xla_is_told_makes_other_surroundings(monkeypatch: pytest.MonkeyPat
 WRITER = """
 import sys
 from pathlib import Path
+from typing import Any
 from accel import config
-from accel.backend.disk import cache
+from accel.backend.disk import cache, experience, products, together, vain
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 for i in range(200):
     cache.save("ab" * 20, sys.argv[2].encode() * 50_000)

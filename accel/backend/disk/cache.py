@@ -37,13 +37,16 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from accel import config, logs, versions
-from accel.process import own_code, processors
+from accel.process import interrupts, own_code, processors
 from accel.spelling import did_you_mean
+
+T = TypeVar("T")
 
 SUFFIX, TRACE, PATH, TOGETHER, PLACEMENT = ".program", ".trace", ".path", ".together", ".placement"
 KNOWN, RECORDING, RECORDINGS, VAIN = ".known", ".recording", ".recordings", ".vain"
@@ -101,6 +104,18 @@ def read(key: str, suffix: str = SUFFIX) -> bytes | None:
         if not shared:
             discard(key, suffix)
     return None
+
+
+def parsed(key: str, suffix: str, parse: Callable[[bytes], T]) -> T | None:
+    """What `parse` makes of an entry's payload; None if there is no entry, or if that fails, which removes it."""
+    payload = read(key, suffix)
+    try:
+        return None if payload is None else parse(payload)
+    except Exception as error:
+        interrupts.pass_on(error)
+        logs.LOGGER.info("an entry of the disk cache cannot be used: %s: %s", type(error).__name__, error)
+        discard(key, suffix)
+        return None
 
 
 makes_folders = True

@@ -37,9 +37,10 @@ class Experience:
 
 def read(key: str) -> Experience:
     """Read what is known about a path. key: its name on disk."""
-    text = cache.read(key, cache.PATH)
-    if text is None:
-        return Experience()
+    return cache.parsed(key, cache.PATH, _parsed) or Experience()
+
+
+def _parsed(text: bytes) -> Experience:
     fields = json.loads(text)
     together = {program: frozenset(paths) for program, paths in fields["together"].items()}
     return Experience(frozenset(fields["varied"]), frozenset(fields["spanned"]), fields["threads"], together)
@@ -73,8 +74,7 @@ def key_of_code(name: str, code: CodeType) -> str:
 
 def recordings_of(target: str) -> list[str]:
     """The keys of the recordings that are kept of a target, the last first. target: its own key."""
-    text = cache.read(target, cache.RECORDINGS)
-    return [] if text is None else list(json.loads(text))
+    return cache.parsed(target, cache.RECORDINGS, lambda text: list(map(str, json.loads(text)))) or []
 
 
 def note_recording(target: str, key: str) -> None:

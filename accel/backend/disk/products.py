@@ -59,8 +59,7 @@ def note_refused(key: str | None, error: object) -> None:
 
 def read(key: str) -> Product | Unsupported | None:
     """The product of this key, or why there is none; None if nobody has compiled it."""
-    text = cache.read(key, cache.TRACE)
-    found = None if text is None else pickle.loads(text)
+    found = cache.parsed(key, cache.TRACE, pickle.loads)
     return found if isinstance(found, Product | Unsupported) else None
 
 
@@ -82,10 +81,7 @@ def announce(keys: Iterable[str], process: int) -> bool:
 
 def is_coming(key: str) -> bool:
     """Whether a process is about to finish the product of this key."""
-    text = cache.read(key, cache.COMING)
-    if text is None:
-        return False
-    node, process, until = json.loads(text)
+    node, process, until = cache.parsed(key, cache.COMING, _coming) or ("", 0, 0.0)
     if node != platform.node():
         return False
     try:
@@ -96,6 +92,11 @@ def is_coming(key: str) -> bool:
         have_come([key])
         return False
     return True
+
+
+def _coming(text: bytes) -> tuple[str, int, float]:
+    node, process, until = json.loads(text)
+    return str(node), int(process), float(until)
 
 
 def have_come(keys: Iterable[str]) -> None:
@@ -115,5 +116,4 @@ def is_worth_a_try(key: str) -> bool:
 
 
 def _tries(key: str) -> int:
-    text = cache.read(key, cache.BEGUN)
-    return 0 if text is None else int(json.loads(text))
+    return cache.parsed(key, cache.BEGUN, lambda text: int(json.loads(text))) or 0

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from accel import logs
 from accel.backend.disk import cache, experience
 from accel.backend.job import Job
 from accel.ir.fingerprint import digest
@@ -99,10 +98,5 @@ def _names_of(trace: MergedTrace) -> list[str]:
 
 
 def _read(key: str, suffix: str, kind: type[T]) -> T | None:
-    text = cache.read(key, suffix)
-    try:
-        found = None if text is None else pickle.loads(text)
-    except Exception as error:
-        logs.LOGGER.info("a program of several paths on disk cannot be used: %s: %s", type(error).__name__, error)
-        return None
+    found = cache.parsed(key, suffix, pickle.loads)
     return found if isinstance(found, kind) else None

@@ -61,9 +61,10 @@ NONE = Vain(0, 0.0, math.inf, 0.0, Refusal("limit.nodes"))
 
 def read(key: str) -> Vain:
     """What is known of a target's recordings in vain, as its code is now. key: the target's."""
-    text = cache.read(key, cache.VAIN)
-    if text is None:
-        return NONE
+    return cache.parsed(key, cache.VAIN, _parsed) or NONE
+
+
+def _parsed(text: bytes) -> Vain:
     fields = json.loads(text)
     files = Files()
     files.hashes = fields["files"]
