@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import threading
 from typing import Any
 
@@ -38,7 +39,7 @@ def lanes(itemsize: int) -> int:
 
 
 def object_of(text: str) -> bytes:
-    """Compile a module for this processor. Raises RuntimeError if LLVM refuses it."""
+    """Compile a module for this processor, for `Loaded`. Raises RuntimeError if LLVM refuses it."""
     llvm = binding()
     name, features = target()
     with _lock:
@@ -48,13 +49,26 @@ def object_of(text: str) -> bytes:
         )
         module.data_layout, module.triple = str(machine.target_data), machine.triple
         found: bytes = machine.emit_object(module)
-    return found
+    return _seal(found) + found
+
+
+def _seal(code: bytes) -> bytes:
+    """A hash of an object and of the processor that it is for."""
+    return hashlib.sha256("\0".join((*target(), "")).encode() + code).digest()
+
+
+_SEAL_SIZE = hashlib.sha256().digest_size
 
 
 class Loaded:
     """Machine code in this process's memory. It stays as long as this lives."""
 
     def __init__(self, code: bytes) -> None:
+        """Load what `object_of` gave. Raises RuntimeError where it is not that, or is for another processor."""
+        seal, code = code[:_SEAL_SIZE], code[_SEAL_SIZE:]
+        # LLVM ends the process where it cannot load an object
+        if seal != _seal(code):
+            raise RuntimeError("the machine code is damaged, or for another processor")
         llvm = binding()
         with _lock:
             machine = llvm.Target.from_default_triple().create_target_machine(opt=0, jit=True)

@@ -113,6 +113,18 @@ def test_xla_compiles_what_llvm_refuses(error: Exception, monkeypatch: pytest.Mo
     np.testing.assert_allclose(made([X], {})[0][0], stencil(X)[0], rtol=1e-15)
 
 
+def test_code_that_is_damaged_or_for_another_processor_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM would end the process: there is nothing to catch."""
+    code = machine_code.object_of("define void @entry() { ret void }")
+    assert machine_code.Loaded(code).address("entry")
+    for damaged in (b"", code[:-1], code[1:], bytes(len(code))):
+        with pytest.raises(RuntimeError, match="damaged, or for another processor"):
+            machine_code.Loaded(damaged)
+    monkeypatch.setattr(machine_code, "target", lambda: ("another", "+sse2"))
+    with pytest.raises(RuntimeError, match="damaged, or for another processor"):
+        machine_code.Loaded(code)
+
+
 def test_without_llvmlite_xla_compiles_and_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_code, "problem", lambda: "ImportError: no llvmlite")
     assert not isinstance(executable_of(stencil, X).compiled, Segmented)
