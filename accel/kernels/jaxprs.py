@@ -298,6 +298,10 @@ def _reduction(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     return reductions.reduced(graph, step.name, given[0], axes, step.results[0].shape)
 
 
+def _running(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    return reductions.running(graph, step.name, given[0], **step.eqn.params)
+
+
 def _gather(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     """Elements, or rows along the last axes, at places along the first axis."""
     source, places = given
@@ -347,7 +351,7 @@ def _at(graph: Graph, node: Node, dim: int, place: int, shape: tuple[int, ...], 
     return graph.view(node, shape, axes)
 
 
-SAME = frozenset(["optimization_barrier"])
+SAME = frozenset(["optimization_barrier", "stop_gradient"])
 """Operations whose results are their operands."""
 
 TAKEN: Mapping[str, Callable[[Graph, Step, Sequence[Node]], Node | None]] = MappingProxyType(
@@ -367,13 +371,13 @@ TAKEN: Mapping[str, Callable[[Graph, Step, Sequence[Node]], Node | None]] = Mapp
         "iota": _iota,
         "gather": _gather,
         "dot_general": _dot,
-        **{f"reduce_{kind}": _reduction for kind in ("sum", "max", "min", "or", "and")},
+        **dict.fromkeys(reductions.REDUCED, _reduction),
+        **dict.fromkeys(reductions.RUN, _running),
     }
 )
 """Operations that are more than element by element, by name. None: a kernel cannot have it."""
 
-
-MOVED = frozenset(TAKEN) - {"dot_general", "gather"} - {name for name in TAKEN if name.startswith("reduce_")} | SAME
+MOVED = frozenset(TAKEN) - {"dot_general", "gather", *reductions.REDUCED, *reductions.RUN} | SAME
 """Operations that only move values."""
 
 

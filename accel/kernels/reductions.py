@@ -1,7 +1,8 @@
 """Reductions: functions in LLVM IR over contiguous memory.
 
 Sums of floats are added in NumPy's order (`pairwise_sum` in its loops_utils.h): rows of fewer than 8 numbers from left
-to right, up to 128 by 8 accumulators, longer ones by halves. Columns are added row by row.
+to right, up to 128 by 8 accumulators, longer ones by halves. Columns are added row by row. Products of floats are
+multiplied from left to right, as NumPy's. So are running sums and products: another order overflows elsewhere.
 """
 
 from __future__ import annotations
@@ -15,10 +16,20 @@ import numpy as np
 from accel.kernels.graph import INPUT, REDUCE, Axis, Graph, Node
 from accel.kernels.ir import MEMORY, literal_text
 
-ROWS, COLUMNS = "rows", "columns"
-"""Each result is of a row of contiguous elements, or of a column of them."""
+ROWS, COLUMNS, RUNNING = "rows", "columns", "running"
+"""Each result is of a row of contiguous elements, of a column of them, or of those of a column up to its own place."""
 
-_NAMES = {"reduce_sum": "add", "reduce_max": "max", "reduce_min": "min", "reduce_or": "or", "reduce_and": "and"}
+REDUCED = {
+    "reduce_sum": "add",
+    "reduce_prod": "mul",
+    "reduce_max": "max",
+    "reduce_min": "min",
+    "reduce_or": "or",
+    "reduce_and": "and",
+}
+
+RUN = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
+"""Reductions and running reductions of `jax.lax`, and what joins two elements."""
 
 _LANES = 8
 
@@ -31,7 +42,7 @@ def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: t
     kept = [dim for dim in range(len(source.shape)) if dim not in axes]
     order = [dim for dim in range(len(source.shape)) if source.shape[dim] != 1 and dim in axes]
     others = [dim for dim in kept if source.shape[dim] != 1]
-    if name not in _NAMES or not source.size or source.dtype.kind not in "biuf" or source.dtype.itemsize == 2:
+    if name not in REDUCED or not _is_known(source):
         return None
     if name == "reduce_sum" and source.dtype.kind == "b":
         return None
@@ -50,12 +61,24 @@ def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: t
     elif name == "reduce_sum" and source.dtype.kind == "f":
         return None
     else:
-        # the order does not matter: what is reduced is brought to the end
-        turned = [*kept, *axes]
+        # what is reduced is brought to the end, in its order
+        turned = [*kept, *sorted(axes)]
         moved = [Axis(turned.index(dim), 1, 0) for dim in range(len(turned))]
         source = graph.view(source, tuple(source.shape[dim] for dim in turned), moved)
         how = ROWS
-    return graph.make(REDUCE, (source,), shape, source.dtype, (_NAMES[name], how))
+    return graph.make(REDUCE, (source,), shape, source.dtype, (REDUCED[name], how))
+
+
+def _is_known(source: Node) -> bool:
+    return bool(source.size) and source.dtype.kind in "biuf" and source.dtype.itemsize != 2
+
+
+def running(graph: Graph, name: str, source: Node, *, axis: int, reverse: bool) -> Node | None:
+    """A running reduction along an axis; None if it is none of those that are known here."""
+    if reverse or not _is_known(source) or source.dtype.kind == "b":
+        return None
+    about = RUN[name], RUNNING, source.shape[axis], math.prod(source.shape[axis + 1 :])
+    return graph.make(REDUCE, (source,), source.shape, source.dtype, about)
 
 
 def function_of(node: Node) -> tuple[str, str]:
@@ -63,14 +86,19 @@ def function_of(node: Node) -> tuple[str, str]:
 
     It takes the source, the place of the results, their number, and the number of elements of each.
     """
-    kind, how = node.about
+    kind, how, *lengths = node.about
     dtype = node.dtype
+    if how == RUNNING:
+        name = f"{kind}_{how}_{lengths[-1]}_{dtype.name}"
+        return name, _running(name, kind, dtype, lengths[-1])
     name = f"{kind}_{how}_{dtype.name}"
     return name, (_rows if how == ROWS else _columns)(name, kind, dtype)
 
 
 def lengths_of(node: Node) -> tuple[int, int]:
-    """The number of results, and that of the elements of each."""
+    """The number of results, and that of the elements of each. Of running ones: of groups of columns, and of rows."""
+    if node.about[1] == RUNNING:
+        return node.size // math.prod(node.about[2:]), node.about[2]
     return node.size, node.operands[0].size // node.size
 
 
@@ -78,8 +106,8 @@ def _joined(kind: str, dtype: np.dtype[Any], register: str, x: str, y: str, out:
     """`out = x OP y`. NaN wins over numbers, as in NumPy."""
     if kind in ("or", "and"):
         return [f"{out} = {kind} {register} {x}, {y}"]
-    if kind == "add":
-        return [f"{out} = {'fadd' if dtype.kind == 'f' else 'add'} {register} {x}, {y}"]
+    if kind in ("add", "mul"):
+        return [f"{out} = {'f' if dtype.kind == 'f' else ''}{kind} {register} {x}, {y}"]
     if dtype.kind == "f":
         truth = "i1" if not register.startswith("<") else f"<{_LANES} x i1>"
         how = "ogt" if kind == "max" else "olt"
@@ -100,6 +128,8 @@ def _joined(kind: str, dtype: np.dtype[Any], register: str, x: str, y: str, out:
 def _neutral(kind: str, dtype: np.dtype[Any]) -> str:
     if kind in ("add", "or"):
         return literal_text(-0.0 if dtype.kind == "f" else 0, np.dtype(np.uint8) if dtype.kind == "b" else dtype)
+    if kind == "mul":
+        return literal_text(1, dtype)
     if kind == "and":
         return "1" if dtype.kind == "b" else "-1" if dtype.kind == "i" else str(np.iinfo(dtype).max)
     if dtype.kind == "f":
@@ -141,13 +171,16 @@ def _rows(name: str, kind: str, dtype: np.dtype[Any]) -> str:
 
 
 def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
-    """A function of one row: 8 accumulators, joined in pairs; then the rest, from left to right."""
+    """A function of one row: 8 accumulators, joined in pairs; then the rest, from left to right.
+
+    Floats that are multiplied are all of the rest.
+    """
     stored, size = MEMORY[dtype.name], dtype.itemsize
     vector = f"<{_LANES} x {stored}>"
     neutral = _neutral(kind, dtype)
     lines = [
         f"define internal {stored} @{name}(ptr %source, i64 %length) #0 {{",
-        f"%whole = and i64 %length, -{_LANES}",
+        f"%whole = and i64 %length, {0 if kind == 'mul' and dtype.kind == 'f' else -_LANES}",
         "%is_long = icmp sgt i64 %whole, 0",
         "br i1 %is_long, label %head, label %rest",
         "head:",
@@ -260,6 +293,47 @@ def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
             "%next = add i64 %i, 1",
             "%has_rows = icmp slt i64 %next, %length",
             "br i1 %has_rows, label %rows, label %end",
+            "end:",
+            "ret void",
+            "}",
+        ]
+    )
+
+
+def _running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
+    """Row by row of `width` elements, each joined to the one before it. `%count` groups have `%length` rows."""
+    stored, size = MEMORY[dtype.name], dtype.itemsize
+    return "\n".join(
+        [
+            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
+            f"%group = mul i64 %length, {width}",
+            "br label %groups",
+            "groups:",
+            "%i = phi i64 [ 0, %0 ], [ %next, %next_group ]",
+            "%start = mul i64 %i, %group",
+            f"%from = getelementptr {stored}, ptr %source, i64 %start",
+            f"%to = getelementptr {stored}, ptr %result, i64 %start",
+            f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
+            "br label %test",
+            "test:",
+            f"%j = phi i64 [ {width}, %groups ], [ %after, %elements ]",
+            "%more = icmp slt i64 %j, %group",
+            "br i1 %more, label %elements, label %next_group",
+            "elements:",
+            f"%before = sub i64 %j, {width}",
+            f"%at_before = getelementptr {stored}, ptr %to, i64 %before",
+            f"%at = getelementptr {stored}, ptr %from, i64 %j",
+            f"%x = load {stored}, ptr %at_before, align {size}",
+            f"%y = load {stored}, ptr %at, align {size}",
+            *_joined(kind, dtype, stored, "%x", "%y", "%z"),
+            f"%at_result = getelementptr {stored}, ptr %to, i64 %j",
+            f"store {stored} %z, ptr %at_result, align {size}",
+            "%after = add i64 %j, 1",
+            "br label %test",
+            "next_group:",
+            "%next = add i64 %i, 1",
+            "%has_groups = icmp slt i64 %next, %count",
+            "br i1 %has_groups, label %groups, label %end",
             "end:",
             "ret void",
             "}",

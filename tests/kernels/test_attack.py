@@ -65,6 +65,53 @@ def test_sums_of_negative_zeros_are_zero(shape: tuple[int, ...], dtype: Any) -> 
         np.testing.assert_array_equal(np.signbit(mine), np.signbit(theirs))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint64])
+@pytest.mark.parametrize("shape", [(5,), (33,), (7, 17), (130, 3), (1, 9), (9, 1), (3, 4, 5)])
+def test_products_and_running_sums_go_from_left_to_right(shape: tuple[int, ...], dtype: Any) -> None:
+    """In another order, numbers as large as these overflow elsewhere, and 0 meets infinity."""
+    from jax import lax
+
+    exponents = np.random.default_rng(3).choice([-60.0, -20.0, -1.0, 0.0, 1.0, 20.0, 60.0], shape)
+    x = (10.0**exponents * np.random.default_rng(4).choice([1.1, -1.3, 3.0], shape)).clip(-1e37, 1e37)
+    x = x.astype(dtype) if np.dtype(dtype).kind == "f" else np.arange(1, x.size + 1).reshape(shape).astype(dtype)
+    last = len(shape) - 1
+
+    def function(x: Any) -> Any:
+        return [
+            lax.reduce_prod(x, range(len(shape))),
+            lax.reduce_prod(x, [0]),
+            lax.reduce_prod(x, [last]),
+            *(run(x, axis) for axis in (0, last) for run in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin)),
+        ]
+
+    running = (np.add, np.multiply, np.maximum, np.minimum)
+    with np.errstate(all="ignore"):
+        expected = [np.multiply.reduce(x, axis, dtype) for axis in (None, 0, last)]
+        expected += [run.accumulate(x, axis, dtype) for axis in (0, last) for run in running]
+    for mine, theirs in zip(kernel_results(function, x), expected, strict=True):
+        assert mine.tobytes() == np.ascontiguousarray(theirs).tobytes()
+
+
+def test_running_sums_keep_the_sign_of_a_zero_and_what_is_not_a_number() -> None:
+    from jax import lax
+
+    x = np.array([-0.0, -0.0, np.nan, 1.0, -0.0])
+    found = kernel_results(lambda x: [lax.cumsum(x), lax.cummax(x), lax.cumprod(x[::-1])], x)
+    for mine, theirs in zip(found, (x.cumsum(), np.maximum.accumulate(x), x[::-1].cumprod()), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+        np.testing.assert_array_equal(np.signbit(mine)[:2], np.signbit(theirs)[:2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_subnormal_numbers_have_whole_quotients(dtype: Any) -> None:
+    from accel.rules import quotients
+
+    x = np.array([1.0, -1.0, 7.5, 0.0]) * np.finfo(dtype).smallest_subnormal
+    found = kernel_results(lambda x: [quotients.floor_divide(x, dtype(3)), quotients.remainder(x, dtype(3))], x)
+    for mine, theirs in zip(found, np.divmod(x, dtype(3)), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
 def test_unsigned_numbers_are_shifted_beyond_their_width_with_their_first_bit() -> None:
     from jax import lax
 
