@@ -119,7 +119,15 @@ class Diagonal:
     axis2: int
 
     def read(self, base: Any) -> Any:
-        return base.diagonal(self.offset, self.axis1, self.axis2)
+        if isinstance(base, np.ndarray):
+            return base.diagonal(self.offset, self.axis1, self.axis2)
+        # every so many elements of the flattened rows: a slice, where jax.numpy gathers
+        last = self.axis1 % base.ndim, self.axis2 % base.ndim
+        base = base.transpose(*(axis for axis in range(base.ndim) if axis not in last), *last)
+        base = base[..., max(-self.offset, 0) :, max(self.offset, 0) :]
+        rows, width = min(base.shape[-2:]), base.shape[-1]
+        flat = base[..., :rows, :].reshape(*base.shape[:-2], rows * width)
+        return flat[..., : max(rows - 1, 0) * (width + 1) + 1 : width + 1]
 
     def write(self, base: object, value: object) -> Any:
         raise TypeError("a diagonal is read-only")

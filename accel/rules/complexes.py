@@ -99,8 +99,9 @@ def ordered(name: str) -> Callable[[Any, Any], Any]:
 
     def lower(x: Any, y: Any) -> Any:
         if not is_complex(x, y):
-            x, y = jnp.asarray(x), jnp.asarray(y)
-            if name.startswith("f") or x.dtype.kind != "f" or x.dtype != y.dtype:
+            dtype = jnp.result_type(x, y)  # a number of Python's has none of its own
+            x, y = jnp.asarray(x, dtype), jnp.asarray(y, dtype)
+            if name.startswith("f") or dtype.kind != "f":
                 return getattr(jnp, name)(x, y)
             first = (x > y) if name == "maximum" else (x < y)
             found = where(first | (x != x) | ((x == y) if x.dtype == np.float16 else False), x, y)

@@ -332,6 +332,30 @@ def test_halving_counts_subnormal_numbers(dtype: Any, steps: int) -> None:
     assert not x.any()
 
 
+@pytest.mark.usefixtures("by_xla")
+def test_extremes_of_singles_and_a_zero_have_numpys_sign() -> None:
+    """XLA's own maximum of zeros is 0.0; NumPy's is the second."""
+    x = np.array([0.0, -0.0, 1.0, np.nan] * 5, np.float32)
+
+    def extremes(x: Any) -> Any:
+        return np.maximum(x, -0.0), np.minimum(x, 0.0), np.maximum(0.0, x), np.minimum(-0.0, x)
+
+    assert not replay_mismatches(extremes, [(x,)] * 6, "extremes of singles")
+
+
+@pytest.mark.parametrize("percent", [10, 30, 77.7])
+def test_quantiles_of_singles_are_interpolated_in_double_precision(percent: float) -> None:
+    draw = np.random.default_rng(7)
+    calls = [(draw.standard_normal((19, 50)).astype(np.float32),) for _ in range(20)]
+    assert not replay_mismatches(lambda x: np.percentile(x, percent, axis=0), calls, f"percentile {percent}")
+
+
+def test_traces_are_added_in_numpys_order() -> None:
+    draw = np.random.default_rng(7)
+    calls = [(draw.standard_normal((33, 40)),) for _ in range(20)]
+    assert not replay_mismatches(lambda x: (np.trace(x * 1.1), np.trace(x, 2)), calls, "traces")
+
+
 # -- sums of few elements ----------------------------------------------------------------------------------------------
 
 FEW: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {

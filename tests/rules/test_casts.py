@@ -134,3 +134,15 @@ def test_a_selection_that_no_longer_fits_is_left_to_numpy() -> None:
     text = "x[x > 0].astype(np.int32).sum()"
     (job,) = judge([Job(text, expression(text, "x"), lambda seed: drawn(10.0 ** (1 + 10 * seed), seed))])
     assert (job.problems, job.hits) == ([], 1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64"])
+@pytest.mark.parametrize(
+    "text",
+    "x.sum(dtype=np.{0}) | x.prod(dtype=np.{0}) | x.mean(dtype=np.{0}) | np.cumsum(x, dtype=np.{0}) | "
+    "np.add.accumulate(x, dtype=np.{0}) | np.nansum(x, dtype=np.{0}) | x[x > 0].mean(dtype=np.{0}) | "
+    "np.trace(np.outer(x, x), dtype=np.{0})".split(" | "),
+)
+def test_floats_reduced_as_whole_numbers_are_left_to_numpy(text: str, dtype: str) -> None:
+    """JAX casts 70000.7 to the nearest int16, which is 32767: NumPy's is 4464."""
+    assert judged(text.format(dtype), 1e5).status == "rule.parameter"

@@ -248,9 +248,7 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
         # a position before the first or after the last value takes that value, whatever comes behind it
         inside = (position > 0) & (position < count - 1)
         high = where(inside, high, low)
-        result = (
-            low if exact else _lerp(low, high, cast(where(inside, position - previous, number(0, position)), dtype))
-        )
+        result = low if exact else _lerp(low, high, where(inside, position - previous, number(0, position)), dtype)
         result = where(bad, number(np.nan, result), result) if dtype.kind == "f" else result
         return result.reshape(asked.shape + shape)
 
@@ -271,11 +269,14 @@ def _quantile_dtype(dtype: np.dtype[Any], weak: bool) -> Any:
     return dtype if weak else np.result_type(dtype, float)
 
 
-def _lerp(low: Array, high: Array, t: Array) -> Any:
-    """NumPy's own: from the nearer end, so that both ends are exact; the step is taken in the data's dtype."""
-    step = cast(low != high if low.dtype.kind == "b" else high - low, t.dtype)
-    low, high = cast(low, t.dtype), cast(high, t.dtype)
-    return where(t >= 0.5, high - step * (1 - t), low + step * t)
+def _lerp(low: Array, high: Array, t: Array, dtype: Any) -> Any:
+    """NumPy's own: from the nearer end, so that both ends are exact; the step is taken in the data's dtype.
+
+    t: in double precision, in which NumPy takes it from 1. dtype: of the result.
+    """
+    step = cast(low != high if low.dtype.kind == "b" else high - low, dtype)
+    low, high = cast(low, dtype), cast(high, dtype)
+    return where(t >= 0.5, high - step * cast(1 - t, dtype), low + step * cast(t, dtype))
 
 
 for _function, _scale in ((np.percentile, 100), (np.quantile, 1)):

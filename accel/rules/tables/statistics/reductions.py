@@ -85,7 +85,7 @@ def _selected(mask: object, a: Any, axis: Any) -> Any:
 
 
 def _masked_mean(*, a: Any, mask: object, axis: object = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    a = a if a.dtype.kind in "fc" else a.astype(float)
+    a = _as_real(a, dtype) if a.dtype.kind in "fc" else a.astype(float)
     return jnp.sum(where_selected(mask, a, 0), axis=_axis(axis), dtype=dtype, keepdims=keepdims) / _selected(
         mask, a, axis
     )
@@ -121,7 +121,12 @@ def reduction(name: str, prepare: Callable[[Any], Any] | None = None) -> Callabl
 
 
 def _as_real(a: Any, dtype: Any) -> Any:
-    """The real part of a complex operand where a real dtype is asked for."""
+    """The real part of a complex operand where a real dtype is asked for.
+
+    Floats as whole numbers stay on NumPy: JAX casts those out of range to the nearest, and nothing checks that none is.
+    """
+    if dtype is not None and np.dtype(dtype).kind in "iu" and a.dtype.kind in "fc":
+        raise Unsupported("rule.parameter", "floats that are reduced as whole numbers")
     return cast(a, dtype) if dtype is not None and a.dtype.kind == "c" else a
 
 
@@ -216,7 +221,7 @@ def _counted(a: Any, chosen: Any, axis: Any, keepdims: bool) -> Any:
 
 def _mean(*, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = None) -> Any:
     inner, outer = _dtypes(a, dtype)
-    axis = axis_within(axis, a.ndim)
+    a, axis = _as_real(a, inner), axis_within(axis, a.ndim)
     count = _counted(a, where, axis, keepdims)
     if inner.kind in "iu" and (where is not None or not count):
         raise Unsupported("rule.parameter", "a mean in whole numbers of what may be no values")
