@@ -24,7 +24,7 @@ from accel.lower import Program
 from accel.lower.written import Written
 from accel.machines import crew
 from accel.machines.common import CommonProgram
-from accel.process import memory
+from accel.process import memory, underflow
 
 if TYPE_CHECKING:
     pass
@@ -102,6 +102,7 @@ class Executable:
                 # what JAX takes for a copy is none: the program reads NumPy's memory
                 with jax.transfer_guard("allow"):
                     made, packs = self.compiled(arguments, offsets, self.constants, scalars)
+        underflow.note()
         if callbacks.are_used():
             jax.block_until_ready((made, packs))  # it lets other threads run Python meanwhile, which callbacks do
             callbacks.raise_waiting(unfilled)

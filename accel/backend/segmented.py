@@ -22,7 +22,7 @@ from accel.kernels.segments import Choice, Given, Kernel, Segment, Segmented
 from accel.lower.precision.evaluation import Evaluation
 from accel.lower.precision.widths import AsTraced
 from accel.lower.rounding import rounded_as_numpy
-from accel.process import interrupts
+from accel.process import interrupts, underflow
 
 _LOOPS = frozenset(["while", "scan"])
 """XLA compiles programs with loops whole: a round takes less time there than between two segments."""
@@ -49,6 +49,7 @@ class InXla(Segment):
 
         with jax.enable_x64(True):
             found = jax.block_until_ready(self.compiled(np.True_, *given))
+        underflow.note()
         # writable, as a kernel's: they may be the program's results
         return [shared(each, each.shape, np.dtype(each.dtype).str) for each in found]
 

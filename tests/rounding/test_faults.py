@@ -356,6 +356,19 @@ def test_traces_are_added_in_numpys_order() -> None:
     assert not replay_mismatches(lambda x: (np.trace(x * 1.1), np.trace(x, 2)), calls, "traces")
 
 
+def halved_and_counted(x: Any, count: int) -> Any:
+    x = x * 0.5
+    return x, count + int((x > 0.0).sum())
+
+
+@pytest.mark.usefixtures("by_xla")
+@pytest.mark.parametrize(("dtype", "steps"), [(np.float64, 1080), (np.float32, 155)])
+def test_a_flushed_number_is_seen_in_programs_with_outcomes(dtype: Any, steps: int) -> None:
+    """NumPy compares the outcomes with those expected, which clears the processor's flag."""
+    calls = [(np.full(33, 2.0**-step, dtype), step) for step in range(steps)]
+    assert not replay_mismatches(halved_and_counted, calls, f"halved and counted {dtype.__name__}")
+
+
 # -- sums of few elements ----------------------------------------------------------------------------------------------
 
 FEW: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
