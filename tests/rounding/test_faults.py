@@ -369,6 +369,19 @@ def test_a_flushed_number_is_seen_in_programs_with_outcomes(dtype: Any, steps: i
     assert not replay_mismatches(halved_and_counted, calls, f"halved and counted {dtype.__name__}")
 
 
+@pytest.mark.parametrize("exponent", [3, 4, 6, 7, 12, 20, 64, -2, -3, -12])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_whole_powers_are_within_two_units(exponent: int, dtype: Any) -> None:
+    """Products of products are off by a unit for each factor."""
+    draw = np.random.default_rng(7)
+    calls = [(draw.uniform(-2.0, 2.0, 5000).astype(dtype),) for _ in range(12)]
+
+    def differ(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        return differs_in_kind(found, expected, 2.5 if dtype is np.float64 else 1.0)
+
+    assert not replay_mismatches(lambda x: x**exponent, calls, f"power {exponent}", differ)
+
+
 # -- sums of few elements ----------------------------------------------------------------------------------------------
 
 FEW: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {

@@ -117,14 +117,27 @@ def _in_jax(name: str) -> Callable[..., Any]:
     return lower
 
 
+_ROUNDED_ONCE = range(-1, 3)
+"""Whole exponents whose power is one operation. Others of single precision are multiplied in double precision."""
+
+_MULTIPLIED = range(-2, 5)
+"""Whole exponents by multiplication: off by at most 2 units in the last place. Measured: 1.8 for 4, 2.2 for -3, 13 for
+20, 45 for 64. NumPy's `pow` is off by half a unit."""
+
+
 def _power(x: Any, y: Any) -> Any:
-    """Whole exponents by multiplication, and a half by the square root, as NumPy's own fast paths do."""
+    """Small whole exponents by multiplication, and a half by the square root, as NumPy's own fast paths do."""
     x_dtype = getattr(x, "dtype", np.dtype(float))
     if type(y) is float and x_dtype.kind in "fc":
         if y == 0.5 and x_dtype.kind == "f":
             return jnp.sqrt(x)
         if y.is_integer() and abs(y) <= 64:
-            return lax.integer_pow(x, int(y))
+            if x_dtype.kind == "c" or current().has_derivatives:
+                return lax.integer_pow(x, int(y))
+            if x_dtype.itemsize < 8 and y not in _ROUNDED_ONCE:
+                return cast(lax.integer_pow(cast(x, np.float64), int(y)), x_dtype)
+            if y in _MULTIPLIED:
+                return lax.integer_pow(x, int(y))
         if y in _BY_ROOTS and x_dtype.kind == "f":
             return _power_by_roots(y)(x)
     x = cast(x, x_dtype)
