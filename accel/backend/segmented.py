@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,14 +19,15 @@ from accel.kernels import jaxprs, machine_code
 from accel.kernels.graph import reachable
 from accel.kernels.jaxprs import Atom, Flat, Importer, Literal, Step, Variable
 from accel.kernels.module import module_of
-from accel.kernels.segments import Choice, Given, Kernel, Segment, Segmented
+from accel.kernels.segments import Choice, Given, Kernel, Nested, Scan, Segment, Segmented, While, sharing
 from accel.lower.precision.evaluation import Evaluation
-from accel.lower.precision.widths import AsTraced
+from accel.lower.precision.widths import AsTraced, scan_counts
 from accel.lower.rounding import rounded_as_numpy
 from accel.process import interrupts, underflow
 
-_LOOPS = frozenset(["while", "scan"])
-"""XLA compiles programs with loops whole: a round takes less time there than between two segments."""
+_LEAST_PER_ROUND = 10_000
+"""Least number of elements that a loop's round computes. XLA compiles programs with smaller ones whole, as a round of
+segments takes 10 us more than one of XLA's."""
 
 _STEPS_PER_PART = 100
 """Least number of kernels' operations for each part that XLA compiles: a part takes 0.1 ms more in each run. Guess."""
@@ -95,10 +97,8 @@ def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Map
 
 
 def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
-    if any(step.name in _LOOPS for step in program.steps):
-        raise NotWorthwhile("it has loops that arrays decide on")
     parts = [part for is_kernel, steps in jaxprs.phases(program.steps) for part in _parts(is_kernel, steps)]
-    in_kernels = sum(len(steps) for kind, steps in parts if kind == _KERNEL)
+    in_kernels = sum(len(steps) for kind, steps in parts if kind not in (_CALL, _XLA))
     in_xla = sum(kind == _XLA for kind, _ in parts)
     if len(parts) > _MOST_SEGMENTS or not in_kernels or in_kernels < _STEPS_PER_PART * in_xla:
         names = sorted({step.name for kind, steps in parts if kind == _XLA for step in steps})
@@ -106,8 +106,8 @@ def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmente
     return _Builder(program, parts, options).segmented(tree)
 
 
-_KERNEL, _CALL, _CHOICE, _XLA = "kernel", "call", "choice", "XLA"
-"""What computes a part of a program."""
+_KERNEL, _CALL, _XLA = "kernel", "call", "XLA"
+"""What computes a part of a program, if it is none of `_NESTED`."""
 
 _Part = tuple[str, Sequence[Step]]
 
@@ -119,7 +119,7 @@ def _parts(is_kernel: bool, steps: Sequence[Step]) -> Iterator[_Part]:
         return
     rest: list[Step] = []
     for step in steps:
-        kind = _CHOICE if step.name == "cond" else _CALL if callbacks.called_by(step.eqn.params) else _XLA
+        kind = step.name if step.name in _NESTED else _CALL if callbacks.called_by(step.eqn.params) else _XLA
         if kind == _XLA:
             rest.append(step)
             continue
@@ -144,12 +144,12 @@ class _Builder:
     def segmented(self, tree: Any) -> Segmented:
         import jax
 
-        make = {_KERNEL: self._kernel, _CALL: self._on_host, _CHOICE: self._choice, _XLA: self._in_xla}
+        make = {_KERNEL: self._kernel, _CALL: self._on_host, _XLA: self._in_xla}
         segments: list[Any] = []
         for kind, steps in reversed(self._parts):
             made = [each for step in steps for each in step.results if each in self._read]
             if made:
-                segments.append(make[kind](steps, made))
+                segments.append(make.get(kind, self._nested)(steps, made))
         template = jax.tree_util.tree_unflatten(tree, [self._result(each) for each in self._program.outputs])
         forms = tuple((each.shape, each.dtype) for each in self._program.inputs)
         return Segmented(forms, self._constants, tuple(reversed(segments)), template, len(self._numbers))
@@ -204,15 +204,9 @@ class _Builder:
         given, results = self._numbered(self._operands(step), step.results)
         return HostCall(given, results, function, forms, fills)
 
-    def _choice(self, steps: Sequence[Step], made: Sequence[Variable]) -> Choice:
-        import jax
-
+    def _nested(self, steps: Sequence[Step], made: Sequence[Variable]) -> Nested:
         (step,) = steps
-        count = len(step.results)
-        tree = jax.tree_util.tree_structure([0] * count)
-        sides = tuple(_side(jaxprs.flat(branch), tree, self._options) for branch in step.eqn.params["branches"])
-        given, results = self._numbered(self._operands(step), step.results)
-        return Choice(given, results, sides)
+        return _NESTED[step.name](*self._numbered(self._operands(step), step.results), step, self._options)
 
     def _in_xla(self, steps: Sequence[Step], made: Sequence[Variable]) -> InXla:
         import jax
@@ -236,8 +230,51 @@ class _Builder:
         return InXla(given, results, compiled)
 
 
-def _side(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
-    """One side of a choice. It may give what it is given, and compute nothing."""
+Made = tuple[int, ...]
+
+
+def _choice(given: Made, made: Made, step: Step, options: Mapping[str, Any]) -> Choice:
+    return Choice(given, made, tuple(_inner(jaxprs.flat(each), options) for each in step.eqn.params["branches"]))
+
+
+def _scan(given: Made, made: Made, step: Step, options: Mapping[str, Any]) -> Scan:
+    params = step.eqn.params
+    body = _round(params["jaxpr"], options)
+    fixed, state = scan_counts(step.eqn)
+    forms = tuple((each.shape, each.dtype) for each in step.results[state:])
+    return Scan(given, made, (body,), fixed, state, params["length"], params["reverse"], forms)
+
+
+def _while(given: Made, made: Made, step: Step, options: Mapping[str, Any]) -> While:
+    params = step.eqn.params
+    goes_on = jaxprs.flat(params["cond_jaxpr"])
+    if any(each.shape for each in goes_on.outputs if isinstance(each, Variable)):
+        raise NotWorthwhile("it has a loop with a condition for each member")
+    programs = _inner(goes_on, options), _round(params["body_jaxpr"], options)
+    return While(given, made, programs, (params["cond_nconsts"], params["body_nconsts"]))
+
+
+_NESTED: Mapping[str, Callable[[Made, Made, Step, Mapping[str, Any]], Nested]] = {
+    "cond": _choice,
+    "scan": _scan,
+    "while": _while,
+}
+"""What makes the segments that run other programs, by the operation's name."""
+
+
+def _round(closed: Any, options: Mapping[str, Any]) -> Segmented:
+    """The program of a loop's round."""
+    body = jaxprs.flat(closed)
+    if sum(math.prod(each.shape) for step in body.steps for each in step.results) < _LEAST_PER_ROUND:
+        raise NotWorthwhile("it has a loop with little to compute in a round")
+    return sharing(_inner(body, options))
+
+
+def _inner(program: Flat, options: Mapping[str, Any]) -> Segmented:
+    """A program that another one runs, and which gives a list. It may give what it is given, and compute nothing."""
+    import jax
+
+    tree = jax.tree_util.tree_structure([0] * len(program.outputs))
     if program.steps:
         return _segmented(program, tree, options)
     return _Builder(program, [], options).segmented(tree)
@@ -248,12 +285,12 @@ def _known(literal: Literal) -> Variable:
 
 
 def programs(program: Segmented) -> Iterator[Segmented]:
-    """A program and those that its choices hold."""
+    """A program and those that its segments hold."""
     yield program
     for segment in program.segments:
-        if isinstance(segment, Choice):
-            for side in segment.sides:
-                yield from programs(side)
+        if isinstance(segment, Nested):
+            for each in segment.programs:
+                yield from programs(each)
 
 
 def of_xla(program: Segmented) -> list[Any]:
@@ -278,12 +315,12 @@ def loaded(program: Segmented, compiled: Sequence[Any]) -> Segmented:
 
 def _with_xla(program: Segmented, compiled: Iterator[Any]) -> Segmented:
     segments: list[Segment] = []
-    # XLA's parts in the order of `of_xla`: a program's own before those of its choices
+    # XLA's parts in the order of `of_xla`: a program's own before those of its segments' programs
     for each in program.segments:
         segments.append(replace(each, compiled=next(compiled)) if isinstance(each, InXla) else each)
     for at, each in enumerate(segments):
-        if isinstance(each, Choice):
-            segments[at] = replace(each, sides=tuple(_with_xla(side, compiled) for side in each.sides))
+        if isinstance(each, Nested):
+            segments[at] = replace(each, programs=tuple(_with_xla(inner, compiled) for inner in each.programs))
     return replace(program, segments=tuple(segments))
 
 

@@ -9,7 +9,7 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -124,15 +124,73 @@ class Segmented:
 
 
 @dataclass(slots=True)
-class Choice(Segment):
+class Nested(Segment):
+    """A segment that runs other programs, which give lists."""
+
+    programs: tuple[Segmented, ...]
+
+
+@dataclass(slots=True)
+class Choice(Nested):
     """A segment that runs one of several programs. The first input is its number; the others are given to it."""
 
-    sides: tuple[Segmented, ...]
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        number = min(max(int(given[0]), 0), len(self.programs) - 1)
+        found: Sequence[Any] = self.programs[number](given[1:], (), {})
+        return found
+
+
+@dataclass(slots=True)
+class Scan(Nested):
+    """A segment that runs a program in so many rounds, `backwards` from the last row of what has rows to the first.
+
+    fixed: how many of the inputs each round is given; state: how many, after those, a round hands to the next. The rest
+    are given row by row. forms: of what the rounds give besides the state, all rounds' together.
+    """
+
+    fixed: int
+    state: int
+    rounds: int
+    backwards: bool
+    forms: tuple[Form, ...]
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
-        number = min(max(int(given[0]), 0), len(self.sides) - 1)
-        found: Sequence[Any] = self.sides[number](given[1:], (), {})
-        return found
+        (body,), first = self.programs, self.fixed + self.state
+        state, collected = given[self.fixed : first], [aligned_array(*form) for form in self.forms]
+        for number in reversed(range(self.rounds)) if self.backwards else range(self.rounds):
+            rows = [array[number, ...] for array in given[first:]]
+            found = body((*given[: self.fixed], *state, *rows), (), {})
+            state = found[: self.state]
+            for array, row in zip(collected, found[self.state :], strict=True):
+                array[number] = row
+        return [*_apart(state, given, body), *collected]
+
+
+@dataclass(slots=True)
+class While(Nested):
+    """A segment that runs its second program for as long as the first one gives a truth.
+
+    fixed: how many of the inputs are given to the first program each time, and to the second. The rest is the state.
+    """
+
+    fixed: tuple[int, int]
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        (goes_on, body), (first, second) = self.programs, self.fixed
+        of_first, of_body, state = given[:first], given[first : first + second], given[first + second :]
+        while goes_on((*of_first, *state), (), {})[0]:
+            state = body((*of_body, *state), (), {})
+        return _apart(state, given, body)
+
+
+def _apart(state: Sequence[Any], given: Sequence[Any], body: Segmented) -> list[Any]:
+    """A loop's last state, with copies of arrays that it was given, that its body holds, or that are there twice."""
+    taken = {id(each) for each in (*given, *body.constants.values())}
+    apart = []
+    for each in state:
+        apart.append(np.array(each) if id(each) in taken else each)
+        taken.add(id(each))
+    return apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +198,11 @@ class Given:
     """A result that was given to the program, is known before it runs, or is another result too: it is copied."""
 
     number: int
+
+
+def sharing(program: Segmented) -> Segmented:
+    """The program as a loop's rounds run it: it does not copy what it was given and gives."""
+    return replace(program, results=[each.number if isinstance(each, Given) else each for each in program.results])
 
 
 def _numbers(template: Any) -> Iterator[int]:
