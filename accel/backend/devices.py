@@ -30,6 +30,7 @@ thread of XLA's may get no stack: depending on the thread it crashes, aborts, ha
 ROOM_STARTED = 2**29
 """The same for a compile once JAX is started."""
 
+
 class Host(NamedTuple):
     """Stands for the CPU where a program is kernels alone, and JAX need not be imported."""
 

@@ -206,7 +206,8 @@ class _Builder:
 
     def _nested(self, steps: Sequence[Step], made: Sequence[Variable]) -> Nested:
         (step,) = steps
-        return _NESTED[step.name](*self._numbered(self._operands(step), step.results), step, self._options)
+        given, results = self._numbered(self._operands(step), step.results)
+        return _NESTED[step.name](given, results, step, self._options)
 
     def _in_xla(self, steps: Sequence[Step], made: Sequence[Variable]) -> InXla:
         import jax

@@ -1,7 +1,7 @@
 """Pickling that keeps NumPy's own dtypes: an unpickled `float64` is the one that NumPy has.
 
-Plain pickling makes another object of each dtype. Arrays of such a dtype are no longer what `np.asarray(x, dtype=float)`
-gives back: it makes a view of them, which a program can see.
+Plain pickling makes another object of each dtype. `np.asarray(x, dtype=float)` does not give back arrays of such a
+dtype, but views of them, which a program can see.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ def _reduced(dtype: np.dtype[Any]) -> str | tuple[Any, ...]:
     return (np.dtype, (dtype.str,)) if dtype is np.dtype(dtype.str) else dtype.__reduce__()
 
 
+_REDUCED: Any = dict.fromkeys((type(np.dtype(code)) for code in _OWN), _reduced)
+
+
 class Pickler(pickle.Pickler):
     """A pickler that keeps NumPy's own dtypes."""
 
-    dispatch_table = ChainMap(dict.fromkeys((type(np.dtype(code)) for code in _OWN), _reduced), copyreg.dispatch_table)
+    dispatch_table = ChainMap(_REDUCED, copyreg.dispatch_table)
 
 
 def dumps(value: object, protocol: int = pickle.HIGHEST_PROTOCOL) -> bytes:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import accel
+from accel.record.parts import registry
 from accel.reports.ledger import open_ledger
 
 
@@ -754,3 +755,11 @@ def test_small_integers_as_indices(check: Any, function: Any) -> None:
         return draw(size=300), draw(size=(300, 3)), *small
 
     check(function, make)
+
+
+def test_frames_that_another_thread_looks_at_are_no_escape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--auto` and profilers hold frames of the recorded code, and what is in them, while they wait for the GIL."""
+    known, held = registry.Registry(), [type("Wrapper", (), {})()]
+    known.born(held[0])
+    monkeypatch.setattr(registry.time, "sleep", lambda _: held.clear())
+    assert known.survivors() == []

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
+from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 from weakref import WeakValueDictionary
 
 from accel.record.wrapper import Wrapper
+
+LOOKS, LOOK_S = 10, 0.001
+"""A thread that looks at this one's stack, as `--auto` and profilers do, holds its frames until it runs again: it is
+given so many times so many seconds."""
 
 
 class Registry:
@@ -43,11 +50,11 @@ class Registry:
         alive = self._now_alive()
         # Collecting garbage takes longer than recording most calls, and is needed only for cycles: a nested function
         # that calls itself is freed no sooner. Most of that is young: to look through the old objects takes longest.
-        for generation in (1, 2):
-            if alive:
-                del alive
-                gc.collect(generation)
-                alive = self._now_alive()
+        steps: list[Callable[[], object]] = [partial(gc.collect, 1), *[partial(time.sleep, LOOK_S)] * LOOKS, gc.collect]
+        while alive and steps:
+            del alive
+            steps.pop(0)()
+            alive = self._now_alive()
         return alive
 
     def _now_alive(self) -> list[Any]:

@@ -86,7 +86,9 @@ def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], resul
         return compressed.record_cast(recording, source, result)
     if issubclass(type(source), RecordedArray) and np.shares_memory(source._plain_, result):
         # a dtype that equals the operand's but is another object
-        return remember(recording, RecordedArray(recording, result, source._storage, (*source._chain, Index((Ellipsis,)))))
+        return remember(
+            recording, RecordedArray(recording, result, source._storage, (*source._chain, Index((Ellipsis,))))
+        )
     template = as_template(source)
     check_casts(recording, source, result.dtype)
     if isinstance(template, Node):
