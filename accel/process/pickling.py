@@ -23,17 +23,22 @@ def _reduced(dtype: np.dtype[Any]) -> str | tuple[Any, ...]:
     return (np.dtype, (dtype.str,)) if dtype is np.dtype(dtype.str) else dtype.__reduce__()
 
 
-_REDUCED: Any = dict.fromkeys((type(np.dtype(code)) for code in _OWN), _reduced)
+_REDUCED: Any = ChainMap(
+    dict.fromkeys((type(np.dtype(code)) for code in _OWN), _reduced),
+    copyreg.dispatch_table,
+)
 
 
 class Pickler(pickle.Pickler):
     """A pickler that keeps NumPy's own dtypes."""
 
-    dispatch_table = ChainMap(_REDUCED, copyreg.dispatch_table)
+    def __init__(self, file: io.BytesIO, protocol: int = pickle.HIGHEST_PROTOCOL) -> None:
+        super().__init__(file, protocol)
+        self.dispatch_table = _REDUCED
 
 
-def dumps(value: object, protocol: int = pickle.HIGHEST_PROTOCOL) -> bytes:
-    """As `pickle.dumps`."""
+def dumps(value: object) -> bytes:
+    """As `pickle.dumps`, of the highest protocol."""
     content = io.BytesIO()
-    Pickler(content, protocol).dump(value)
+    Pickler(content).dump(value)
     return content.getvalue()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +18,7 @@ from accel.backend import compile as compiling
 from accel.backend import segmented
 from accel.backend.executable import Executable
 from accel.kernels import machine_code
-from accel.kernels.segments import Choice, Kernel, Segmented
+from accel.kernels.segments import Choice, Kernel, Scan, Segmented, While
 from accel.reports import ledger
 from tests.replays import program_of, variant_of
 
@@ -24,6 +26,18 @@ pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.usefixtures("foreground")
 
 X = np.linspace(-1.0, 2.0, 60).reshape(6, 10)
+
+
+WIDE = np.linspace(-1.0, 2.0, 300 * 400).reshape(300, 400)
+
+
+def built(function: Callable[..., Any], *arrays: Any) -> Segmented:
+    """The segments of a function of JAX's that gives a list."""
+    import jax
+
+    forms = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arrays]
+    with jax.enable_x64(True):
+        return segmented.built(lambda given, constants, scalars: (function(*given), {}), (forms, [], {}), {})
 
 
 def executable_of(function: Callable[..., Any], *args: Any) -> Executable:
@@ -89,15 +103,11 @@ def test_threads_have_memory_of_their_own() -> None:
 
 
 def test_only_the_chosen_side_runs() -> None:
-    import jax
+    from jax import lax
 
-    def function(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
-        return [jax.lax.cond(arrays[0][0, 0] > 0.0, lambda x: x * 2.0 + 1.0, lambda x: x, arrays[0])], {}
-
-    with jax.enable_x64(True):
-        made = segmented.built(function, ([jax.ShapeDtypeStruct(X.shape, X.dtype)], [], {}), {})
+    made = built(lambda x: [lax.cond(x[0, 0] > 0.0, lambda x: x * 2.0 + 1.0, lambda x: x, x)], X)
     choice = next(each for each in made.segments if isinstance(each, Choice))
-    assert [len(side.segments) for side in choice.sides] == [0, 1]
+    assert [len(side.segments) for side in choice.programs] == [0, 1]
     np.testing.assert_array_equal(made([X], [], {})[0][0], X)
     np.testing.assert_array_equal(made([X + 5.0], [], {})[0][0], (X + 5.0) * 2.0 + 1.0)
 
@@ -136,7 +146,70 @@ def test_the_setting_turns_kernels_off() -> None:
         assert not isinstance(executable_of(stencil, X).compiled, Segmented)
 
 
-def test_loops_that_arrays_decide_on_are_xlas() -> None:
+def test_rounds_of_a_loop_that_arrays_decide_on_are_kernels() -> None:
+    from jax import lax
+    from jax import numpy as jnp
+
+    def halved(x: Any) -> Any:
+        def half(state: Any) -> Any:
+            return state[0] + 1, jnp.roll(state[1], 1, 0) / 2.0 + x * 0.25, state[3], state[2], state[4]
+
+        return list(lax.while_loop(lambda state: state[1].max() > 1.5, half, (0, x * 64.0, x, x + 1.0, x)))
+
+    made = built(halved, WIDE)
+    (loop,) = [each for each in made.segments if isinstance(each, While)]
+    assert not segmented.of_xla(made)
+    again = segmented.loaded(pickle.loads(pickle.dumps(segmented.without_xla(made))), [])
+    count, y, first, second = 0, WIDE * 64.0, WIDE, WIDE + 1.0
+    while y.max() > 1.5:
+        count, y, first, second = count + 1, np.roll(y, 1, 0) / 2.0 + WIDE * 0.25, second, first
+    for program in (made, again):
+        found = program([WIDE], [], {})[0]
+        assert found[0] == count > 3
+        for mine, theirs in zip(found[1:], (y, first, second, WIDE), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        given = [WIDE, *loop.programs[1].constants.values()]
+        for number, each in enumerate(found):  # each is the caller's own
+            assert not any(np.shares_memory(each, other) for other in [*given, *found[:number]])
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_loop_gives_what_its_rounds_collect(backwards: bool) -> None:
+    from jax import lax
+
+    rows = np.arange(5.0)
+
+    def summed(x: Any, factors: Any) -> Any:
+        def add(state: Any, factor: Any) -> Any:
+            after = state * 0.5 + x * factor
+            return after, (after[:, 0] - factor, factor > 2.0)
+
+        last, collected = lax.scan(add, x, factors, reverse=backwards)
+        return [last, *collected]
+
+    made = built(summed, WIDE, rows)
+    assert [type(each) for each in made.segments] == [Scan]
+    last, columns, truths = WIDE, np.empty((5, 300)), np.empty(5, bool)
+    for number in reversed(range(5)) if backwards else range(5):
+        last = last * 0.5 + WIDE * rows[number]
+        columns[number], truths[number] = last[:, 0] - rows[number], rows[number] > 2.0
+    for _ in range(2):  # what a run collects is new each time
+        for mine, theirs in zip(made([WIDE, rows], [], {})[0], (last, columns, truths), strict=True):
+            assert mine.dtype == theirs.dtype
+            np.testing.assert_array_equal(mine, theirs)
+            mine[...] = 0
+
+
+def test_a_long_loop_is_interrupted() -> None:
+    from jax import lax
+
+    made = built(lambda x: [lax.while_loop(lambda y: y[0, 0] < 1e9, lambda y: y + x * 0.0, x)], WIDE)
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        made([WIDE], [], {})
+
+
+def test_loops_with_little_to_compute_in_a_round_are_xlas() -> None:
     def halved(x: Any) -> Any:
         while x.max() > 1.0:
             x = x / 2.0

@@ -205,7 +205,7 @@ class _Writer(pickling.Pickler):
     """
 
     def __init__(self, file: io.BytesIO, nodes: list[Node], files: Files, own: Own, places: Places) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        super().__init__(file)
         self._own = own
         self._places = places
         self._nodes = nodes
