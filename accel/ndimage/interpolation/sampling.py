@@ -6,6 +6,7 @@ The functions of `accel.ndimage.interpolation.transforms` compute coordinates, a
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -99,14 +100,32 @@ def _sample(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval:
     # is within the bounds of each.
     flat, span = cells.reshape(-1), cells.size - order * sum(strides)
 
+    def tapped(offset: int) -> Array:
+        return casting.to_working(_gather_flat(lax.slice_in_dim(flat, offset, offset + span), base))
+
     def along(axis: int, offset: int) -> Array:
         if axis == cells.ndim:
-            return casting.to_working(_gather_flat(lax.slice_in_dim(flat, offset, offset + span), base))
+            return tapped(offset)
         terms = (along(axis + 1, offset + tap * strides[axis]) for tap in range(order + 1))
         return _total(term * w if order else term for term, w in zip(terms, all_weights[axis], strict=True))
 
-    value = along(0, 0)
+    value = _linear(tapped, strides, all_weights) if order == 1 else along(0, 0)
     return value if mode in _UNFOLDED else jnp.where(_inside(folded, mode), value, cval)
+
+
+def _linear(tapped: Callable[[int], Array], strides: Sequence[int], all_weights: Sequence[Sequence[Any]]) -> Any:
+    """The weighted sum of a point's neighbours with SciPy's rounding: one after the other, weighted axis by axis.
+
+    tapped: a neighbour by its distance in the cells. Higher orders are added up along one axis after the other: with
+    four taps, two axes take 20 products in place of 32.
+    """
+    total: Any = 0.0
+    for taps in itertools.product(range(2), repeat=len(strides)):
+        term = tapped(sum(map(operator.mul, taps, strides)))
+        for tap, weights in zip(taps, all_weights, strict=True):
+            term = term * weights[tap]
+        total = total + term
+    return total
 
 
 def _inside(folded: Sequence[Array], mode: str) -> Array:
