@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from accel.kernels import reductions
+from accel.kernels.elementary import FUNCTIONS
 from accel.kernels.graph import CONSTANT, GATHER, IOTA, Axis, Graph, Node
 from accel.kernels.ir import REGISTERS
 from accel.kernels.operations import OPERATIONS
@@ -45,7 +46,8 @@ class Step:
 
     @property
     def name(self) -> str:
-        return str(self.eqn.primitive.name)
+        name = str(self.eqn.primitive.name)
+        return str(self.eqn.params["name"]) if name in _JITTED else name
 
 
 @dataclass(eq=False, slots=True)
@@ -58,12 +60,18 @@ class Flat:
 
 
 def flat(closed: Any) -> Flat:
-    """The operations of a closed jaxpr, those of functions inside of it in place of their calls."""
+    """The operations of a closed jaxpr, those of functions inside of it in place of their calls.
+
+    Functions of JAX's that are one of the kernels' operations stay in one piece.
+    """
     inputs = [_variable(var) for var in closed.jaxpr.invars]
     steps: list[Step] = []
     outputs = _flatten(closed, inputs, steps)
     return Flat(inputs, outputs, steps)
 
+
+_JITTED = frozenset({"jit", "pjit"})
+"""The names of operations that are a function with a name of its own."""
 
 _FUNCTIONS = {**INLINED, "custom_vmap_call": "call"}
 """Operations that are a function: by name, the parameter that holds it."""
@@ -86,13 +94,17 @@ def _flatten(closed: Any, given: Sequence[Atom], steps: list[Step]) -> list[Atom
     for eqn in jaxpr.eqns:
         operands = [atom(var) for var in eqn.invars]
         inner = eqn.params.get(_FUNCTIONS.get(eqn.primitive.name))
-        if inner is not None:
+        if inner is not None and not (eqn.params.get("name") in FUNCTIONS and _has_one_dtype(eqn)):
             values.update(zip(eqn.outvars, _flatten(inner, operands, steps), strict=True))
             continue
         results = [_variable(var) for var in eqn.outvars]
         steps.append(Step(eqn, operands, results))
         values.update(zip(eqn.outvars, results, strict=True))
     return [atom(var) for var in jaxpr.outvars]
+
+
+def _has_one_dtype(eqn: Any) -> bool:
+    return len({var.aval.dtype for var in (*eqn.invars, *eqn.outvars)}) == 1
 
 
 # -- nodes -------------------------------------------------------------------------------------------------------------

@@ -35,6 +35,23 @@ lax: Any = Lazy("jax.lax")
 tree: Any = Lazy("jax.tree")
 
 
+IN_KERNELS = frozenset({"log10", "log2"})
+"""Functions of `jax.numpy` that are several operations, and one of accel's kernels'."""
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """The function of that name in `jax.numpy`; one operation of the program where accel's kernels have it so."""
+    function: Callable[..., Any] = getattr(jnp, name)
+    return _as_one(name) if name in IN_KERNELS and current().for_kernels else function
+
+
+@functools.cache
+def _as_one(name: str) -> Callable[..., Any]:
+    import jax
+
+    return jax.jit(getattr(jnp, name))
+
+
 def same(name: str, module: str = "jax.numpy") -> Callable[..., Any]:
     """The function of the same name in jax.numpy, given the row's parameters as keywords."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel.rules.core import cast, namespace_of
+from accel.rules.lowering import function_of
 from accel.rules.rule import Rule, Unsupported, derived, note_origin, own_rule
 from accel.rules.tables import ufuncs
 
@@ -75,12 +76,7 @@ IN_RANGE = _check("in_range", _is_in_range)
 
 
 def _lowered(name: str) -> Callable[..., Any]:
-    def lower(*args: object) -> Any:
-        from jax import numpy as jnp
-
-        return getattr(jnp, name)(*args)
-
-    return lower
+    return lambda *args: function_of(name)(*args)
 
 
 def _row(

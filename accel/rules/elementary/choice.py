@@ -10,7 +10,7 @@ import numpy as np
 
 from accel.rules import fusion
 from accel.rules.elementary import areas, circular, exponentials, logarithms, powers, trigonometric
-from accel.rules.lowering import jnp
+from accel.rules.lowering import function_of, jnp
 from accel.rules.tracing import current
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -38,8 +38,7 @@ def chosen(name: str, *operands: Any) -> Callable[..., Any]:
     """The function of that name of jax.numpy, or this package's where it is allowed, for real float64 arrays."""
     if current().has_elementary and name in FUNCTIONS and _are_many(operands):
         return functools.partial(_apply, name)
-    function: Callable[..., Any] = getattr(jnp, name)
-    return function
+    return function_of(name)
 
 
 def _are_many(operands: tuple[Any, ...]) -> bool:
