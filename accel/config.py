@@ -90,6 +90,7 @@ class Settings:
     cache_shared: a second cache, for many users, that is read after the first and never written to; or None.
     quiet: True leaves out the summary line at the end of the process.
     kernels: False has XLA compile everything on the CPU, see accel.kernels.
+    exact: True has NumPy compute what accel's kernels would give other last places to, see accel.lower.exact.
     tune: False leaves the settings of the whole process as they are; see accel.process.tuning for those it concerns.
     """
 
@@ -114,6 +115,7 @@ class Settings:
     cache_shared: Path | None = None
     quiet: bool = False
     kernels: bool = True
+    exact: bool = False
     tune: bool = True
 
     @property
@@ -233,6 +235,7 @@ _BY_FIELD: dict[str, _Variable] = {
     "cache_shared": _Variable("QD_JAX_CACHE_SHARED", _is_optional_path, "a folder, or off", _parse_cache_dir),
     "quiet": _Variable("QD_JAX_QUIET", _is_bool, "1 or 0", _parse_bool),
     "kernels": _Variable("QD_JAX_KERNELS", _is_bool, "1 or 0", _parse_bool),
+    "exact": _Variable("QD_JAX_EXACT", _is_bool, "1 or 0", _parse_bool),
     "tune": _Variable("QD_JAX_TUNE", _is_bool, "1 or 0", _parse_bool),
 }
 

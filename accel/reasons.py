@@ -220,6 +220,11 @@ _ROWS = (
         "free memory or processors; the calls stay on NumPy, and the next run tries once more",
     ),
     Reason(
+        "compile.exact",
+        "QD_JAX_EXACT asks for NumPy's bits, and XLA would compute a part of the program",
+        "none needed: NumPy is used; without QD_JAX_EXACT it is compiled, with other last places",
+    ),
+    Reason(
         "recorder.gap",
         "accel's recorder failed, and the call ran on NumPy without it",
         "please report it with the detail of the whole report; results are NumPy's",

@@ -86,7 +86,7 @@ LAYERS = (
     ("lower.passes.loops.loop",),
     ("lower.passes.loops.dependences", "lower.passes.loops.scan"),
     ("lower.passes.loops.reroll", "lower.passes.loops.batch"),
-    ("lower.passes.recompute",),
+    ("lower.passes.recompute", "lower.exact"),
     ("lower.operations",),
     ("lower.passes.aliasing", "lower.passes.nests.nest", "lower.passes.nests.sinking"),
     ("lower.passes.nests.program_order", "lower.passes.nests.loop_tree"),

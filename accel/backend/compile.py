@@ -89,6 +89,8 @@ def _compile(
             return Executable(
                 program, compiled, program.constants, seconds, on_cpu, {}, key, unkept=unkept, device=device
             )
+        if config.current().exact:
+            raise Unsupported("compile.exact", "")
         spans = _spans(program, samples, chosen)
         alone = jax.sharding.SingleDeviceSharding(device)
 
@@ -184,7 +186,7 @@ def _of_kernels(
 
     given = [about(samples[slot]) for slot in program.slots]
     arguments = given, [about(each) for each in program.constants], _scalar_forms(program, jax.ShapeDtypeStruct)
-    key = _key(program, {}, arguments, device, "kernels", *machine_code.target())
+    key = _key(program, {}, arguments, device, "kernels", *machine_code.target(), str(config.current().exact))
     cached = _from_cache(key, device)
     if cached is not None:
         return cached, key, ""

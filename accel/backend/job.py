@@ -134,6 +134,7 @@ def describe(
             "threads": threads,
             "precision": config.current().precision,
             "kernels": config.current().kernels,
+            "exact": config.current().exact,
         },
     )
 

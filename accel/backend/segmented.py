@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from accel import logs
+from accel import config, logs
 from accel.backend import callbacks
 from accel.backend.executable import shared
 from accel.backend.options import compile_with
@@ -101,10 +102,17 @@ def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmente
     parts = [part for is_kernel, steps in jaxprs.phases(program.steps) for part in _parts(is_kernel, steps)]
     in_kernels = sum(len(steps) for kind, steps in parts if kind not in (_CALL, _XLA))
     in_xla = sum(kind == _XLA for kind, _ in parts)
-    if len(parts) > _MOST_SEGMENTS or not in_kernels or in_kernels < _STEPS_PER_PART * in_xla:
-        names = sorted({step.name for kind, steps in parts if kind == _XLA for step in steps})
-        raise NotWorthwhile(f"of its {len(parts)} parts, {in_xla} would be XLA's: {', '.join(names)}")
+    if config.current().exact:
+        if in_xla:
+            raise NotWorthwhile(_xla_parts(parts))
+    elif len(parts) > _MOST_SEGMENTS or not in_kernels or in_kernels < _STEPS_PER_PART * in_xla:
+        raise NotWorthwhile(_xla_parts(parts))
     return _Builder(program, parts, options).segmented(tree)
+
+
+def _xla_parts(parts: Sequence[_Part]) -> str:
+    names = [sorted({step.name for step in steps}) for kind, steps in parts if kind == _XLA]
+    return f"of its {len(parts)} parts, {len(names)} would be XLA's: {', '.join(itertools.chain(*names))}"
 
 
 _KERNEL, _CALL, _XLA = "kernel", "call", "XLA"

@@ -15,6 +15,7 @@ pipeline    what is done to the operations before JAX traces them; `accel explai
             traces which values to store
 listing     operations as text
 operations  one operation, by its rule or by NumPy
+exact       which operations NumPy computes where the settings ask for its bits
 arguments   what the device is given instead of computing it
 looping     loops by data, as `lax.while_loop`
 repetition  arrays that repeat themselves, in fewer bytes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accel import config
 from accel.config import FLOAT64
 from accel.ir.fingerprint import Indescribable, fingerprint
 from accel.ir.tape import Node, Outcome
@@ -226,9 +227,8 @@ class _Lowering:
 
         def for_kernels(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             # nothing that only serves XLA: kernels store and share on their own
-            return computed(
-                arrays, constants, scalars, Recomputation(), traced(has_host_calls=True, for_kernels=True, padded={})
-            )
+            about = traced(has_host_calls=True, for_kernels=True, is_exact=config.current().exact, padded={})
+            return computed(arrays, constants, scalars, Recomputation(), about)
 
         def computed(
             arrays: list[Any],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel.ir.tape import Node
+from accel.lower import exact
 from accel.reasons import source_line
 from accel.rules import core, fusion, tracing
 from accel.rules.rule import Rule, Unsupported
@@ -25,15 +26,16 @@ def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tu
         args = (fusion.copy_to_write(as_array(args[0]), endangered=node.endangered), *args[1:])
     elif node.endangered:
         args = (*args[:2], fusion.snapshot(as_array(args[2])), *args[3:])
+    shape = node.shape if shape is None else shape
     try:
-        value = apply(node, args, kwargs)
+        value = apply(node, args, kwargs, shape)
     except Unsupported as gap:
         raise Unsupported(gap.reason, f"{node.rule.name} at {source_line(*node.where)}: {gap.detail}") from gap
     except Exception as error:
         raise Unsupported(
             "lower.failed", f"{node.rule.name} at {source_line(*node.where)}: {type(error).__name__}: {error}"
         ) from error
-    return check(node, value, node.shape if shape is None else shape)
+    return check(node, value, shape)
 
 
 def compute_inside(
@@ -44,11 +46,14 @@ def compute_inside(
         return compute(node, args, kwargs, shape)
 
 
-def apply(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """One operation by its rule's lowering."""
+def apply(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...]) -> Any:
+    """One operation by its rule's lowering. shape: the result's."""
     rule: Rule = node.rule
     if rule.lower is None:
         raise Unsupported("rule.missing", rule.name)
+    if exact.is_numpys(node):
+        arrays = {name: as_array(value) for name, value in kwargs.items()}
+        return exact.by_numpy(node, as_array(args), arrays, shape)
     kwargs = {name: as_array(value) if name in rule.operands else value for name, value in kwargs.items()}
     kwargs.update((name, _cast_all(kwargs[name], node.dtype)) for name in rule.cast if name in kwargs)
     for name in rule.locality.scattered:  # XLA would compute the operand again at each of the places

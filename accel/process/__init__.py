@@ -11,6 +11,7 @@ ranks           which process of an MPI program speaks for all
 gain            what programs could have saved so far, which decides what is begun
 own_code        which modules are the user's own
 notebook_cells  what people call the cells of a notebook
+pickling        what is written for other processes, with NumPy's own dtypes
 bodies          which functions are bodies of lifted loops
 tracebacks      tracebacks without accel's frames
 filters         what the filters of Python's warnings make of one

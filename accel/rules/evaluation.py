@@ -26,9 +26,9 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     args, kwargs = fill((node.args, node.kwargs), value_of, Node)
     if isinstance(rule.recorded.special, WritesInto):  # NumPy changes the first operand, and gives nothing
         changed = kwargs[rule.operands[0]] = np.array(kwargs[rule.operands[0]])
-        _call(rule, args, kwargs)
+        call(rule, args, kwargs)
         return changed
-    return _call(rule, args, kwargs)
+    return call(rule, args, kwargs)
 
 
 def _evaluate_rounds(body: Body, begin: Any, entry: Any, moving: list[Any], fixed: list[Any]) -> list[Any]:
@@ -56,7 +56,8 @@ def _known_of(assumed: list[Any], kind: tuple[Any, ...]) -> tuple[list[Any], lis
     return [value for value, _ in pairs], [wanted for _, wanted in pairs]
 
 
-def _call(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The function of a rule."""
     return rule.function(*args, **kwargs) if args else call_by_name(rule, kwargs)
 
 

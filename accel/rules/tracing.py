@@ -29,6 +29,8 @@ class Tracing:
     keys, which have none; elements are gathered by their places instead."""
     for_kernels: bool = False
     """Whether accel's own kernels take the program (accel.kernels), whose reductions keep NaN as NumPy's do."""
+    is_exact: bool = False
+    """Whether NumPy computes what it rounds in its own way (accel.lower.exact)."""
     padded: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """By the id of an array that was traced: the array, and its copy with continued ends (`fusion.wrap_padded`)."""
 
