@@ -164,7 +164,8 @@ def read_in_many_ways(model: Any, x: Any) -> Any:
     return y + x[int(model.c[3])] * np.copysign(1.0, model.a)
 
 
-def test_what_changes_often_becomes_an_input(built: list[int]) -> None:
+def test_what_changes_often_becomes_an_input(built: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refolds, "REFOLD_SHARE", 0.0)
     model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
     fast = accel.accelerate(weighted)
     with at_once():

@@ -241,7 +241,7 @@ def jobs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> LastJobs:
     return LastJobs()
 
 
-PRODUCT = Product(program={}, key=KEY, unkept="", payload=None, seconds=1.0)
+PRODUCT = Product(program={}, key=KEY, unkept="", payload=None, seconds=1.0, needs_jax=True)
 
 
 def test_without_a_job_it_ends_with_the_program(jobs: LastJobs) -> None:
