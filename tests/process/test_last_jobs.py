@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import platform
 import shutil
 import subprocess
@@ -24,6 +23,7 @@ from accel.backend.disk.products import Place
 from accel.backend.job import Product
 from accel.backend.underway import last, queues
 from accel.backend.underway.last import LastJobs
+from accel.process import pickling
 from tests.processes import ROOT, Done, without_settings
 
 PROGRAM = """
@@ -275,7 +275,7 @@ def test_all_that_has_come_is_finished_and_then_it_ends(jobs: LastJobs, folder: 
     assert kept(folder, cache.BEGUN)
     assert not jobs.end(PRODUCT)
     assert not kept(folder, cache.BEGUN)
-    assert cache.read(KEY, cache.TRACE) == pickle.dumps(PRODUCT)
+    assert cache.read(KEY, cache.TRACE) == pickling.dumps(PRODUCT)
     assert experience.read("34" * 20).together == {"12" * 20: {"34" * 20}}
     assert not products.is_coming(KEY) and products.is_coming(other)
     jobs.begin(Place(other))
