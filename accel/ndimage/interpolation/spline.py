@@ -90,9 +90,6 @@ def _piece(order: int, shift: int) -> tuple[float, ...]:
 
 def weights(fraction: Any, order: int) -> list[Any]:
     """Weights of the order + 1 taps at `fraction` (any shape, NumPy or JAX); the last makes their sum 1."""
-    if order == 1:
-        first = 1.0 - fraction
-        return [first, 1.0 - first]
     values, rest = [], 1.0
     for coefficients in bspline_pieces(order):
         value = coefficients[0]
