@@ -284,16 +284,9 @@ def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], d
 
 
 def _from_cache(key: str | None, device: object) -> Any:
-    payload = cache.read(key) if key is not None else None
-    if key is None or payload is None:
+    if key is None:
         return None
-    try:
-        return serializing.deserialized(payload, device)
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-    logs.LOGGER.info("a program on disk could not be used and is compiled again: %s", problem)
-    cache.discard(key)
-    return None
+    return cache.parsed(key, cache.SUFFIX, lambda payload: serializing.deserialized(payload, device))
 
 
 def _keep(program: Program, key: str | None, compiled: object) -> str:

@@ -240,14 +240,14 @@ class _Builder:
         return InXla(given, results, compiled)
 
 
-Made = tuple[int, ...]
+_Numbers = tuple[int, ...]
 
 
-def _choice(given: Made, made: Made, step: Step, options: Mapping[str, Any]) -> Choice:
+def _choice(given: _Numbers, made: _Numbers, step: Step, options: Mapping[str, Any]) -> Choice:
     return Choice(given, made, tuple(_inner(jaxprs.flat(each), options) for each in step.eqn.params["branches"]))
 
 
-def _scan(given: Made, made: Made, step: Step, options: Mapping[str, Any]) -> Scan:
+def _scan(given: _Numbers, made: _Numbers, step: Step, options: Mapping[str, Any]) -> Scan:
     params = step.eqn.params
     body = _round(params["jaxpr"], options)
     fixed, state = scan_counts(step.eqn)
@@ -255,7 +255,7 @@ def _scan(given: Made, made: Made, step: Step, options: Mapping[str, Any]) -> Sc
     return Scan(given, made, (body,), fixed, state, params["length"], params["reverse"], forms)
 
 
-def _while(given: Made, made: Made, step: Step, options: Mapping[str, Any]) -> While:
+def _while(given: _Numbers, made: _Numbers, step: Step, options: Mapping[str, Any]) -> While:
     params = step.eqn.params
     goes_on = jaxprs.flat(params["cond_jaxpr"])
     if any(each.shape for each in goes_on.outputs if isinstance(each, Variable)):
@@ -264,7 +264,7 @@ def _while(given: Made, made: Made, step: Step, options: Mapping[str, Any]) -> W
     return While(given, made, programs, (params["cond_nconsts"], params["body_nconsts"]))
 
 
-_NESTED: Mapping[str, Callable[[Made, Made, Step, Mapping[str, Any]], Nested]] = {
+_NESTED: Mapping[str, Callable[[_Numbers, _Numbers, Step, Mapping[str, Any]], Nested]] = {
     "cond": _choice,
     "scan": _scan,
     "while": _while,

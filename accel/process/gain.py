@@ -2,7 +2,7 @@
 
     0.03 s   programs on disk are loaded: they were worth compiling once  (LOAD_GAIN_S)
     0.25 s   programs are compiled, by the worker, outside this process   (COMPILE_GAIN_S)
-    0.7 s    JAX is imported here, to load what the worker has compiled   (IMPORT_GAIN_S)
+    0.7 s    JAX is imported here, to load what XLA has compiled there    (IMPORT_GAIN_S)
     2 s      in place of the 0.25 s, where there is no other processor for the worker (ONE_PROCESSOR_GAIN_S)
 
 A run is expected to last as long again as it has lasted so far, which is the best guess without further knowledge.

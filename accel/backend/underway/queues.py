@@ -227,7 +227,7 @@ def compile_in_background(
         pending = PendingProgram((trace, known, samples, spanned), missed_s, name, trial)
         _show_progress(_under_way, pending)
         pending.add_done_callback(_under_way.discard)
-        # `_load_now` is for the import of JAX: it is done, or there is nothing on disk to do it for
+        # `_load_now` is for what is on disk while JAX is not imported, which the program there may need
         if devices.is_started() or not cache.holds_programs():
             _loading.add(pending)
         # not in the loading queue: it has just been looked for on disk
@@ -237,7 +237,7 @@ def compile_in_background(
 
 
 def _load_now(pending: PendingProgram) -> bool:
-    """Load a program from disk in this thread, and import JAX for it. Returns whether it was on disk.
+    """Load a program from disk in this thread, and import JAX if it needs it. Returns whether it was on disk.
 
     Imports hold the GIL, which the program's own thread needs too, so importing in the background gains nothing: JAX is
     ready after some 40 of PyGCM's steps in the background, and after 20 this way, at the same cost to the program.
