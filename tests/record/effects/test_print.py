@@ -451,7 +451,8 @@ def test_text_that_differs_is_a_mismatch(foreground: None, monkeypatch: Any) -> 
     monkeypatch.setattr(shown.Text, "made", _wrong(shown.Text.made))
     accelerated = accel.accelerate(numbers, name="shown.wrong")
     play(accelerated, 12)
-    assert any(refusal.reason == "verify.mismatch" for refusal in open_ledger("shown.wrong").refusals)
+    ledger = open_ledger("shown.wrong")
+    assert any(refusal.reason == "verify.mismatch" for refusal in ledger.refusals), (ledger, ledger.refusals)
 
 
 def _wrong(made: Any) -> Any:
@@ -473,7 +474,8 @@ def test_a_last_digit_that_rounding_decides_is_no_mismatch(foreground: None, mon
     play(accelerated, 12)
     ledger = open_ledger("shown.digit")
     assert not any(refusal.reason == "verify.mismatch" for refusal in ledger.refusals)
-    assert [verdict for _, verdict in ledger.differences] == ["rounding decides the last digit that is shown"]
+    shown_last = [verdict for _, verdict in ledger.differences]
+    assert shown_last == ["rounding decides the last digit that is shown"], (ledger, ledger.refusals)
 
 
 def test_what_cancellation_leaves_is_rounding(foreground: None, monkeypatch: Any) -> None:
