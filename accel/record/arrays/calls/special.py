@@ -85,10 +85,9 @@ def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     if issubclass(type(source), CompressedArray):
         return compressed.record_cast(recording, source, result)
     if issubclass(type(source), RecordedArray) and np.shares_memory(source._plain_, result):
-        # a dtype that equals the operand's but is another object
-        return remember(
-            recording, RecordedArray(recording, result, source._storage, (*source._chain, Index((Ellipsis,))))
-        )
+        # a dtype that equals the operand's but is another object, or an axis for an array that has none
+        key = (Ellipsis,) if result.ndim == source.ndim else (None,)
+        return remember(recording, RecordedArray(recording, result, source._storage, (*source._chain, Index(key))))
     template = as_template(source)
     check_casts(recording, source, result.dtype)
     if isinstance(template, Node):

@@ -57,12 +57,17 @@ def clip(
     min: Array | float | None = None,
     max: Array | float | None = None,
 ) -> Any:
-    """minimum(maximum(a, a_min), a_max), as NumPy computes it: NaN stays NaN."""
+    """minimum(maximum(a, a_min), a_max), as NumPy computes it: NaN stays NaN.
+
+    A zero that two numbers bound keeps its sign.
+    """
     if a.dtype.kind == "c":
         raise Unsupported("rule.parameter", "the order of complex numbers")
     low, high = (_bound(one, a.dtype) for one in (a_min if min is None else min, a_max if max is None else max))
-    a = a if low is None else jnp.maximum(a, low)
-    return a if high is None else jnp.minimum(a, high)
+    if low is None or high is None or np.ndim(low) or np.ndim(high):
+        a = a if low is None else jnp.maximum(a, low)
+        return a if high is None else jnp.minimum(a, high)
+    return jnp.minimum(high, jnp.maximum(low, a))
 
 
 def _bound(value: Any, dtype: Any) -> Any:

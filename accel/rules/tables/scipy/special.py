@@ -100,7 +100,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "psi": _psi,
     "exprel": _exprel,
     "log_expit": with_slopes(_log_expit, lambda x: jsp.expit(-x)),
-    "entr": with_slopes(lambda x: jsp.entr(x), _entr_slope),
+    "entr": with_slopes(lambda x: where(x == 0, jnp.zeros_like(x), jsp.entr(x)), _entr_slope),
     "xlogy": with_slopes(lambda x, y: jsp.xlogy(x, y), lambda x, y: jnp.log(y), _share),
     "xlog1py": with_slopes(lambda x, y: jsp.xlog1py(x, y), lambda x, y: jnp.log1p(y), lambda x, y: _share(x, 1 + y)),
     "huber": _huber,
