@@ -106,6 +106,7 @@ LAYERS = (
     ("kernels.graph", "kernels.ir", "kernels.machine_code"),
     ("kernels.elementary",),
     ("kernels.operations", "kernels.reductions"),
+    ("kernels.indexing",),
     ("kernels.plan", "kernels.jaxprs"),
     ("kernels.memory",),
     ("kernels.nest",),

@@ -20,7 +20,7 @@ from accel.kernels import jaxprs, machine_code
 from accel.kernels.graph import reachable
 from accel.kernels.jaxprs import Atom, Flat, Importer, Literal, Step, Variable
 from accel.kernels.module import module_of
-from accel.kernels.segments import Choice, Given, Kernel, Nested, Scan, Segment, Segmented, While, sharing
+from accel.kernels.segments import Choice, Given, Kernel, Nested, Product, Scan, Segment, Segmented, While, sharing
 from accel.lower.precision.evaluation import Evaluation
 from accel.lower.precision.widths import AsTraced, scan_counts
 from accel.lower.rounding import rounded_as_numpy
@@ -100,12 +100,12 @@ def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Map
 
 def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
     parts = [part for is_kernel, steps in jaxprs.phases(program.steps) for part in _parts(is_kernel, steps)]
-    in_kernels = sum(len(steps) for kind, steps in parts if kind not in (_CALL, _XLA))
+    in_kernels = sum(len(steps) for kind, steps in parts if kind not in (_CALL, _PRODUCT, _XLA))
     in_xla = sum(kind == _XLA for kind, _ in parts)
     if config.current().exact:
         if in_xla:
             raise NotWorthwhile(_xla_parts(parts))
-    elif len(parts) > _MOST_SEGMENTS or not in_kernels or in_kernels < _STEPS_PER_PART * in_xla:
+    elif len(parts) > _MOST_SEGMENTS or in_kernels < _STEPS_PER_PART * in_xla:
         raise NotWorthwhile(_xla_parts(parts))
     return _Builder(program, parts, options).segmented(tree)
 
@@ -115,7 +115,7 @@ def _xla_parts(parts: Sequence[_Part]) -> str:
     return f"of its {len(parts)} parts, {len(names)} would be XLA's: {', '.join(itertools.chain(*names))}"
 
 
-_KERNEL, _CALL, _XLA = "kernel", "call", "XLA"
+_KERNEL, _CALL, _PRODUCT, _XLA = "kernel", "call", "product", "XLA"
 """What computes a part of a program, if it is none of `_NESTED`."""
 
 _Part = tuple[str, Sequence[Step]]
@@ -128,7 +128,7 @@ def _parts(is_kernel: bool, steps: Sequence[Step]) -> Iterator[_Part]:
         return
     rest: list[Step] = []
     for step in steps:
-        kind = step.name if step.name in _NESTED else _CALL if callbacks.called_by(step.eqn.params) else _XLA
+        kind = _kind(step)
         if kind == _XLA:
             rest.append(step)
             continue
@@ -138,6 +138,17 @@ def _parts(is_kernel: bool, steps: Sequence[Step]) -> Iterator[_Part]:
         yield kind, [step]
     if rest:
         yield _XLA, rest
+
+
+def _kind(step: Step) -> str:
+    """What computes an operation that kernels do not take."""
+    if step.name in _NESTED:
+        return step.name
+    if callbacks.called_by(step.eqn.params):
+        return _CALL
+    dtypes = {each.value.dtype if isinstance(each, Literal) else each.dtype for each in (*step.operands, *step.results)}
+    is_numpys = step.name == "dot_general" and len(dtypes) == 1 and dtypes.pop().kind in "iuf"
+    return _PRODUCT if is_numpys else _XLA
 
 
 class _Builder:
@@ -153,7 +164,7 @@ class _Builder:
     def segmented(self, tree: Any) -> Segmented:
         import jax
 
-        make = {_KERNEL: self._kernel, _CALL: self._on_host, _XLA: self._in_xla}
+        make = {_KERNEL: self._kernel, _CALL: self._on_host, _PRODUCT: self._product, _XLA: self._in_xla}
         segments: list[Any] = []
         for kind, steps in reversed(self._parts):
             made = [each for step in steps for each in step.results if each in self._read]
@@ -194,8 +205,6 @@ class _Builder:
         for step in steps:
             if not importer.take(step):
                 raise NotWorthwhile(f"{step.name} has other operands than expected")
-        if any(0 in each.shape for each in made):
-            raise NotWorthwhile("it gives empty arrays")
         outputs = [importer.node(each) for each in made]
         needed = reachable(outputs)
         inputs = [each for each in importer.inputs if importer.node(each) in needed]
@@ -212,6 +221,11 @@ class _Builder:
         function, _, forms, fills = called
         given, results = self._numbered(self._operands(step), step.results)
         return HostCall(given, results, function, forms, fills)
+
+    def _product(self, steps: Sequence[Step], made: Sequence[Variable]) -> Product:
+        (step,) = steps
+        given, results = self._numbered(self._operands(step), step.results)
+        return Product(given, results, *step.eqn.params["dimension_numbers"])
 
     def _nested(self, steps: Sequence[Step], made: Sequence[Variable]) -> Nested:
         (step,) = steps

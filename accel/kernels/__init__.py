@@ -5,7 +5,8 @@ graph         the operations, equal ones once; moves of index are maps that cost
 plan          which values are stored, in which order, and which are computed in one loop nest
 nest          the LLVM IR of one loop nest: vectors, pieces of rows, wrapped borders
 memory        where values lie, and reading them
-reductions    sums in NumPy's order, extremes, any and all
+reductions    sums in NumPy's order, extremes and their places, any and all
+indexing      gathers, scatters, and blocks that start where a number says
 operations    what each operation costs, and its instructions
 elementary/   exponentials, logarithms, powers, trigonometric and hyperbolic functions
 ir            LLVM IR as text: typed values, and the scopes of a loop nest

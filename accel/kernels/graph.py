@@ -28,6 +28,12 @@ HALOED = "haloed"
 REDUCE = "reduce"
 """about: the operation's name, and "rows" or "columns": see accel.kernels.reductions."""
 
+SCATTER = "scatter"
+"""The first operand, with updates (the third) at the places in memory that the second gives. about: what joins both."""
+
+CALLS = frozenset([REDUCE, SCATTER])
+"""Operations that are functions over memory, and no part of a loop nest."""
+
 GATHER = "gather"
 """The first operand, at the places that the others give: one for each of its axes, in the shape of the result."""
 
@@ -71,6 +77,15 @@ def identity(rank: int) -> tuple[Axis, ...]:
     return tuple(Axis(dim, 1, 0) for dim in range(rank))
 
 
+def strides_of(shape: Sequence[int], last: int = 0) -> tuple[int, ...]:
+    """Strides, in elements, of an array in the order of C. last: length of its rows in memory, if they are longer."""
+    found, step = [], 1
+    for dim in reversed(range(len(shape))):
+        found.append(step)
+        step *= last if last and dim == len(shape) - 1 else shape[dim]
+    return tuple(reversed(found))
+
+
 class Graph:
     """Makes nodes. Shapes and dtypes are as `jax.lax` has them."""
 
@@ -106,7 +121,7 @@ class Graph:
 
     def pieces(self, parts: Sequence[Node], dim: int) -> Node:
         """Parts one after the other along an axis."""
-        parts = [each for each in _merged(self, parts, dim) if each.shape[dim]]
+        parts = [each for each in _merged(self, parts, dim) if each.shape[dim]] or parts[:1]
         if len(parts) == 1:
             return parts[0]
         ends = tuple(itertools.accumulate(each.shape[dim] for each in parts))

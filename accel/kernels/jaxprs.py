@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -9,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from accel.kernels import reductions
+from accel.kernels import indexing, reductions
 from accel.kernels.elementary import FUNCTIONS
-from accel.kernels.graph import CONSTANT, GATHER, IOTA, Axis, Graph, Node
+from accel.kernels.graph import CONSTANT, IOTA, Axis, Graph, Node
 from accel.kernels.ir import REGISTERS
 from accel.kernels.operations import OPERATIONS
 from accel.lower.precision.widths import INLINED, is_literal
@@ -152,9 +153,8 @@ def _taken(graph: Graph, step: Step, node: Callable[[Atom], Node]) -> list[Node]
     take = TAKEN.get(step.name)
     if take is None and step.name not in OPERATIONS:
         return None
-    is_empty = any(0 in each.shape for each in atoms if isinstance(each, Variable))
-    if is_empty and step.name not in MOVED:
-        return None
+    if len(step.results) == 1 and 0 in step.results[0].shape:
+        return [graph.constant(0, step.results[0].shape, step.results[0].dtype)]
     made = (take or _elementwise)(graph, step, [node(each) for each in step.operands])
     return None if made is None else [made]
 
@@ -176,10 +176,11 @@ def _elementwise(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None
 
 
 def _spread(graph: Graph, node: Node, shape: tuple[int, ...]) -> Node:
-    """A scalar, or an array with axes of length 1, over the whole shape of a result."""
+    """An array over the whole shape of a result, as NumPy broadcasts it."""
     if node.shape == shape:
         return node
-    return graph.view(node, shape, _repeated(node.shape, shape, range(len(node.shape))))
+    dims = range(len(shape) - len(node.shape), len(shape))
+    return graph.view(node, shape, _repeated(node.shape, shape, dims))
 
 
 def _repeated(shape: tuple[int, ...], whole: tuple[int, ...], dims: Iterable[int]) -> list[Axis]:
@@ -229,16 +230,19 @@ def _broadcast(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
     return graph.view(source, shape, _repeated(source.shape, shape, dims))
 
 
-def _reshape(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
-    if step.eqn.params.get("dimensions") is not None:
-        return None
-    return graph.reshape(given[0], step.results[0].shape)
+def _reshape(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+    order = step.eqn.params.get("dimensions")
+    return graph.reshape(given[0] if order is None else _turned(graph, given[0], order), step.results[0].shape)
 
 
 def _transpose(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
-    order = list(step.eqn.params["permutation"])
-    axes = [Axis(order.index(dim), 1, 0) for dim in range(len(order))]
-    return graph.view(given[0], step.results[0].shape, axes)
+    return _turned(graph, given[0], step.eqn.params["permutation"])
+
+
+def _turned(graph: Graph, node: Node, order: Sequence[int]) -> Node:
+    """A node with its axes in another order."""
+    axes = [Axis(list(order).index(dim), 1, 0) for dim in range(len(order))]
+    return graph.view(node, tuple(node.shape[dim] for dim in order), axes)
 
 
 def _slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
@@ -272,9 +276,9 @@ def _pad(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     starts, lengths = [max(-low, 0) for low, _, _ in config], []
     for (low, high, _), length in zip(config, source.shape, strict=True):
         lengths.append(length + min(low, 0) + min(high, 0))
-    if min(lengths, default=1) <= 0:
-        return None
     around = graph.view(filling, step.results[0].shape, ())
+    if min(lengths, default=1) <= 0:
+        return around
     return graph.placed(graph.box(source, starts, tuple(lengths)), around, [max(low, 0) for low, _, _ in config])
 
 
@@ -286,23 +290,37 @@ def _starts(given: Sequence[Node], lengths: Sequence[int], whole: Sequence[int])
     return [min(max(at, 0), full - length) for at, length, full in zip(places, lengths, whole, strict=True)]
 
 
+def _logistic(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+    """1 / (1 + exp(-x)), as SciPy computes it."""
+    (x,), one = given, graph.constant(1, given[0].shape, given[0].dtype)
+    found = graph.make("exp", (graph.make("neg", (x,), x.shape, x.dtype),), x.shape, x.dtype)
+    return graph.make("div", (one, graph.make("add", (one, found), x.shape, x.dtype)), x.shape, x.dtype)
+
+
 def _dynamic_slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     shape = step.results[0].shape
     starts = _starts(given[1:], shape, given[0].shape)
-    return None if starts is None else graph.box(given[0], starts, shape)
+    if starts is None:
+        return indexing.block_read(graph, given[0], given[1:], shape)
+    return graph.box(given[0], starts, shape)
 
 
-def _dynamic_update_slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _dynamic_update_slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
     around, inner, *places = given
     starts = _starts(places, inner.shape, around.shape)
-    return None if starts is None else graph.placed(inner, around, starts)
+    if starts is None:
+        return indexing.block_written(graph, around, inner, places)
+    return graph.placed(inner, around, starts)
 
 
 def _iota(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
-    result = step.results[0]
-    if given or result.dtype.kind not in "iu":
+    result, dtype = step.results[0], np.dtype(np.int64)
+    if given:
         return None
-    return graph.make(IOTA, (), result.shape, result.dtype, step.eqn.params["dimension"])
+    found = graph.make(IOTA, (), result.shape, dtype, step.eqn.params["dimension"])
+    if result.dtype == dtype:
+        return found
+    return graph.make("convert_element_type", (found,), result.shape, result.dtype)
 
 
 def _reduction(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
@@ -315,26 +333,29 @@ def _running(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
 
 
 def _gather(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
-    """Elements, or rows along the last axes, at places along the first axis."""
-    source, places = given
-    params, result = step.eqn.params, step.results[0]
-    about, sizes = params["dimension_numbers"], params["slice_sizes"]
-    rank = len(source.shape)
-    batch = len(places.shape) - 1
-    is_plain = (
-        tuple(about.collapsed_slice_dims) == (0,)
-        and tuple(about.start_index_map) == (0,)
-        and not about.operand_batching_dims
-        and tuple(sizes) == (1, *source.shape[1:])
-        and tuple(about.offset_dims) == tuple(range(batch, batch + rank - 1))
-        and str(params["mode"]) in ("GatherScatterMode.PROMISE_IN_BOUNDS", "GatherScatterMode.CLIP", "0", "1", "3")
-    )
-    if not is_plain or places.dtype.kind not in "iu":
-        return None
-    first = graph.view(places, result.shape, [*(Axis(dim, 1, 0) for dim in range(batch)), Axis(None, 0, 0)])
-    rest = [graph.make(IOTA, (), result.shape, np.int64, batch + dim) for dim in range(rank - 1)]
-    return graph.make(GATHER, (source, first, *rest), result.shape, source.dtype)
+    return indexing.gathered(graph, *given, step.eqn.params, step.results[0].shape)
 
+
+def _scatter(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    return indexing.scattered(graph, step.name, given, step.eqn.params)
+
+
+def _place(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    (axis,) = step.eqn.params["axes"]
+    return reductions.placed(graph, step.name, given[0], axis, step.results[0].dtype)
+
+
+def _tile(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+    (found,), times = given, step.eqn.params["reps"]
+    if math.prod(times) > _MOST_TILES:
+        return None
+    for dim, count in enumerate(times):
+        found = graph.pieces([found] * count, dim)
+    return found
+
+
+_MOST_TILES = 64
+"""Maximum times that an array is repeated in a kernel: a loop nest is cut at each. Guess."""
 
 _LONGEST_PRODUCT = 8
 """Maximum length of rows that a product of matrices adds up in a kernel. Guess: longer ones are NumPy's or XLA's."""
@@ -381,15 +402,22 @@ TAKEN: Mapping[str, Callable[[Graph, Step, Sequence[Node]], Node | None]] = Mapp
         "dynamic_slice": _dynamic_slice,
         "dynamic_update_slice": _dynamic_update_slice,
         "iota": _iota,
+        "tile": _tile,
+        "logistic": _logistic,
         "gather": _gather,
         "dot_general": _dot,
+        **dict.fromkeys(indexing.SCATTERED, _scatter),
+        **dict.fromkeys(reductions.PLACED, _place),
         **dict.fromkeys(reductions.REDUCED, _reduction),
         **dict.fromkeys(reductions.RUN, _running),
     }
 )
 """Operations that are more than element by element, by name. None: a kernel cannot have it."""
 
-MOVED = frozenset(TAKEN) - {"dot_general", "gather", *reductions.REDUCED, *reductions.RUN} | SAME
+MOVED = SAME | {
+    *("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "rev"),
+    *("concatenate", "stack", "pad", "iota", "tile"),
+}
 """Operations that only move values."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.kernels.graph import RESHAPE, Axis, Node
+from accel.kernels.graph import RESHAPE, Axis, Node, strides_of
 from accel.kernels.ir import MEMORY, Emitter, Value
 from accel.kernels.operations import as_integer
 from accel.kernels.plan import Index, placed
@@ -23,15 +23,6 @@ class Location:
     number: int
     strides: tuple[int, ...]
     offset: int = 0
-
-
-def strides_of(shape: Sequence[int], last: int = 0) -> tuple[int, ...]:
-    """Strides, in elements, of an array in the order of C. last: length of its rows in memory, if they are longer."""
-    found, step = [], 1
-    for dim in reversed(range(len(shape))):
-        found.append(step)
-        step *= last if last and dim == len(shape) - 1 else shape[dim]
-    return tuple(reversed(found))
 
 
 def level_of(index: Index) -> int:

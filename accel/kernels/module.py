@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from accel.kernels import machine_code, reductions
-from accel.kernels.graph import HALO, HALOED, INPUT, REDUCE, Graph, Node
-from accel.kernels.memory import Location, strides_of
+from accel.kernels import indexing, machine_code, reductions
+from accel.kernels.graph import CALLS, HALO, HALOED, INPUT, SCATTER, Graph, Node, strides_of
+from accel.kernels.memory import Location
 from accel.kernels.nest import LoopNest
 from accel.kernels.plan import Stage, planned
 
@@ -36,7 +36,7 @@ def module_of(graph: Graph, inputs: Sequence[Node], outputs: Sequence[Node]) -> 
     """The module that computes these outputs."""
     # an input that is given back, and a value that is asked for twice, are copied
     wanted = [_own(graph, node) for node in outputs]
-    stages = planned(graph, wanted)
+    stages = planned(graph, [each for each in wanted if each.size])
     return _Writer(inputs, wanted, stages).module()
 
 
@@ -65,8 +65,8 @@ class _Writer:
         declared: set[str] = {reductions.DECLARED}
         calls = []
         for number, stage in enumerate(self._stages):
-            if stage.stored[0].op == REDUCE:
-                calls += self._reduction(stage.stored[0], functions)
+            if stage.stored[0].op in CALLS:
+                calls += self._call(stage.stored[0], functions)
                 continue
             lanes = min(machine_code.lanes(max(node.dtype.itemsize for node in stage.stored)), _MOST_LANES)
             nest = LoopNest(f"nest{number}", stage, self._places, self._results, lanes)
@@ -89,14 +89,12 @@ class _Writer:
         )
         return Module(text, self._size)
 
-    def _reduction(self, node: Node, functions: dict[str, str]) -> list[str]:
-        name, functions[name] = reductions.function_of(node)
-        source = self._places[node.operands[0].index]
-        count, length = reductions.lengths_of(node)
-        return [
-            f"call void @{name}(ptr %p{source.number}, ptr %p{place.number}, i64 {count}, i64 {length})"
-            for place in self._results[node.index]
-        ]
+    def _call(self, node: Node, functions: dict[str, str]) -> list[str]:
+        about = indexing if node.op == SCATTER else reductions
+        name, functions[name] = about.function_of(node)
+        sources = ", ".join(f"ptr %p{self._places[each.index].number}" for each in node.operands)
+        counts = ", ".join(f"i64 {each}" for each in about.lengths_of(node))
+        return [f"call void @{name}({sources}, ptr %p{place.number}, {counts})" for place in self._results[node.index]]
 
     def _pointers(self) -> list[str]:
         lines = []

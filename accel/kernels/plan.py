@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accel.kernels.graph import (
+    CALLS,
     CONSTANT,
     GATHER,
     HALOED,
@@ -21,7 +22,6 @@ from accel.kernels.graph import (
     IOTA,
     MOVES,
     PIECES,
-    REDUCE,
     RESHAPE,
     VIEW,
     WRAP,
@@ -82,7 +82,7 @@ class Stored:
     @property
     def is_call(self) -> bool:
         """Whether it is computed by a function of its own, and not in a loop nest."""
-        return self.node.op == REDUCE
+        return self.node.op in CALLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _costs(graph: Graph) -> list[int]:
     found: list[int] = []
     for node in graph.nodes:
         own = OPERATIONS[node.op].cost if node.op in OPERATIONS else _GATHER_COST if node.op == GATHER else 0
-        rest = 0 if node.op in (REDUCE, HALOED) else sum(found[each.index] for each in node.operands)
+        rest = 0 if node.op in (*CALLS, HALOED) else sum(found[each.index] for each in node.operands)
         found.append(min(own + rest, _MOST_COST))
     return found
 
@@ -172,7 +172,7 @@ class _Sweep:
                 self._read_at[operand.index].add((reader, at))
 
     def _is_stored(self, node: Node, readings: Collection[tuple[int, Index]]) -> bool:
-        if node.op in (REDUCE, HALOED):
+        if node.op in (*CALLS, HALOED):
             return True
         if any(index is _WHOLE for _, index in readings):
             return node.op != CONSTANT or node.size > 0
@@ -223,8 +223,8 @@ def _operands(node: Node, index: Index) -> Iterator[tuple[Node, Index]]:
             yield part, shifted(index, dim, -start)
     elif node.op == WRAP:
         yield node.operands[0], shifted(index, *node.about)
-    elif node.op in (RESHAPE, REDUCE):
-        yield node.operands[0], _WHOLE
+    elif node.op == RESHAPE or node.op in CALLS:
+        yield from ((each, _WHOLE) for each in node.operands)
     elif node.op == GATHER:
         yield placed(node.operands[0]), _WHOLE
         yield from ((each, index) for each in node.operands[1:])

@@ -16,8 +16,9 @@ import numpy as np
 from accel.kernels.graph import INPUT, REDUCE, Axis, Graph, Node
 from accel.kernels.ir import MEMORY, literal_text
 
-ROWS, COLUMNS, RUNNING = "rows", "columns", "running"
-"""Each result is of a row of contiguous elements, of a column of them, or of those of a column up to its own place."""
+ROWS, COLUMNS, RUNNING, PLACES = "rows", "columns", "running", "places"
+"""Each result is of a row of contiguous elements, of a column of them, or of those of a column up to its own place; or
+it is the place of an element in its row."""
 
 REDUCED = {
     "reduce_sum": "add",
@@ -27,6 +28,9 @@ REDUCED = {
     "reduce_or": "or",
     "reduce_and": "and",
 }
+
+PLACED = {"argmax": "max", "argmin": "min"}
+"""Reductions of `jax.lax` to the place of an element."""
 
 RUN = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
 """Reductions and running reductions of `jax.lax`, and what joins two elements."""
@@ -42,8 +46,10 @@ def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: t
     kept = [dim for dim in range(len(source.shape)) if dim not in axes]
     order = [dim for dim in range(len(source.shape)) if source.shape[dim] != 1 and dim in axes]
     others = [dim for dim in kept if source.shape[dim] != 1]
-    if name not in REDUCED or not _is_known(source):
+    if name not in REDUCED:
         return None
+    if not source.size:
+        return _of_nothing(graph, REDUCED[name], shape, source.dtype)
     if name == "reduce_sum" and source.dtype.kind == "b":
         return None
     if source.dtype.kind == "b" and source.op == INPUT:
@@ -62,23 +68,39 @@ def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: t
         return None
     else:
         # what is reduced is brought to the end, in its order
-        turned = [*kept, *sorted(axes)]
-        moved = [Axis(turned.index(dim), 1, 0) for dim in range(len(turned))]
-        source = graph.view(source, tuple(source.shape[dim] for dim in turned), moved)
+        source = _turned(graph, source, [*kept, *sorted(axes)])
         how = ROWS
     return graph.make(REDUCE, (source,), shape, source.dtype, (REDUCED[name], how))
 
 
-def _is_known(source: Node) -> bool:
-    return bool(source.size) and source.dtype.kind in "biuf" and source.dtype.itemsize != 2
+def _of_nothing(graph: Graph, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Node | None:
+    """A reduction of no elements. NumPy raises where it has no value."""
+    values = {"add": 0, "mul": 1, "or": 0, "and": np.invert(np.zeros((), bool if dtype.kind == "f" else dtype))}
+    return graph.constant(values[kind], shape, dtype) if kind in values else None
 
 
 def running(graph: Graph, name: str, source: Node, *, axis: int, reverse: bool) -> Node | None:
     """A running reduction along an axis; None if it is none of those that are known here."""
-    if reverse or not _is_known(source) or source.dtype.kind == "b":
+    if reverse or source.dtype.kind == "b":
         return None
     about = RUN[name], RUNNING, source.shape[axis], math.prod(source.shape[axis + 1 :])
     return graph.make(REDUCE, (source,), source.shape, source.dtype, about)
+
+
+def placed(graph: Graph, name: str, source: Node, axis: int, dtype: Any) -> Node | None:
+    """The place of the greatest or least element along an axis."""
+    if not source.size:
+        return None
+    if source.dtype.kind == "b" and source.op == INPUT:
+        source = graph.make("copy", (source,), source.shape, source.dtype)
+    source = _turned(graph, source, [*(dim for dim in range(len(source.shape)) if dim != axis), axis])
+    return graph.make(REDUCE, (source,), source.shape[:-1], dtype, (PLACED[name], PLACES))
+
+
+def _turned(graph: Graph, source: Node, order: Sequence[int]) -> Node:
+    """The source with its axes in another order."""
+    moved = [Axis(order.index(dim), 1, 0) for dim in range(len(order))]
+    return graph.view(source, tuple(source.shape[dim] for dim in order), moved)
 
 
 def function_of(node: Node) -> tuple[str, str]:
@@ -91,6 +113,10 @@ def function_of(node: Node) -> tuple[str, str]:
     if how == RUNNING:
         name = f"{kind}_{how}_{lengths[-1]}_{dtype.name}"
         return name, _running(name, kind, dtype, lengths[-1])
+    if how == PLACES:
+        source = node.operands[0].dtype
+        name = f"{kind}_{how}_{source.name}_{dtype.name}"
+        return name, _places(name, kind, source, MEMORY[dtype.name])
     name = f"{kind}_{how}_{dtype.name}"
     return name, (_rows if how == ROWS else _columns)(name, kind, dtype)
 
@@ -102,11 +128,11 @@ def lengths_of(node: Node) -> tuple[int, int]:
     return node.size, node.operands[0].size // node.size
 
 
-def _joined(kind: str, dtype: np.dtype[Any], register: str, x: str, y: str, out: str) -> list[str]:
-    """`out = x OP y`. NaN wins over numbers, as in NumPy."""
+def joined(kind: str, dtype: np.dtype[Any], register: str, x: str, y: str, out: str) -> list[str]:
+    """The instructions of `out = x OP y`. NaN wins over numbers, as in NumPy."""
     if kind in ("or", "and"):
         return [f"{out} = {kind} {register} {x}, {y}"]
-    if kind in ("add", "mul"):
+    if kind in ("add", "sub", "mul"):
         return [f"{out} = {'f' if dtype.kind == 'f' else ''}{kind} {register} {x}, {y}"]
     if dtype.kind == "f":
         truth = "i1" if not register.startswith("<") else f"<{_LANES} x i1>"
@@ -194,7 +220,7 @@ def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
         "loop:",
         f"%at = getelementptr {stored}, ptr %source, i64 %i",
         f"%here = load {vector}, ptr %at, align {size}",
-        *_joined(kind, dtype, vector, "%sum", "%here", "%joined"),
+        *joined(kind, dtype, vector, "%sum", "%here", "%joined"),
         f"%next = add i64 %i, {_LANES}",
         "br label %test",
         "halves:",
@@ -209,7 +235,7 @@ def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
         ("f", "%c", "%d"),
         ("g", "%e", "%f"),
     ):
-        lines += _joined(kind, dtype, stored, x, y, f"%{out}")
+        lines += joined(kind, dtype, stored, x, y, f"%{out}")
     lines += [
         "br label %rest",
         "rest:",
@@ -223,7 +249,7 @@ def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
         "tail:",
         f"%place = getelementptr {stored}, ptr %source, i64 %j",
         f"%element = load {stored}, ptr %place, align {size}",
-        *_joined(kind, dtype, stored, "%total", "%element", "%longer"),
+        *joined(kind, dtype, stored, "%total", "%element", "%longer"),
         "%after = add i64 %j, 1",
         "br label %tail_test",
         "end:",
@@ -284,7 +310,7 @@ def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
             f"%at = getelementptr {stored}, ptr %row, i64 %j",
             f"%x = load {stored}, ptr %to, align {size}",
             f"%y = load {stored}, ptr %at, align {size}",
-            *_joined(kind, dtype, stored, "%x", "%y", "%z"),
+            *joined(kind, dtype, stored, "%x", "%y", "%z"),
             f"store {stored} %z, ptr %to, align {size}",
             "%after = add i64 %j, 1",
             "%has_columns = icmp slt i64 %after, %count",
@@ -325,7 +351,7 @@ def _running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
             f"%at = getelementptr {stored}, ptr %from, i64 %j",
             f"%x = load {stored}, ptr %at_before, align {size}",
             f"%y = load {stored}, ptr %at, align {size}",
-            *_joined(kind, dtype, stored, "%x", "%y", "%z"),
+            *joined(kind, dtype, stored, "%x", "%y", "%z"),
             f"%at_result = getelementptr {stored}, ptr %to, i64 %j",
             f"store {stored} %z, ptr %at_result, align {size}",
             "%after = add i64 %j, 1",
@@ -334,6 +360,56 @@ def _running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
             "%next = add i64 %i, 1",
             "%has_groups = icmp slt i64 %next, %count",
             "br i1 %has_groups, label %groups, label %end",
+            "end:",
+            "ret void",
+            "}",
+        ]
+    )
+
+
+def _places(name: str, kind: str, dtype: np.dtype[Any], result: str) -> str:
+    """Element by element: the first of equal ones counts, and the first that is not a number."""
+    stored, size = MEMORY[dtype.name], dtype.itemsize
+    how = {"max": "gt", "min": "lt"}[kind]
+    better = [f"%is_better = icmp {'s' if dtype.kind == 'i' else 'u'}{how} {stored} %x, %best"]
+    if dtype.kind == "f":
+        better = [
+            f"%is_beyond = fcmp o{how} {stored} %x, %best",
+            f"%is_nan = fcmp uno {stored} %x, %x",
+            f"%was_number = fcmp ord {stored} %best, %best",
+            "%is_first_nan = and i1 %is_nan, %was_number",
+            "%is_better = or i1 %is_beyond, %is_first_nan",
+        ]
+    return "\n".join(
+        [
+            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
+            "br label %rows",
+            "rows:",
+            "%i = phi i64 [ 0, %0 ], [ %next, %next_row ]",
+            "%start = mul i64 %i, %length",
+            f"%row = getelementptr {stored}, ptr %source, i64 %start",
+            f"%first = load {stored}, ptr %row, align {size}",
+            "br label %elements",
+            "elements:",
+            "%j = phi i64 [ 0, %rows ], [ %after, %elements ]",
+            "%place = phi i64 [ 0, %rows ], [ %place_now, %elements ]",
+            f"%best = phi {stored} [ %first, %rows ], [ %best_now, %elements ]",
+            f"%at = getelementptr {stored}, ptr %row, i64 %j",
+            f"%x = load {stored}, ptr %at, align {size}",
+            *better,
+            f"%best_now = select i1 %is_better, {stored} %x, {stored} %best",
+            "%place_now = select i1 %is_better, i64 %j, i64 %place",
+            "%after = add i64 %j, 1",
+            "%has_elements = icmp slt i64 %after, %length",
+            "br i1 %has_elements, label %elements, label %next_row",
+            "next_row:",
+            f"%to = getelementptr {result}, ptr %result, i64 %i",
+            f"%found = {'freeze i64' if result == 'i64' else 'trunc i64'} %place_now"
+            + ("" if result == "i64" else f" to {result}"),
+            f"store {result} %found, ptr %to",
+            "%next = add i64 %i, 1",
+            "%has_rows = icmp slt i64 %next, %count",
+            "br i1 %has_rows, label %rows, label %end",
             "end:",
             "ret void",
             "}",

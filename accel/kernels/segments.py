@@ -6,6 +6,7 @@ Values are numbered. A run fills a list of arrays: arguments and constants first
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,6 +122,42 @@ class Segmented:
             for number, form in zip(segment.outputs, segment.forms, strict=True)
             if number not in results
         }
+
+
+@dataclass(slots=True)
+class Product(Segment):
+    """A segment that multiplies two arrays as NumPy does.
+
+    summed, batched: axes of the first one and of the second. The result has the batched axes first, then the others.
+    """
+
+    summed: tuple[tuple[int, ...], tuple[int, ...]]
+    batched: tuple[tuple[int, ...], tuple[int, ...]]
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        x, y = given
+        with np.errstate(all="ignore"):
+            return [np.ascontiguousarray(self._product(x, y)).reshape(self._shape(x, y))]
+
+    def _product(self, x: Any, y: Any) -> Any:
+        if self.batched[0]:
+            return np.matmul(self._matrices(x, 0), self._matrices(y, 1).swapaxes(1, 2))
+        if self.summed == ((x.ndim - 1,), (max(y.ndim - 2, 0),)):
+            return np.dot(x, y)
+        return np.tensordot(x, y, self.summed)
+
+    def _own(self, array: Any, which: int) -> list[int]:
+        return [dim for dim in range(array.ndim) if dim not in (*self.summed[which], *self.batched[which])]
+
+    def _shape(self, x: Any, y: Any) -> tuple[int, ...]:
+        axes = [(x, self.batched[0]), (x, self._own(x, 0)), (y, self._own(y, 1))]
+        return tuple(array.shape[dim] for array, dims in axes for dim in dims)
+
+    def _matrices(self, array: Any, which: int) -> Any:
+        """The array as a stack of matrices whose rows are summed."""
+        groups = self.batched[which], self._own(array, which), self.summed[which]
+        lengths = [math.prod(array.shape[dim] for dim in group) for group in groups]
+        return array.transpose([dim for group in groups for dim in group]).reshape(lengths)
 
 
 @dataclass(slots=True)

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules import filling
+from accel.rules.tracing import current
 
 if TYPE_CHECKING:
     from jax import Array
 
 WORTH = 256
-"""Elements from which a call is cheaper than what it gains."""
+"""Elements from which a call is cheaper than what it gains. Kernels cannot sort: beside them, any call is cheaper."""
 
 MANY = 4
 """More positions than this among sorted elements are looked up in all of them, sorted."""
@@ -27,7 +28,7 @@ MANY = 4
 
 def are_called(x: Any) -> bool:
     """Whether NumPy is to sort this, or to select from it."""
-    return filling.are_allowed() and bool(x.size >= WORTH)
+    return filling.are_allowed() and bool(x.size >= WORTH or current().for_kernels)
 
 
 @dataclass(frozen=True)

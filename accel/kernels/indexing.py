@@ -1,0 +1,258 @@
+"""Reads and writes at places that arrays say: gathers, scatters, and blocks that start where a number says.
+
+A gather is computed element by element in a loop nest. A scatter is a function of its own: it copies the array, then
+goes through the updates in order, as NumPy does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from accel.kernels.graph import GATHER, INPUT, IOTA, SCATTER, Axis, Graph, Node, Shape, strides_of
+from accel.kernels.ir import MEMORY
+from accel.kernels.reductions import joined
+
+SCATTERED = {
+    "scatter": "set",
+    "scatter-add": "add",
+    "scatter-sub": "sub",
+    "scatter-mul": "mul",
+    "scatter-min": "min",
+    "scatter-max": "max",
+}
+"""Operations of `jax.lax`, and what joins an element to an update."""
+
+_INDEX = np.dtype(np.int64)
+_DROPS = frozenset({"FILL_OR_DROP", "2"})
+_CLIPS = frozenset({"CLIP", "0"})
+"""`jax.lax.GatherScatterMode`, by how versions of JAX write it."""
+
+
+def gathered(graph: Graph, source: Node, places: Node, params: Any, shape: Shape) -> Node | None:
+    """A gather; None where nothing is to be read from."""
+    about, sizes = params["dimension_numbers"], params["slice_sizes"]
+    if places.dtype.kind not in "iu" or not source.size:
+        return None
+    windows = [dim for dim in range(len(source.shape)) if dim not in about.collapsed_slice_dims]
+    windows = [dim for dim in windows if dim not in about.operand_batching_dims]
+    block = _Block(graph, shape, source.shape, sizes)
+    for dim, along in zip(windows, about.offset_dims, strict=True):
+        block.inside[dim] = along
+    batch = [dim for dim in range(len(shape)) if dim not in about.offset_dims]
+    for dim, place in zip(about.operand_batching_dims, about.start_indices_batching_dims, strict=True):
+        block.inside[dim] = batch[place]
+    block.start(places, about.start_index_map, batch)
+    mode = _mode(params)
+    found = graph.make(GATHER, (source, *block.places(clips=True)), shape, source.dtype)
+    fits = block.fits() if mode in _DROPS else None
+    if fits is None:
+        return found
+    filling = graph.constant(_filling(params, source.dtype), shape, source.dtype)
+    return graph.make("select_n", (fits, filling, found), shape, source.dtype)
+
+
+def scattered(graph: Graph, name: str, given: Sequence[Node], params: Any) -> Node | None:
+    """A scatter."""
+    target, places, updates = given
+    about, kind = params["dimension_numbers"], SCATTERED[name]
+    if places.dtype.kind not in "iu" or (target.dtype.kind == "b" and kind not in ("set", "add", "mul")):
+        return None
+    if not updates.size:
+        return target
+    hidden = (*about.inserted_window_dims, *about.operand_batching_dims)
+    windows = [dim for dim in range(len(target.shape)) if dim not in hidden]
+    sizes = [1] * len(target.shape)
+    for dim, along in zip(windows, about.update_window_dims, strict=True):
+        sizes[dim] = updates.shape[along]
+    block = _Block(graph, updates.shape, target.shape, sizes)
+    for dim, along in zip(windows, about.update_window_dims, strict=True):
+        block.inside[dim] = along
+    batch = [dim for dim in range(len(updates.shape)) if dim not in about.update_window_dims]
+    for dim, place in zip(about.operand_batching_dims, about.scatter_indices_batching_dims, strict=True):
+        block.inside[dim] = batch[place]
+    block.start(places, about.scatter_dims_to_operand_dims, batch)
+    clips = _mode(params) in _CLIPS
+    return _scatter(graph, target, block.flat(clips=clips), updates, kind)
+
+
+def _scatter(graph: Graph, target: Node, at: Node, updates: Node, kind: str) -> Node:
+    if target.dtype.kind == "b":
+        # its truths may be bytes other than 0 and 1: nests write no others
+        target, updates = (
+            graph.make("copy", (each,), each.shape, each.dtype) if each.op == INPUT else each
+            for each in (target, updates)
+        )
+        kind = {"add": "or", "mul": "and"}.get(kind, kind)
+    return graph.make(SCATTER, (target, at, updates), target.shape, target.dtype, kind)
+
+
+def block_read(graph: Graph, source: Node, starts: Sequence[Node], shape: Shape) -> Node | None:
+    """A block of an array, moved so that it lies inside."""
+    if not source.size:
+        return None
+    block = _block_at(graph, source.shape, starts, shape)
+    return graph.make(GATHER, (source, *block.places(clips=True)), shape, source.dtype)
+
+
+def block_written(graph: Graph, around: Node, inner: Node, starts: Sequence[Node]) -> Node:
+    """An array with a block written over it, which is moved so that it lies inside."""
+    if not inner.size:
+        return around
+    at = _block_at(graph, around.shape, starts, inner.shape).flat(clips=True)
+    return _scatter(graph, around, at, inner, "set")
+
+
+def _block_at(graph: Graph, whole: Shape, starts: Sequence[Node], shape: Shape) -> _Block:
+    block = _Block(graph, shape, whole, shape)
+    for dim, start in enumerate(starts):
+        block.inside[dim] = dim
+        block.starts[dim] = graph.view(start, shape, ())
+    return block
+
+
+class _Block:
+    """Blocks of an array, one for each place.
+
+    shape: of what is read or written. whole: of the array. sizes: of a block, along the array's axes. inside: by axis
+    of the array, the axis of `shape` that runs through the block; starts: where the block begins, in `shape`.
+    """
+
+    def __init__(self, graph: Graph, shape: Shape, whole: Shape, sizes: Sequence[int]) -> None:
+        self._graph, self._shape, self._whole, self._sizes = graph, shape, whole, sizes
+        self.inside: dict[int, int] = {}
+        self.starts: dict[int, Node] = {}
+
+    def start(self, places: Node, dims: Sequence[int], batch: Sequence[int]) -> None:
+        """The last axis of `places` holds a start for each of `dims`, the others run along `batch`."""
+        for number, dim in enumerate(dims):
+            axes = [*(Axis(along, 1, 0) for along in batch), Axis(None, 0, number)]
+            self.starts[dim] = self._graph.view(places, self._shape, axes)
+
+    def _made(self, op: str, *given: Node, dtype: Any = None) -> Node:
+        return self._graph.make(op, given, self._shape, dtype or given[0].dtype)
+
+    def _constant(self, value: int, dtype: Any = _INDEX) -> Node:
+        return self._graph.constant(value, self._shape, dtype)
+
+    def _last(self, dim: int) -> int:
+        """The last place at which a block may start."""
+        return self._whole[dim] - self._sizes[dim]
+
+    def _clipped(self, dim: int) -> Node:
+        start, last = self.starts[dim], self._last(dim)
+        # in its own dtype: as int64, a large unsigned one would be less than 0
+        if last <= np.iinfo(start.dtype).max:
+            start = self._made("min", start, self._constant(last, start.dtype))
+        if start.dtype.kind == "i":
+            start = self._made("max", start, self._constant(0, start.dtype))
+        return self._wide(start)
+
+    def _wide(self, start: Node) -> Node:
+        return start if start.dtype == _INDEX else self._made("convert_element_type", start, dtype=_INDEX)
+
+    def places(self, *, clips: bool) -> list[Node]:
+        """Along each axis of the array, where each element lies."""
+        found = []
+        for dim in range(len(self._whole)):
+            inside = self._graph.make(IOTA, (), self._shape, _INDEX, self.inside[dim]) if dim in self.inside else None
+            start = None
+            if dim in self.starts and (not clips or self._last(dim)):
+                start = self._clipped(dim) if clips else self._wide(self.starts[dim])
+            if start is not None and inside is not None and self._sizes[dim] > 1:
+                found.append(self._made("add", start, inside))
+            else:
+                found.append(start or (self._constant(0) if inside is None else inside))
+        return found
+
+    def fits(self) -> Node | None:
+        """Whether a block lies inside of the array; None if all do."""
+        found: Node | None = None
+        for dim, start in self.starts.items():
+            last, limits = self._last(dim), np.iinfo(start.dtype)
+            tests = [("le", last)] if last < limits.max else []
+            tests += [("ge", 0)] if start.dtype.kind == "i" else []
+            for how, limit in tests:
+                test = self._made(how, start, self._constant(limit, start.dtype), dtype=bool)
+                found = test if found is None else self._made("and", found, test)
+        return found
+
+    def flat(self, *, clips: bool) -> Node:
+        """Where each element lies in the array's memory; -1 for those of a block that does not lie inside of it."""
+        at = self._constant(0)
+        for stride, place in zip(strides_of(self._whole), self.places(clips=clips), strict=True):
+            scaled = place if stride == 1 else self._made("mul", place, self._constant(stride))
+            at = scaled if at == self._constant(0) else self._made("add", at, scaled)
+        fits = None if clips else self.fits()
+        return at if fits is None else self._made("select_n", fits, self._constant(-1), at, dtype=_INDEX)
+
+
+def _mode(params: Any) -> str:
+    return str(params["mode"]).rpartition(".")[-1]
+
+
+def _filling(params: Any, dtype: np.dtype[Any]) -> Any:
+    """What `jax.lax.gather` gives beyond an array's ends."""
+    if params.get("fill_value") is not None:
+        return params["fill_value"]
+    if dtype.kind == "f":
+        return np.nan
+    if dtype.kind == "b":
+        return True
+    return np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max
+
+
+# -- the function of a scatter -----------------------------------------------------------------------------------------
+
+
+def function_of(node: Node) -> tuple[str, str]:
+    """The name of the function that computes a scatter, and its definition.
+
+    It takes the array, the places, the updates, where the result lies, and how many elements and updates there are.
+    """
+    kind, dtype = node.about, node.dtype
+    stored = MEMORY[dtype.name]
+    name = f"scatter_{kind}_{dtype.name}"
+    join = [f"store {stored} %new, ptr %to, align {dtype.itemsize}"]
+    if kind != "set":
+        join = [
+            f"%old = load {stored}, ptr %to, align {dtype.itemsize}",
+            *joined(kind, dtype, stored, "%old", "%new", "%both"),
+            f"store {stored} %both, ptr %to, align {dtype.itemsize}",
+        ]
+    text = "\n".join(
+        [
+            f"define internal void @{name}(ptr %source, ptr %places, ptr %updates, ptr %result, i64 %size, i64 %count)"
+            " #0 {",
+            f"%bytes = mul i64 %size, {dtype.itemsize}",
+            "call void @llvm.memcpy.p0.p0.i64(ptr %result, ptr %source, i64 %bytes, i1 false)",
+            "br label %loop",
+            "loop:",
+            "%i = phi i64 [ 0, %0 ], [ %next, %done ]",
+            "%from = getelementptr i64, ptr %places, i64 %i",
+            "%place = load i64, ptr %from, align 8",
+            "%is_inside = icmp ult i64 %place, %size",
+            "br i1 %is_inside, label %write, label %done",
+            "write:",
+            f"%update = getelementptr {stored}, ptr %updates, i64 %i",
+            f"%new = load {stored}, ptr %update, align {dtype.itemsize}",
+            f"%to = getelementptr {stored}, ptr %result, i64 %place",
+            *join,
+            "br label %done",
+            "done:",
+            "%next = add i64 %i, 1",
+            "%more = icmp slt i64 %next, %count",
+            "br i1 %more, label %loop, label %end",
+            "end:",
+            "ret void",
+            "}",
+        ]
+    )
+    return name, text
+
+
+def lengths_of(node: Node) -> tuple[int, int]:
+    """The number of elements, and that of updates."""
+    return node.size, node.operands[2].size
