@@ -333,7 +333,7 @@ def _running(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
 
 
 def _gather(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
-    return indexing.gathered(graph, *given, step.eqn.params, step.results[0].shape)
+    return indexing.gathered(graph, given[0], given[1], step.eqn.params, step.results[0].shape)
 
 
 def _scatter(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:

@@ -1,7 +1,7 @@
 """Random programs of stencils and moves: rolls, slices, borders, views that are written to, and arithmetic on them.
 
 A template's field is a kind of value, as in tests.rounding.expressions: `d` float64, `f` float32, `i` whole numbers,
-`m` truths; `x` and `y` have the template's own kind. A is an axis, K a shift.
+`s`, `u`, `w` those of 16, 8 and 32 bits, `m` truths; `x` and `y` have the template's own kind. A is an axis, K a shift.
 """
 
 # ruff: noqa: E501  (tables read best by the line)
@@ -32,7 +32,7 @@ def steps(x, y):
     z[1:] -= y[:-1]
     return z
 def masked(x, m, y):
-    z = x.copy()
+    z, m = x.copy(), np.broadcast_to(m, x.shape)
     z[m] = y[m]
     return z
 def turned(x):
@@ -48,6 +48,38 @@ def lifted(x, y):
     return z[0] * z[2] - z[1]
 def taken(x, i):
     return x[np.abs(i.ravel()[: len(x)]) % len(x)]
+def strided(x, y):
+    z = x.copy()
+    z[..., 1::2] = y[..., : z[..., 1::2].shape[-1]]
+    z[::-2] += x[::-2]
+    return z
+def viewed(x, y):
+    z = x.copy()
+    view = z[..., 1:]
+    view += y[..., :-1]
+    z.T[0] = z.T[-1]
+    view[..., ::2] = x[..., :-1:2]
+    return z
+def scattered(x, y, i):
+    z, at = x.copy(), np.abs(i.ravel()[: len(x)]) % len(x)
+    z[at] = y[: len(at)]
+    np.add.at(z, at, x[: len(at)])
+    return z
+def placed(x, y, i):
+    z, k = x.copy(), int(np.abs(i.ravel()[0]) % len(x))
+    z[k] = y[k - 1]
+    return z + x[k]
+def smoothed(x, y):
+    for _ in range(3):
+        x = np.roll(x, 1, axis=-1) + y - np.roll(x, -1, axis=0)
+    return x
+def swept(x, y):
+    z = x.copy()
+    for row in range(1, min(len(z), 6)):
+        z[row] = z[row - 1] * x.dtype.type(2) - y[row]
+    return z
+def tiled(x):
+    return np.concatenate([x, x, x], axis=-1)[..., 2 : 2 + x.shape[-1]] + np.repeat(x, 2, axis=0)[: len(x)]
 """
 
 MOVES = """
@@ -55,21 +87,37 @@ np.roll({x}, K, axis=A) | np.roll({x}, K, axis=-1) | np.roll({x}, K, axis=-1) - 
 np.flip({x}, A) | np.concatenate(({x}[1:], {x}[:1])) | np.concatenate(({x}[..., -3:], {y}[..., :-3]), axis=-1) | rows({x}, {y}) | inner({x}, {y})
 steps({x}, {y}) | masked({x}, {m}, {y}) | turned({x}) | edges({x}, 'wrap') | edges({x}, 'edge') | edges({x}, 'reflect') | edges({x}, 'constant')
 flat({x}, {y}) | lifted({x}, {y}) | np.where({m}, {x}, {y}) | taken({x}, {i}) | {x}[..., :1] + {y} | {x}[:1] * {y} | {x} - {y}[..., -1:] | {x} + {y} | {x} * {y} | {x} - {y}
+strided({x}, {y}) | viewed({x}, {y}) | scattered({x}, {y}, {i}) | placed({x}, {y}, {i}) | smoothed({x}, {y}) | swept({x}, {y}) | tiled({x})
+np.take_along_axis({x}, np.argmax({y}, axis=A, keepdims=True), axis=A) + {x} | np.cumsum({x}, axis=A).astype({x}.dtype) | np.select([{m}, {m}], [{x}, {y}], 1)
 {x} - {x}.max(axis=A, keepdims=True) | {x}.min(axis=A, keepdims=True) + {y} | np.maximum({x}, {y}) | np.abs({x}) | -{x}
 """
 
 FLOATS = """
 np.gradient({x}, axis=A) if x_long(A) else {x} | {x} / {y} | np.sqrt(np.abs({x})) | {x} * 0.1 + {y} * 0.3 | {x} ** 2 | np.floor({x}) | np.nan_to_num({x})
-np.exp(-np.abs({x})) * 0 + {y} | np.clip({x}, -1.0, 3.0)
+np.exp(-np.abs({x})) * 0 + {y} | np.clip({x}, -1.0, 3.0) | {x}.astype(np.float32).astype({x}.dtype) | {x} + {x}.mean(axis=-1, keepdims=True)
+np.rint({x}) | np.trunc({x}) | np.fmod({x}, {y}) | {x} // {y} | {x} % {y} | np.copysign({x}, np.nan_to_num({y})) | np.square({x}) | np.sign({x}) | np.cbrt({x}) * 0 + {y}
+"""
+
+WHOLES = """
+{x} // {y} | {x} % {y} | {x} & {y} | np.bitwise_or({x}, {y}) | {x} ^ {y} | ~{x} | {x} << ({y} & {y}.dtype.type(3)) | {x} >> ({y} & {y}.dtype.type(3)) | np.bitwise_count({x}).astype({x}.dtype)
+np.sign({x}) | np.clip({x}, 1, 5) | {i}.astype({x}.dtype) | {m}.astype({x}.dtype) + {x} | {x} ** 2 | np.fmod({x}, {y})
 """
 
 TRUTHS = "{d} > {d} | {f} <= {f} | {i} == {i} | {m} & {m} | ~{m} | np.roll({m}, K, axis=A) | {m} ^ np.flip({m}, A) | np.isnan({d}) | {d}.any(axis=A, keepdims=True) | {m}"
 
-TOPS = "{d}.any() | {m}.sum() | {i}.sum(axis=A) | {d}.max() | {d}.min(axis=A) | {i}.max() | {m}.all(axis=A) | {d}[..., 0] * 2 | {i}.astype(np.int32) | {d}.astype(np.float32) | {f}.astype(np.float64)"
+TOPS = "{s} + {i} | {u} + {s} | {w} + {u} | {s} / {u} | {f} + {s} | {d} + {f} | {s} < {u} | {i} > {d} | {d}.sum() | {d}.sum(axis=0) | {d}.sum(axis=-1) | {f}.sum(axis=-1) | {s}.sum(axis=A) | {u}.max(axis=A) | {s}.astype(np.uint8) | {w}.astype(np.int64) | {i}.argmin(axis=A) | {d}.argmax() | {u}.prod(axis=-1) | {d}.mean(axis=0) | {d}.var(axis=-1) | np.diff({d}, axis=A) | {d}[::-1, ...][1:] | {m}.argmax(axis=A) | np.count_nonzero({m}, axis=A) | {d}.any() | {m}.sum() | {i}.sum(axis=A) | {d}.max() | {d}.min(axis=A) | {i}.max() | {m}.all(axis=A) | {d}[..., 0] * 2 | {i}.astype(np.int32) | {d}.astype(np.float32) | {f}.astype(np.float64)"
 
-NAMES = {"d": "a b c".split(), "f": "f g".split(), "i": "i j".split(), "m": "m n".split()}
+NAMES = {
+    "d": "a b c".split(),
+    "f": "f g".split(),
+    "i": "i j".split(),
+    "s": "p q".split(),
+    "u": "t u".split(),
+    "w": "v w".split(),
+    "m": "m n".split(),
+}
 PARAMETERS = [name for names in NAMES.values() for name in names]
-KINDS = ("d",) * 5 + ("f", "f", "i", "m", "top", "top")
+KINDS = ("d",) * 6 + ("f", "f", "i", "s", "u", "w", "m", "top", "top", "top")
 
 
 def _rows(text: str) -> list[str]:
@@ -79,7 +127,7 @@ def _rows(text: str) -> list[str]:
 _TABLES = {
     "d": _rows(MOVES) * 2 + _rows(FLOATS),
     "f": _rows(MOVES) * 2 + [each for each in _rows(FLOATS) if "0.1" not in each],
-    "i": _rows(MOVES),
+    **dict.fromkeys("isuw", _rows(MOVES) * 2 + _rows(WHOLES)),
     "m": _rows(TRUTHS),
     "top": _rows(TOPS),
 }
@@ -124,6 +172,12 @@ def operands(shape: tuple[int, ...], seed: int) -> tuple[Any, ...]:
         with np.errstate(all="ignore"):
             return np.where(rng.random(size) < 0.05, special, values).astype(dtype).reshape(shape)
 
-    whole = [rng.integers(-9, 10, size).reshape(shape) for _ in range(2)]
+    def wholes(dtype: Any) -> np.ndarray:
+        limits = np.iinfo(dtype)
+        values = rng.integers(max(-9, limits.min), 10, size)
+        return np.where(rng.random(size) < 0.05, rng.choice([limits.min, limits.max], size), values).astype(dtype)
+
+    kinds = (np.int64, np.int16, np.uint8, np.uint32)
+    whole = [wholes(dtype).reshape(shape) for dtype in kinds for _ in range(2)]
     truths = [(rng.random(size) < 0.5).reshape(shape) for _ in range(2)]
     return (*(floats(np.float64) for _ in range(3)), *(floats(np.float32) for _ in range(2)), *whole, *truths)

@@ -1,0 +1,67 @@
+"""What XLA computes, and no kernel: expressions of the rules' rows, of the plain matrix of float64, by reason."""
+
+# ruff: noqa: E501  (tables read best by the line)
+from __future__ import annotations
+
+_TABLE = {
+    "complex numbers and half precision": """
+        np.add(a, 1j) | np.multiply(a, m, dtype=complex) | np.sort_complex(v) | np.sort_complex(a) | np.stack([a, b], dtype=complex) | np.array(a, dtype=complex)
+        np.astype(a, complex) | a.astype(complex) | a.astype(np.float16) | np.full(3, z, dtype=complex)
+    """,
+    "linear algebra": """
+        np.polyfit(v, u, 2) | np.linalg.norm(s, 2) | np.linalg.norm(s, "nuc") | np.linalg.matrix_norm(s, ord=2) | np.linalg.slogdet(s) | np.linalg.inv(s)
+        np.linalg.inv(np.stack([s, t])) | np.linalg.inv(s @ np.diag(np.array([1, 0.01, 100.0]).astype(s.dtype))) | np.linalg.solve(s, t)
+        np.linalg.solve(s, v[:3]) | np.linalg.cholesky(p) | np.linalg.cholesky(p, upper=True) | np.linalg.cholesky(p + np.triu(s, 1))
+        np.linalg.cholesky(p + np.tril(s, -1), upper=True) | np.linalg.eigvalsh(p) | np.linalg.eigvalsh(p, UPLO="U") | np.linalg.eigh(p)[0]
+        np.linalg.eigvalsh(s) | np.linalg.eigvalsh(s, "u") | np.linalg.eigh(s, "U")[0] | np.linalg.eigvalsh(np.stack([s, t])) | np.linalg.svd(s)[1]
+        np.linalg.svd(s, compute_uv=False) | np.linalg.svdvals(s) | np.linalg.svd(s, compute_uv=False, hermitian=True) | np.abs(np.linalg.qr(s)[1])
+        np.abs(np.linalg.qr(s, mode="r")) | np.matmul(*np.linalg.qr(s)) | np.linalg.matrix_power(s, -2) | np.linalg.pinv(s) | np.linalg.pinv(a)
+        np.linalg.pinv(np.outer(s[0].real, s[1].real)) | np.linalg.pinv(np.diag(s[0] * 0 + np.array([1.0, 2.0, 4e-15]))) | np.linalg.pinv(p, hermitian=True)
+        np.linalg.pinv(s + 9 * np.eye(3), hermitian=True) | np.linalg.matrix_rank(s) | np.linalg.matrix_rank(a) | np.linalg.matrix_rank(s, hermitian=True)
+        np.linalg.cond(s) | np.linalg.cond(s, 1) | np.linalg.cond(s * 0.0) | np.linalg.cond(s * 0.0, -2) | np.linalg.tensorsolve(s, v[:3])
+        np.linalg.tensorinv(s, ind=1) | linalg.solve(s, t) | linalg.solve(s, v[:3]) | linalg.inv(s) | linalg.eigvalsh(p) | linalg.eigvalsh(p + np.triu(s, 1))
+        linalg.eigvalsh(p + np.tril(s, -1), lower=False) | linalg.eigh(p, eigvals_only=True) | linalg.eigh(p, lower=False, eigvals_only=True)
+        linalg.solve_triangular(s, t) | linalg.solve_triangular(s, v[:3], lower=True) | linalg.solve_triangular(s, t, trans=1)
+        linalg.solve_triangular(s, v[:3], unit_diagonal=True) | linalg.cholesky(p) | linalg.cholesky(p, lower=True)
+        linalg.cholesky(p + np.triu(s, 1), lower=True) | linalg.cholesky(p + np.tril(s, -1)) | linalg.expm(s) | linalg.expm(p * 0.1) | linalg.expm(s * 0)
+        linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), u) | linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), np.outer(u, v))
+        linalg.solveh_banded(np.stack([v, np.abs(v) * 2 + 20]), u) | linalg.solveh_banded(np.stack([np.abs(v) * 2 + 20, v]), u, lower=True)
+        linalg.cho_factor(p) | linalg.cho_factor(p, lower=True) | linalg.cho_factor(p + np.triu(s, 1), True) | linalg.cho_solve(linalg.cho_factor(p), t)
+        linalg.cho_solve(linalg.cho_factor(p, True), v[:3]) | linalg.cho_solve((p, False), v[:3]) | linalg.lu_factor(s) | linalg.lu_factor(np.outer(v, u)[:, :2])
+        linalg.lu_solve(linalg.lu_factor(s), t) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=1) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=2)
+    """,
+    "loops with little to compute in a round": """
+        7 ** (n * 60) | special.j0(a) | special.j0(a * 0.3) | special.j1(a) | special.j1(a * 0.3) | special.j0(a * 7.0) | special.spence(a)
+        special.ndtri(special.expit(a)) | signal.lfilter([1.0, 0.5], [1.0, -0.3, 0.1], a) | signal.lfilter(x[:2], [2.0, 0.5], a, axis=0)
+        signal.lfilter([1.0, 0.5], [2.0, -0.3, 0.1], v, zi=v[:2])[0] | signal.lfilter([1.0, 0.5, 0.25], [1.0], a, axis=0, zi=a[:2])[1]
+        k = np.array([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25], [1.0, -1.0, 0.5, 1.0, 0.3, -0.1]]); signal.sosfilt(k, v)
+        signal.sosfilt([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25]], a, axis=0)
+        k = np.array([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25], [1.0, -1.0, 0.5, 1.0, 0.3, -0.1]]); signal.sosfilt(k, v, zi=np.ones((2, 2)))[0]
+        k = np.array([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25], [1.0, -1.0, 0.5, 1.0, 0.3, -0.1]]); signal.sosfilt(k, a, axis=0, zi=np.ones((2, 2, a.shape[1])))[1]
+        k = np.array([[0.2, 0.4, 0.2, 1.0, -0.5, 0.25], [1.0, -1.0, 0.5, 1.0, 0.3, -0.1]]); signal.sosfilt(k, a, zi=np.ones((2, a.shape[0], 2)))[1]
+    """,
+    "sorts of several operands": """
+        np.lexsort((v, n)) | np.lexsort((b, a)) | np.unique(a) | np.unique(n) | np.unique(n, return_counts=True)
+        np.unique(a, return_index=True, return_inverse=True, return_counts=True) | np.unique(a, equal_nan=False) | np.union1d(v, u) | np.union1d(n, a)
+        np.intersect1d(n, n + 1) | np.intersect1d(v, u) | np.setdiff1d(n, n + 1) | np.setdiff1d(v, u) | np.setxor1d(n, n + 1) | np.setxor1d(v, u)
+    """,
+    "special functions": """
+        np.spacing(a) | np.nextafter(a, b) | np.nextafter(a, 2) | np.nextafter(3, b) | np.nextafter(a, c) | np.i0(a) | np.corrcoef(s) | np.corrcoef(v, u)
+        special.i0(a) | special.i0e(a) | special.i1(a) | special.i1e(a) | special.erfinv(np.tanh(a)) | special.gammaln(np.abs(a) + 0.25)
+        special.gamma(np.abs(a) + 0.25) | special.psi(np.abs(a) + 0.25)
+    """,
+    "transforms": """
+        np.fft.fft(a) | np.fft.ifft(a) | np.fft.fft(a, axis=0) | np.fft.fft(v, 8) | np.fft.fft(v, 4, norm="ortho") | np.fft.rfft(a) | np.fft.irfft(a)
+        np.fft.irfft(v, 9) | np.fft.hfft(v) | np.fft.ihfft(v) | np.fft.fft2(a) | np.fft.ifft2(a) | np.fft.rfft2(a) | np.fft.irfft2(a) | np.fft.fftn(a)
+        np.fft.ifftn(a) | np.fft.rfftn(a) | np.fft.irfftn(a) | np.fft.fft(a, norm="forward") | np.fft.fft2(a, s=(3, 3)) | np.fft.irfft(a, axis=0) | fft.fft(a)
+        fft.ifft(a, axis=0) | fft.fft(v, 8) | fft.rfft(a) | fft.irfft(a) | fft.fft2(a) | fft.ifft2(a) | fft.rfft2(a) | fft.fftn(a, norm="ortho") | fft.irfftn(a)
+        fft.hfft(v) | fft.ihfft(v) | fft.dct(a) | fft.dct(v, norm="ortho") | fft.idct(a, axis=0) | fft.idct(v, norm="ortho")
+        signal.convolve(np.tile(v, 200), np.tile(u, 100)) | signal.fftconvolve(np.tile(v, 200), np.tile(u, 100), mode="same") | signal.hilbert(v)
+        signal.hilbert(x) | signal.hilbert(a, axis=0) | signal.hilbert(v, N=9) | signal.hilbert(v, 4)
+    """,
+}
+"""By reason, expressions as tests/rules/cases.py has them, apart by bars."""
+
+NOT_TAKEN = frozenset(
+    text.strip() for rows in _TABLE.values() for line in rows.strip().splitlines() for text in line.split(" | ")
+)
