@@ -165,8 +165,8 @@ def table() -> str:
         "",
         "## NumPy",
         "",
-        f"{share(found):.1f} % of {len(found)} public functions on arrays are compiled: {counts['compiled']} as they are, "
-        f"{counts['compiled with limits']} with limits; {counts['refused']} are refused.",
+        f"{share(found):.1f} % of {len(found)} public functions on arrays are compiled: {counts['compiled']} "
+        f"as they are, {counts['compiled with limits']} with limits; {counts['refused']} are refused.",
         "",
         *_names(found, NUMPY),
         "## NumPy, with limits",
