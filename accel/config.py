@@ -83,7 +83,7 @@ class Settings:
     finish_s: for so many seconds after the program's end, what is being compiled then may be finished for later runs.
     precision: what programs compute with in the place of float64: "float64" itself, "float32", or "mixed", which
         accumulates in float64. The program sees NumPy's dtypes in any case.
-    rtol: the largest accepted difference from NumPy (docs/modes.md says relative to what); a catalogue's row may
+    rtol: the largest accepted difference from NumPy (docs/settings.md says relative to what); a catalogue's row may
         override it. None: as `RTOL` has it for the precision.
     check_share: in mode "auto", the share of the time saved so far that comparisons with NumPy may take.
     cache_dir: the folder of the disk cache of compiled programs; None keeps nothing on disk.

@@ -1,6 +1,6 @@
 """Reasons why a target, or one path through it, stays on NumPy: the table of reasons, and refusals, which refer to it.
 
-A reason's id is stable: users search for it, tests assert on it, and docs/reasons.md is printed from this table
+A reason's id is stable: users search for it, tests assert on it, and docs/report.md is printed from this table
 (`accel reasons`). A refusal is never raised into the user's code. Only accel.dispatch decides what it leads
 to.
 """

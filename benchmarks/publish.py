@@ -63,12 +63,14 @@ def show(folder: Path, published: Path = PUBLISHED, page: Path = PAGE) -> None:
 
 
 def section(folder: Path, page: Path = PAGE) -> str:
-    """The summary as the page has it: links lead from where that is."""
+    """The summary without its long tables; links lead from where the page is."""
     try:
         place = folder.resolve().relative_to(page.resolve().parent)
     except ValueError:
         raise BadInput(f"--results {folder}: docs/benchmarks.md can show only what is under docs/") from None
-    return summary(folder).replace("](", f"]({place.as_posix()}/")
+    parts = [*_goals(folder), *_starts(folder), *_kernels(folder), *_plots(folder), *_interpolation(folder)]
+    more = "[All tables](summary.md): times of single functions and filters."
+    return "\n\n".join([*parts, more]).replace("](", f"]({place.as_posix()}/") + "\n"
 
 
 def replaced(page: str, text: str) -> str:
@@ -112,6 +114,21 @@ def _functions(folder: Path) -> list[str]:
             *(f"![{plot.stem}]({plot.name})" for plot in sorted(folder.glob(f"{path.stem}-*.png"))),
         ]
     return parts
+
+
+def _plots(folder: Path) -> list[str]:
+    return [f"![{plot.stem}]({plot.name})" for plot in sorted(folder.glob("functions-*-speedup.png"))]
+
+
+def _interpolation(folder: Path) -> list[str]:
+    """One line for the functions of `scipy.ndimage`."""
+    result = _read(folder / "ndimage.json")
+    if result is None:
+        return []
+    grids = dict.fromkeys(timing["grid"] for timing in result["timings"])
+    ratios = {grid: [each["ratio"] for each in result["timings"] if each["grid"] == grid] for grid in grids}
+    means = (f"{harness.geometric_mean(found):.1f} at {grid}" for grid, found in ratios.items())
+    return [f"**`scipy.ndimage`**, {_machine(result)}: times as fast as SciPy, geometric mean: {', '.join(means)}."]
 
 
 def _kernels(folder: Path) -> list[str]:

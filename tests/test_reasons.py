@@ -169,5 +169,5 @@ def test_every_reason_is_given_in_some_test() -> None:
 
 
 def test_the_page_lists_the_reasons_from_the_table() -> None:
-    page = (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
     assert page.endswith(f"\n\n{markdown.reasons_table()}"), "paste what `python -m accel reasons` prints"

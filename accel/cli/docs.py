@@ -78,7 +78,7 @@ def main(args: Sequence[str]) -> int:
         description="Print a page of the documentation; without PAGE, list the pages.",
         usage="accel docs [PAGE]",
     )
-    parser.add_argument("page", metavar="PAGE", nargs="?", help="such as command-line, settings, report, reasons")
+    parser.add_argument("page", metavar="PAGE", nargs="?", help="such as howto, command-line, settings, report")
     wanted = parser.parse_args(args).page
     found = pages()
     if wanted is None:

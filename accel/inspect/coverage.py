@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,9 @@ from accel.rules.tables import ufuncs
 
 SCIPY = "fft integrate interpolate linalg ndimage optimize signal spatial.distance special stats".split()
 """The modules of SciPy's that there are rows for."""
+
+NUMPY = ("numpy", "numpy.linalg", "numpy.fft", "ndarray")
+"""What the names of NumPy's functions and methods begin with."""
 
 LEFT_OUT: dict[str, str] = {
     "files and buffers": "load save savez savez_compressed savetxt loadtxt genfromtxt fromfile fromregex fromstring "
@@ -152,18 +156,24 @@ def table() -> str:
     """The coverage as a Markdown page."""
     found = entries()
     counts = {status: sum(entry.status == status for entry in found) for status in _STATUSES}
+    limited = [entry for entry in found if entry.status != _STATUSES[0]]
     lines = [
-        "# Which of NumPy's functions are compiled",
+        "# Covered functions",
         "",
-        f"Written by `accel coverage` from the rules themselves, for NumPy {series()}.",
+        f"`accel coverage` writes this page from accel's rules, for NumPy {series()} and SciPy {scipy_series()}.",
+        "The lists name the functions that are compiled as they are. A call that is not covered stays on NumPy.",
         "",
-        f"{share(found):.1f} % of NumPy's {len(found)} public functions on arrays are compiled: "
-        f"{counts['compiled']} as they are, {counts['compiled with limits']} with limits; "
-        f"{counts['refused']} are refused.",
+        "## NumPy",
+        "",
+        f"{share(found):.1f} % of {len(found)} public functions on arrays are compiled: {counts['compiled']} "
+        f"as they are, {counts['compiled with limits']} with limits; {counts['refused']} are refused.",
+        "",
+        *_names(found, NUMPY),
+        "## NumPy, with limits",
         "",
         "| function | status | limits, or reason |",
         "|---|---|---|",
-        *(f"| `{entry.name}` | {entry.status} | {_cell(entry)} |" for entry in found),
+        *(f"| `{entry.name}` | {entry.status} | {_cell(entry)} |" for entry in limited),
         "",
         "Left out: " + "; ".join(f"{why} ({', '.join(names.split())})" for why, names in LEFT_OUT.items()) + ".",
         "",
@@ -173,26 +183,36 @@ def table() -> str:
 
 
 def _scipy_lines() -> list[str]:
+    by_module = of_scipy()
+    limited = [entry for found in by_module.values() for entry in found if entry.status == _STATUSES[1]]
     lines = [
         "## SciPy",
         "",
-        f"For SciPy {scipy_series()}, the functions that are compiled. Those that a table leaves out are refused",
-        "(`rule.missing`), and so are functions of other modules.",
+        "Functions that are not listed are refused (`rule.missing`).",
+        "",
     ]
-    for module, found in of_scipy().items():
-        compiled = [entry for entry in found if entry.status != "refused"]
-        lines += [
-            "",
-            f"### {module}",
-            "",
-            f"{len(compiled)} of {len(found)} functions.",
-            "",
-            "| function | status | limits |",
-            "|---|---|---|",
-            *(f"| `{entry.name}` | {entry.status} | {_cell(entry)} |" for entry in compiled),
-        ]
-    lines += ["", "### Objects that the program holds", ""]
+    for module, found in by_module.items():
+        lines += _names(found, (module,))
+    lines += [
+        "| function | limits |",
+        "|---|---|",
+        *(f"| `{entry.name}` | {_cell(entry)} |" for entry in limited),
+        "",
+        "Objects that the program holds:",
+        "",
+    ]
     return lines + [f"- {module}: {what}." for module, what in OBJECTS.items()]
+
+
+def _names(found: list[CoverageRow], modules: tuple[str, ...]) -> list[str]:
+    """A paragraph per module: how many of its functions are compiled without limits, and which."""
+    lines = []
+    for module in modules:
+        within = [entry for entry in found if entry.name.rpartition(".")[0] == module]
+        names = [f"`{entry.name.rpartition('.')[2]}`" for entry in within if entry.status == _STATUSES[0]]
+        text = f"**{module}**, {len(names)} of {len(within)}: {', '.join(names)}"
+        lines += [*textwrap.wrap(text, 120, break_on_hyphens=False, break_long_words=False), ""]
+    return lines
 
 
 _STATUSES = ("compiled", "compiled with limits", "refused")

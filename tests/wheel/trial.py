@@ -69,7 +69,7 @@ def main() -> None:
         pointing = re.findall(r"\bdocs/\S+|CONTRIBUTING|\.\./\S+", said)
         assert not pointing, f"{command} points to files that are not there: {pointing}"
     pages = re.findall(r"^([\w-]+)  +\S", python("-m", "accel", "docs"), re.MULTILINE)
-    assert {"settings", "tutorial", "reasons"} <= {*pages}, pages
+    assert {"settings", "tutorial", "report"} <= {*pages}, pages
     assert "QD_JAX_CACHE_DIR" in python("-m", "accel", "docs", "settings")
     assert f"accel         {accel.__version__}, in {package}" in python("-m", "accel", "info")
     script = [Path(sys.executable).with_name("accel"), "--version"]
