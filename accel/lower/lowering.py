@@ -253,8 +253,6 @@ class _Lowering:
         is_exact = self._precision == FLOAT64
         return traced(
             stored_by=always if self._on_cpu else None,
-            # they work on the bits of float64's numbers
-            has_elementary=self._on_cpu and is_exact,
             has_host_calls=self._on_cpu and is_exact and not self._divided,
             is_divided=self._divided,
             padded={},

@@ -18,8 +18,6 @@ class Tracing:
 
     stored_by: Any = None
     """By which traced bool values are stored (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
-    has_elementary: bool = False
-    """Whether functions of accel.rules.elementary stand for jax.numpy's: in float64, on a CPU, without derivatives."""
     has_host_calls: bool = False
     """Whether NumPy may fill results (accel.rules.filling): in its own precision, on one CPU, without derivatives."""
     is_divided: bool = False
