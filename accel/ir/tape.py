@@ -46,8 +46,7 @@ class Node:
     repeats: index and site of each later computation of the same value, which was merged into this node.
 
     The nodes of a finished tape do not change. The passes of the lowering make others of the same index, with
-    endangered: the value of a write has to be copied first, and to_copy: the write goes to a copy of the array (see
-    accel.lower.passes.aliasing for both).
+    endangered: the value of a write has to be copied first (see accel.lower.passes.aliasing).
     """
 
     __slots__ = (
@@ -64,7 +63,6 @@ class Node:
         "scalar",
         "shape",
         "site",
-        "to_copy",
         "where",
     )
 
@@ -94,7 +92,6 @@ class Node:
         self.site = site
         self.repeats: list[tuple[int, int]] | None = None
         self.endangered = False
-        self.to_copy = False
         self._operands = (*nodes_in(args), *nodes_in(kwargs))  # once: passes ask for them again and again
         self.constant: bool = not self.is_input and all(operand.constant for operand in self._operands)
 

@@ -82,7 +82,7 @@ def _operation(node: Node) -> str:
     arguments = [_argument(each) for each in node.args]
     # "loop" is a ufunc's choice of dtypes, which operands and result show
     arguments += [f"{name}={_argument(value)}" for name, value in node.kwargs.items() if name != "loop"]
-    known = ("host", node.host), ("copied", node.endangered), ("to copy", node.to_copy)
+    known = ("host", node.host), ("copied", node.endangered)
     marks = [word for word, is_so in known if is_so]
     about = "".join(f"  {mark}" for mark in marks)
     name = node.rule.name.removeprefix(f"{np.__name__}.")

@@ -15,9 +15,7 @@ from accel.ir.tape import Node, Outcome
 from accel.lower import pipeline, written
 from accel.lower.arguments import ProgramArguments
 from accel.lower.folding import Folding
-from accel.lower.passes import sharing
 from accel.lower.passes.arrange import Part, check_size
-from accel.lower.passes.recompute import Recomputation
 from accel.lower.pipeline import About, Watch
 from accel.lower.precision import reduced
 from accel.lower.program import (
@@ -57,7 +55,7 @@ def lower(
 ) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
-    on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion). spanned: slots whose arrays
+    on_cpu: whether it is for a CPU. spanned: slots whose arrays
     the caller reads from spans (see accel.backend.spans). precision: as in the settings. divided: whether several
     devices share its arrays. watch: is shown the operations before and after each pass.
     """
@@ -215,29 +213,22 @@ class _Lowering:
             positions[node.index] = Packed(pack, len(packs[pack]))
             packs[pack].append(node)
 
-        results = frozenset(node.index for node in (*targets, *outcomes, *numbers))
-        kernels = sharing.kernels(parts, results) if self._on_cpu else {}
-        padded, read_apart = sharing.padded(parts), sharing.read_apart(parts) if self._on_cpu else frozenset[int]()
-        moving = self._arguments.of_slots(self._spanned)
         count = len(self._trace.outputs.arrays)
 
         def for_xla(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
-            recomputation = Recomputation(kernels=kernels, padded=padded, read_apart=read_apart, moving=moving)
-            return computed(arrays, constants, scalars, recomputation, self._traced(constants[-1]))
+            return computed(arrays, constants, scalars, self._traced(constants[-1]))
 
         def for_kernels(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
-            # nothing that only serves XLA: kernels store and share on their own
-            about = traced(has_host_calls=True, for_kernels=True, is_exact=config.current().exact, padded={})
-            return computed(arrays, constants, scalars, Recomputation(), about)
+            about = traced(has_host_calls=True, for_kernels=True, is_exact=config.current().exact)
+            return computed(arrays, constants, scalars, about)
 
         def computed(
             arrays: list[Any],
             constants: list[Any],
             scalars: dict[str, Any],
-            recomputation: Recomputation,
             tracing: AbstractContextManager[None],
         ) -> Any:
-            values = Values(self._arguments, arrays, constants[:-1], scalars, recomputation)
+            values = Values(self._arguments, arrays, constants[:-1], scalars)
             with tracing:
                 for part in parts:
                     values.compute(part)
@@ -255,7 +246,6 @@ class _Lowering:
             stored_by=always if self._on_cpu else None,
             has_host_calls=self._on_cpu and is_exact and not self._divided,
             is_divided=self._divided,
-            padded={},
         )
 
     def _fixed_value(self, node: Node) -> Any:

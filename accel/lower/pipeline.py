@@ -1,8 +1,7 @@
 """The passes: what is done to a program's operations before JAX traces them, one after the other.
 
-First those of `PASSES`, then the arrangement into branches and loops (`with_loops`). What is decided later, while JAX
-traces, stands in `accel.lower.values`: which values to store (`passes.recompute`), and which rounds of a loop to
-compute at once.
+First those of `PASSES`, then the arrangement into branches and loops (`with_loops`). Which rounds of a loop are
+computed at once is decided later, while JAX traces (`accel.lower.values`).
 
 A pass takes operations and gives operations; neither the tape nor what it was given changes, as another thread may be
 lowering the same tape with other constants. A node that a pass replaces (`Node.replaced`) keeps its index and stands in
