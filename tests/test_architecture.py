@@ -38,7 +38,7 @@ LAYERS = (
         "catalogue",
         "backend.disk.cache",
         "backend.lapack",
-        "backend.spans",
+        "backend.alignment",
         "backend.shards",
         "machines",
         "machines.crew",

@@ -49,7 +49,6 @@ def parts_of(body: Body) -> Sequence[Part]:
     about = pipeline.About(
         results=frozenset(node.index for node in body.roots),
         state=list(enumerate(body.updates)),
-        spanned=(),
         value_of=lambda node: None,
         left=body.updates,
     )

@@ -48,18 +48,16 @@ def lower(
     known: Known,
     *,
     on_cpu: bool = True,
-    spanned: frozenset[int] = frozenset(),
     precision: str = FLOAT64,
     divided: bool = False,
     watch: Watch | None = None,
 ) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
-    on_cpu: whether it is for a CPU. spanned: slots whose arrays
-    the caller reads from spans (see accel.backend.spans). precision: as in the settings. divided: whether several
-    devices share its arrays. watch: is shown the operations before and after each pass.
+    on_cpu: whether it is for a CPU. precision: as in the settings. divided: whether several devices share its
+    arrays. watch: is shown the operations before and after each pass.
     """
-    return _Lowering(trace, known, on_cpu, spanned, precision, divided, watch).program()
+    return _Lowering(trace, known, on_cpu, precision, divided, watch).program()
 
 
 class _Lowering:
@@ -70,14 +68,12 @@ class _Lowering:
         trace: Lowerable,
         known: Known,
         on_cpu: bool,
-        spanned: frozenset[int],
         precision: str,
         divided: bool,
         watch: Watch | None,
     ) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
-        self._spanned = spanned
         self._precision = precision
         self._divided = divided
         self._watch = watch
@@ -190,7 +186,7 @@ class _Lowering:
             self._watch("recorded", "what NumPy computed", self._trace.tape.nodes)
             self._watch("needed", "leave out what is constant, what Python computes, and what nothing reads", body)
         indices = frozenset(node.index for node in results)
-        about = About(indices, self._trace.outputs.state, self._spanned, self._fixed_value)
+        about = About(indices, self._trace.outputs.state, self._fixed_value)
         body = pipeline.optimized(body, about, self._watch)
         parts = pipeline.with_loops(body, about, self._watch)
         check_size(parts)

@@ -4,14 +4,14 @@
 read and the write, which works in place where nothing else reads the array. It looks for such readers, but misses those
 that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
 past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
-other, the first into all. The values of writes that might meet this are copied first. An input that comes in a span
-(see accel.backend.spans) is itself a reshape. And a reshape that adds or drops axes of length 1 moves up past writes:
-so what happens to `b` later counts, too, as `z[::2] = b`, a scatter, or `np.array([b])`.
+other, the first into all. The values of writes that might meet this are copied first. And a reshape that adds or drops
+axes of length 1 moves up past writes: so what happens to `b` later counts, too, as `z[::2] = b`, a scatter, or
+`np.array([b])`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from accel.ir.tape import Node
 from accel.ir.views import Box, Extent, Index, box_of, per_axis
@@ -28,11 +28,11 @@ _READS = (core.READ, core.READ_AT)
 _WRITES = (core.WRITE, core.WRITE_AT)
 
 
-def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> list[Node]:
-    """Mark such writes as `endangered`. spanned: slots of inputs in spans."""
+def copied_before_writes(body: Sequence[Node]) -> list[Node]:
+    """Mark such writes as `endangered`."""
     # All three must hold for the bug: the write is in place; XLA may see the array in another shape; and the value is
     # computed from the array.
-    families = _Families(body, spanned)
+    families = _Families(body)
 
     def marked(node: Node) -> Node:
         if not _is_update(node):
@@ -60,10 +60,9 @@ def _is_part(write: Node) -> bool:
 class _Families:
     """Nodes that may be the same memory in the program: an array, its views, and what it is after writes."""
 
-    def __init__(self, nodes: Sequence[Node], spanned: Container[int]) -> None:
+    def __init__(self, nodes: Sequence[Node]) -> None:
         self._memory = UnionFind()
         self._behind_reshape: dict[int, bool] = {}
-        self._spanned = spanned
         writes = [node for node in nodes if node.rule in _WRITES]
         replaced = [node for node in writes if not _is_part(node)]  # the array is the value then
         written = {node.args[0].index for node in writes} | {node.args[2].index for node in replaced}
@@ -77,7 +76,6 @@ class _Families:
         for node in (*replaced, *(node for node in writes if not _is_indexed(node))):
             self._memory.join(node, node.args[2])
         reshaped = [node for node in nodes if self._is_reshaped(node, written)]
-        reshaped += [operand for node in nodes for operand in node.operands() if self._in_span(operand)]
         reshaped += [_origin(operand) for node in nodes for operand in _reshaped_operands(node) if operand.shape]
         self._reshaped = set(map(self._memory.of, reshaped))
 
@@ -116,16 +114,11 @@ class _Families:
                     stack += ready
                     continue
                 stack.pop()
-                self._behind_reshape[top.index] = (
-                    _may_reshape(top)
-                    or self._in_span(top)
-                    or (not _is_update(top) and any(self._behind_reshape[each.index] for each in top.operands()))
+                self._behind_reshape[top.index] = _may_reshape(top) or (
+                    not _is_update(top) and any(self._behind_reshape[each.index] for each in top.operands())
                 )
             known = self._behind_reshape[node.index]
         return known
-
-    def _in_span(self, node: Node) -> bool:
-        return node.is_input and node.args[0] in self._spanned
 
 
 def _reshaped_operands(node: Node) -> Sequence[Node]:
