@@ -139,19 +139,17 @@ _ABOUT = ("shape", "dtype", "scalar", "host", "where", "site")
 
 
 def row_of(node: Node) -> tuple[Any, ...]:
-    """The arguments of a node, with `Ref`s in place of nodes, and its repeats."""
+    """The arguments of a node, with `Ref`s in place of nodes."""
     args, kwargs = fill((node.args, node.kwargs), lambda operand: Ref(operand.index), Node)
-    return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}, node.repeats
+    return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}
 
 
 def nodes_of(rows: Iterable[tuple[Any, ...]]) -> list[Node]:
     """The nodes of a tape, from what `row_of` gives of each."""
     nodes: list[Node] = []
-    for index, (rule, args, kwargs, about, repeats) in enumerate(rows):
+    for index, (rule, args, kwargs, about) in enumerate(rows):
         args, kwargs = fill((args, kwargs), lambda ref: nodes[ref.index], Ref)
-        node = Node(index, rule, args, kwargs, **about)
-        node.repeats = repeats
-        nodes.append(node)
+        nodes.append(Node(index, rule, args, kwargs, **about))
     return nodes
 
 
@@ -166,11 +164,10 @@ def path_key_of(job: Job) -> str:
     rules: dict[Rule, bytes] = {}
     sites: dict[int, int] = {}  # in the order of their first node: the numbers themselves are this process's own
     rows = []
-    for rule, args, kwargs, about, repeats in job.nodes:
+    for rule, args, kwargs, about in job.nodes:
         if rule not in rules:
             rules[rule] = _described_rule(rule)
-        again = [(index, sites.setdefault(site, len(sites))) for index, site in repeats or ()]
-        plain = about["shape"], str(about["dtype"]), about["host"], sites.setdefault(about["site"], len(sites)), again
+        plain = about["shape"], str(about["dtype"]), about["host"], sites.setdefault(about["site"], len(sites))
         rows.append((rules[rule], describer((args, kwargs, about["scalar"])), plain))
     rest = [
         [(index, describer(expected)) for index, expected, _ in job.outcomes],

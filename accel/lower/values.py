@@ -21,8 +21,6 @@ from accel.lower.passes.branches import Conditional
 from accel.lower.passes.loops import batch, scan
 from accel.lower.passes.loops.loop import Loop
 from accel.lower.passes.loops.operands import filled, is_box_read
-from accel.lower.passes.nests import emit
-from accel.lower.passes.nests.nest import Nest
 from accel.lower.repetition import RepeatedValue
 from accel.rules import core
 
@@ -117,10 +115,8 @@ class Values:
         self._values[node.index] = value
 
     def compute(self, part: Part) -> None:
-        """Compute an operation, or all rounds of a loop or nest."""
-        if isinstance(part, Nest):
-            emit.run(part, self, compute)
-        elif isinstance(part, Node):
+        """Compute an operation, or all rounds of a loop."""
+        if isinstance(part, Node):
             if body_of(part) is None:
                 self._compute_node(part)
             else:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
 from accel.ir.tape import Node
 from accel.rules.special import Special
 
@@ -143,14 +141,3 @@ class Cost:
     by_shape: bool = False
     """The result is one number repeated, which XLA makes for less than reading it costs. Read by lower.lowering, which
     does not keep such a result as a constant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Padding:
-    """How to fill up arrays whose lengths change from round to round of a loop. Read by the pad pass."""
-
-    neutral: Callable[[np.dtype[Any]], Any] | None = None
-    """Of a reduction: from the operand's dtype, the number that changes nothing in it (0 in a sum), or None where the
-    dtype has none. None: the operand cannot be filled up."""
-    product_axis: int | None = None
-    """Of a product of vectors and matrices: the axis of the right operand that is summed with the left one's last."""

@@ -108,8 +108,7 @@ def test_the_tape_stays_as_it_is() -> None:
         return b, c
 
     def state(trace: Any) -> list[dict[str, Any]]:
-        names = [name for name in Node.__slots__ if name != "repeats"]
-        return [{name: getattr(node, name) for name in names} for node in trace.tape.nodes]
+        return [{name: getattr(node, name) for name in Node.__slots__} for node in trace.tape.nodes]
 
     trace = recorded(program, x, x)
     before = state(trace)

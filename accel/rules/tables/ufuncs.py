@@ -404,7 +404,7 @@ ROWS: dict[str, UfuncRow] = {
     **_row("gcd", _gcd),
     **_row("lcm", _lcm),
     # products
-    **_row("matmul", products.matmul, product_axis=-2),
+    **_row("matmul", products.matmul),
     **_rows("matvec vecdot vecmat"),
 }
 """NumPy's ufuncs by their own name, with all that is known of each. SciPy's are added by its table.
