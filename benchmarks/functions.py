@@ -360,7 +360,7 @@ def _holding(executable: Any, inputs: tuple[Any, Any]) -> Callable[[], Any]:
 
     arrays, scalars = inputs
     with jax.enable_x64(True):
-        given = jax.device_put((*executable.prepare_arrays(arrays), scalars))
+        given = jax.device_put((executable.prepare_arrays(arrays), scalars))
 
     def call() -> Any:
         made, packs = executable.run(*given)

@@ -12,7 +12,7 @@ disk/       what is kept for later runs: programs, and what was learnt of paths
 devices     which device there is; importing JAX
 shards      fields divided by rows among several devices
 trial       whether a program for several devices computes what one for a single device does
-spans       arrays that a program on the CPU reads where they lie
+alignment   memory that XLA on the CPU reads without a copy
 options     those of XLA that programs are compiled with
 callbacks   functions of Python's that a program calls in the middle of its run
 lapack      functions of jaxlib's that a program from disk calls by name

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from accel.backend.executable import Executable
 from accel.backend.job import Job, Product, packed, unpacked
 from accel.backend.options import compile_with, need_plain_reductions, options_for
 from accel.backend.shards import Shards, division
-from accel.backend.spans import LARGEST, Span, arrays_from, span_of
 from accel.ir.fingerprint import digest
 from accel.kernels import machine_code
 from accel.kernels.segments import Segmented
@@ -33,25 +32,22 @@ from accel.reports import ledger
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:
-    from jax import Array
+    pass
 
 _UNKEPT_SHARDS = "programs for several devices are not kept"
 
 
 @jax_internals.quiet_logs()
-def compile_trace(
-    trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int] = frozenset()
-) -> Executable:
+def compile_trace(trace: Lowerable, known: Known, samples: Sequence[Any]) -> Executable:
     """Lower and compile a trace, for several devices if the settings say so and it can be. Raises Unsupported.
 
-    known: inputs to fold. samples: a value of each slot, for shapes and dtypes. spanned: slots of arrays that are
-    passed as spans, on the CPU.
+    known: inputs to fold. samples: a value of each slot, for shapes and dtypes.
     """
     device, shards, undivided = _begin(samples)
-    alone = _compile(trace, known, samples, spanned, device, None)
+    alone = _compile(trace, known, samples, device, None)
     if shards is not None:
         try:
-            divided = _compile(trace, known, samples, frozenset(), device, shards)
+            divided = _compile(trace, known, samples, device, shards)
             undivided = trial.problem(divided, alone, samples)
             if not undivided:
                 divided.seconds += alone.seconds
@@ -67,31 +63,25 @@ def _compile(
     trace: Lowerable,
     known: Known,
     samples: Sequence[Any],
-    spanned: Collection[int],
     device: Any,
     shards: Shards | None,
 ) -> Executable:
     started = time.perf_counter()
     jax = import_jax()
     on_cpu = devices.shares_memory(device) and shards is None
-    # other devices copy their inputs anyway
-    chosen = frozenset(spanned) if on_cpu else frozenset()
     with jax.enable_x64(True), jax.default_device(device):
         precision = config.current().precision
         divides = shards is not None
-        program = lower(trace, known, on_cpu=on_cpu, spanned=chosen, precision=precision, divided=divides)
+        program = lower(trace, known, on_cpu=on_cpu, precision=precision, divided=divides)
         # the whole program: XLA has the option for a compile, not for one operation
         options = options_for(device.platform, plain_reductions=need_plain_reductions(trace.tape.nodes))
         of_kernels = _of_kernels(program, samples, device, options)
         if of_kernels is not None:
             compiled, key, unkept = of_kernels
             seconds = time.perf_counter() - started
-            return Executable(
-                program, compiled, program.constants, seconds, on_cpu, {}, key, unkept=unkept, device=device
-            )
+            return Executable(program, compiled, program.constants, seconds, on_cpu, key, unkept=unkept, device=device)
         if config.current().exact:
             raise Unsupported("compile.exact", "")
-        spans = _spans(program, samples, chosen)
         alone = jax.sharding.SingleDeviceSharding(device)
 
         def place_of(shape: tuple[int, ...]) -> Any:
@@ -101,9 +91,6 @@ def _compile(
             return jax.ShapeDtypeStruct(shape, dtype, sharding=place_of(shape))
 
         given = [about(samples[slot].shape, samples[slot].dtype) for slot in program.slots]
-        for at, span in spans.items():
-            given[at] = about((span.length,), span.dtype)
-        offsets = about((len(spans),), np.int32) if spans else None
         scalars = _scalar_forms(program, about)
         try:
             if shards is not None and shards.is_across:
@@ -111,11 +98,11 @@ def _compile(
                 compiled = _common(program, (given, scalars), shards, options)
             else:
                 constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
-                arguments = given, offsets, constants, scalars
+                arguments = given, constants, scalars
                 if shards is None:
-                    compiled, key, unkept = _compiled(program, spans, arguments, device, options)
+                    compiled, key, unkept = _compiled(program, arguments, device, options)
                 else:
-                    compiled, key, unkept = _built(program, spans, arguments, options), None, _UNKEPT_SHARDS
+                    compiled, key, unkept = _built(program, arguments, options), None, _UNKEPT_SHARDS
         except Unsupported:
             raise
         except Exception as error:
@@ -123,7 +110,7 @@ def _compile(
                 raise Unsupported("device.memory", _first_line(error)) from error
             raise Unsupported("compile.failed", _first_line(error)) from error
     seconds = time.perf_counter() - started
-    made = Executable(program, compiled, constants, seconds, on_cpu, spans, key, unkept=unkept, device=device)
+    made = Executable(program, compiled, constants, seconds, on_cpu, key, unkept=unkept, device=device)
     made.precision, made.shards = precision, shards
     return made
 
@@ -159,11 +146,6 @@ def usual_size(samples: Sequence[Any]) -> int:
     return statistics.median_high(sizes) if sizes else 0
 
 
-def _spans(program: Program, samples: Sequence[Any], spanned: frozenset[int]) -> dict[int, Span]:
-    chosen = [(at, samples[slot]) for at, slot in enumerate(program.slots) if slot in spanned]
-    return {at: span_of(sample) for at, sample in chosen if sample.nbytes < LARGEST}
-
-
 def _scalar_forms(program: Program, about: Callable[..., Any]) -> dict[str, Any]:
     """The forms of the packed scalars. about: gives that of an array of a shape and dtype."""
     return {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
@@ -186,7 +168,7 @@ def _of_kernels(
 
     given = [about(samples[slot]) for slot in program.slots]
     arguments = given, [about(each) for each in program.constants], _scalar_forms(program, jax.ShapeDtypeStruct)
-    key = _key(program, {}, arguments, device, "kernels", *machine_code.target(), str(config.current().exact))
+    key = _key(program, arguments, device, "kernels", *machine_code.target(), str(config.current().exact))
     cached = _from_cache(key, device)
     if cached is not None:
         return cached, key, ""
@@ -203,17 +185,17 @@ def _of_kernels(
 
 
 def _compiled(
-    program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: object, options: dict[str, Any]
+    program: Program, arguments: tuple[Any, ...], device: object, options: dict[str, Any]
 ) -> tuple[Any, str | None, str]:
     """Load the executable from the disk cache, or compile it and keep it there.
 
     Returns it, its key in the cache (None if it is not there), and why it is not there (see `Executable.unkept`).
     """
-    key = _key(program, spans, arguments, device)
+    key = _key(program, arguments, device)
     cached = _from_cache(key, device)
     if cached is not None:
         return cached, key, ""
-    return _saved(program, key, _built(program, spans, arguments, options))
+    return _saved(program, key, _built(program, arguments, options))
 
 
 def _saved(program: Program, key: str | None, compiled: Any) -> tuple[Any, str | None, str]:
@@ -224,19 +206,17 @@ def _saved(program: Program, key: str | None, compiled: Any) -> tuple[Any, str |
     return compiled, None if unkept else key, unkept
 
 
-def _built(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _built(program: Program, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     import jax
 
     # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
-    return compile_with(jax.jit(entry(program, spans)).lower(*arguments), options)
+    return compile_with(jax.jit(entry(program)).lower(*arguments), options)
 
 
 def _common(program: Program, arguments: tuple[Any, Any], shards: Shards, options: dict[str, Any]) -> Any:
     """Have the program compiled by this process and the others that have some of the devices."""
     assert crew.current is not None, "others' devices are known to rank 0 alone"
-    assert program.function is not None
-    body = _rounded(program, program.function)
-    return common.build(crew.current, body, arguments, program.constants, shards, options)
+    return common.build(crew.current, entry(program), arguments, program.constants, shards, options)
 
 
 def report_not_kept(why: str) -> None:
@@ -251,33 +231,20 @@ def _say_once(sentence: str) -> None:
         ledger.current_run().note(sentence)
 
 
-def entry(program: Program, spans: dict[int, Span]) -> Callable[..., Any]:
-    """The function to compile. It takes what `Executable.run` passes."""
-    body = program.function
-    assert body is not None, "a program that another process compiled has none"
-
-    def function(given: list[Any], offsets: Array | None, constants: list[Any], scalars: dict[str, Any]) -> Any:
-        with arrays_from(given, offsets, spans) as arrays:
-            return body(arrays, constants, scalars)
-
-    return _rounded(program, function)
-
-
-def _rounded(program: Program, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A program's function with NumPy's rounding. Its last two arguments are the constants and the scalars.
-
-    Spans are read within it: callbacks know the arrays that come from spans by identity (`spans.source_of`).
-    """
+def entry(program: Program) -> Callable[..., Any]:
+    """The function to compile, with NumPy's rounding. It takes what `Executable.run` passes."""
+    function = program.function
+    assert function is not None, "a program that another process compiled has none"
     return rounded_as_numpy(function, lambda *given: given[-2][-1]) if program.is_rounded else function
 
 
-def _key(program: Program, spans: dict[int, Span], arguments: tuple[Any, ...], device: Any, *more: str) -> str | None:
+def _key(program: Program, arguments: tuple[Any, ...], device: Any, *more: str) -> str | None:
     """The key of the program's entry in the disk cache; None if it cannot have one. more: what else it depends on."""
     import jax
 
     if program.fingerprint is None or not cache.is_used():
         return None
-    shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)], sorted(spans)
+    shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)]
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
     where = device.platform, devices.shares_memory(device), device.device_kind, device.id, threads()
     return digest(program.fingerprint, shapes, where, str(precision), config.current().precision, *more)
@@ -308,7 +275,7 @@ def compile_job(job: Job, limited: Callable[[float], AbstractContextManager[None
     limited: ends this process if what runs in it takes more than so many seconds.
     """
     trace = job.trace()
-    made = compile_trace(trace, job.known, job.samples(), job.spanned)
+    made = compile_trace(trace, job.known, job.samples())
     problem = "" if job.trial is None else job.trial.problem(made, trace, limited)
     if problem:
         if made.key is not None:
@@ -330,9 +297,7 @@ def product_of(made: Executable, trace: Lowerable) -> Product:
 
 
 @jax_internals.quiet_logs()
-def load(
-    product: Product, trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int]
-) -> Executable | None:
+def load(product: Product, trace: Lowerable, known: Known, samples: Sequence[Any]) -> Executable | None:
     """Load the executable of a product in this process; None if its entry on disk is gone or cannot be used.
 
     Products are made for the CPU alone (see `accel.backend.job.describe`): there is none for another device.
@@ -351,8 +316,7 @@ def load(
         compiled = None if product.payload is None else serializing.deserialized(product.payload, device)
     if compiled is None:
         return None
-    spans = {} if isinstance(compiled, Segmented) else _spans(program, samples, frozenset(spanned))
-    made = Executable(program, compiled, [], product.seconds, True, spans, product.key, device=device)
+    made = Executable(program, compiled, [], product.seconds, True, product.key, device=device)
     made.constants = [made.placed(value) for value in program.constants]
     made.precision = config.current().precision  # its key says so
     return made

@@ -7,18 +7,16 @@ import ctypes
 import itertools
 import time
 import weakref
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel import config
 from accel.backend import callbacks, resident
+from accel.backend.alignment import aligned_copy, is_aligned
 from accel.backend.shards import Shards, launching
-from accel.backend.spans import Span, is_aligned, prepared_arrays
 from accel.kernels.segments import Segmented
 from accel.lower import Program
 from accel.lower.written import Written
@@ -43,11 +41,10 @@ class Executable:
     """A compiled program.
 
     constants: already on the device, which is `device`. seconds: the time of lowering and compiling. on_cpu: whether
-    the device is the host, which shares its memory with NumPy. spans: by argument, of arrays that are passed as spans;
-    copied: by argument, how often an array was copied that a span would have saved (see accel.backend.spans). key: of
-    its entry in the disk cache, or None. unkept: why it has none, so that every start of the program compiles it anew;
-    "" if it has one, or if the disk cache is off. precision: in which it computes. shards: how its arrays are divided
-    among several devices, or None; undivided: why not, where the settings ask for it.
+    the device is the host, which shares its memory with NumPy. key: of its entry in the disk cache, or None. unkept:
+    why it has none, so that every start of the program compiles it anew; "" if it has one, or if the disk cache is
+    off. precision: in which it computes. shards: how its arrays are divided among several devices, or None; undivided:
+    why not, where the settings ask for it.
     """
 
     program: Program
@@ -55,9 +52,7 @@ class Executable:
     constants: list[Any]
     seconds: float
     on_cpu: bool
-    spans: dict[int, Span]
     key: str | None = None
-    copied: Counter[int] = field(default_factory=Counter)
     unkept: str = ""
     precision: str = config.FLOAT64
     device: Any = None
@@ -69,17 +64,15 @@ class Executable:
 
     def __call__(self, arrays: Sequence[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it. Returns, as device values, the new and changed arrays, and the packed outcomes and numbers."""
-        return self.run(*self.prepare_arrays(arrays), scalars)
+        return self.run(self.prepare_arrays(arrays), scalars)
 
-    def prepare_arrays(self, arrays: Sequence[Any]) -> tuple[list[Any], Any]:
-        """The arrays as the program takes them, and their offsets in their spans (None without spans)."""
+    def prepare_arrays(self, arrays: Sequence[Any]) -> list[Any]:
+        """The arrays as the program takes them: of XLA's on the CPU, those that are not aligned are copied."""
         if not self.on_cpu or isinstance(self.compiled, Segmented):
-            return list(arrays), None
-        return prepared_arrays(arrays, self.spans, self.copied)
+            return list(arrays)
+        return [each if is_aligned(each) else aligned_copy(each) for each in arrays]
 
-    def run(
-        self, arguments: list[Any], offsets: NDArray[Any] | None, scalars: dict[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def run(self, arguments: list[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it on prepared arrays; returns as `__call__` does."""
         if crew.current is not None:
             crew.current.check()  # of programs for one device, too: they are no way around a lost rank
@@ -95,13 +88,13 @@ class Executable:
                 # explicitly: the program may have forbidden other copies (`jax.transfer_guard`)
                 arguments, scalars = self._handed(arguments, scalars)
             try:
-                made, packs = self.compiled(arguments, offsets, self.constants, scalars)
+                made, packs = self.compiled(arguments, self.constants, scalars)
             except RuntimeError as error:
                 if not self.on_cpu or _REFUSED_COPY not in str(error):
                     raise
                 # what JAX takes for a copy is none: the program reads NumPy's memory
                 with jax.transfer_guard("allow"):
-                    made, packs = self.compiled(arguments, offsets, self.constants, scalars)
+                    made, packs = self.compiled(arguments, self.constants, scalars)
         underflow.note()
         if callbacks.are_used():
             jax.block_until_ready((made, packs))  # it lets other threads run Python meanwhile, which callbacks do
@@ -120,7 +113,7 @@ class Executable:
         places = [shards.of(array.shape) for array in arguments]
         with jax.enable_x64(True), launching():
             given = jax.device_put((arguments, scalars), (places, shards.everywhere))
-            made, packs = self.compiled(given[0], None, self.constants, given[1])
+            made, packs = self.compiled(given[0], self.constants, given[1])
             jax.block_until_ready((made, packs))
         return made, packs
 
@@ -172,9 +165,7 @@ class Executable:
         if isinstance(self.compiled, CommonProgram):
             return self.compiled.copied_s
         if self.on_cpu:
-            copied = [
-                each for position, each in enumerate(given) if position not in self.spans and not is_aligned(each)
-            ]
+            copied = [each for each in given if not is_aligned(each)]
             started = time.perf_counter()
         else:
             import jax

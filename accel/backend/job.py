@@ -8,7 +8,7 @@ a program, with tape indices in place of nodes.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -46,7 +46,7 @@ class Job:
     """A trace to compile, and the arguments to compile it for.
 
     nodes: the arguments of each `Node`, with `Ref`s in place of nodes. outcomes: index of the node, expected value, and
-    line. arrays, numbers, changed, state: the outputs, with nodes by index. pinned, known, spanned: as lowering takes
+    line. arrays, numbers, changed, state: the outputs, with nodes by index. pinned, known: as lowering takes
     them. draws: with `Ref`s in place of nodes. forms: shape and dtype of each slot's array, None for other slots.
     settings: those that the result depends on. trial: how the program is tried where it is compiled, if it is.
     """
@@ -61,7 +61,6 @@ class Job:
     draws: list[Draw]
     known: Known
     forms: list[tuple[tuple[int, ...], np.dtype[Any]] | None]
-    spanned: frozenset[int]
     settings: dict[str, Any]
     trial: Trial | None = None
 
@@ -112,9 +111,7 @@ class Trial(Protocol):
         """Why the program must not be used, or "". limited: ends this process after so many seconds."""
 
 
-def describe(
-    trace: Lowerable, known: Known, samples: Sequence[Any], spanned: Collection[int], threads: int | None
-) -> Job:
+def describe(trace: Lowerable, known: Known, samples: Sequence[Any], threads: int | None) -> Job:
     """The job of compiling a trace for the CPU. Arguments as of `compile_trace`; threads: of XLA, None for all."""
     outputs = trace.outputs
     return Job(
@@ -128,7 +125,6 @@ def describe(
         draws=[_refilled(draw, lambda node: Ref(node.index), Node) for draw in trace.draws],
         known=Known(dict(known.scalars), dict(known.arrays)),
         forms=[(each.shape, each.dtype) if isinstance(each, np.ndarray) else None for each in samples],
-        spanned=frozenset(spanned),
         settings={
             "platform": "cpu",
             "threads": threads,
@@ -143,19 +139,17 @@ _ABOUT = ("shape", "dtype", "scalar", "host", "where", "site")
 
 
 def row_of(node: Node) -> tuple[Any, ...]:
-    """The arguments of a node, with `Ref`s in place of nodes, and its repeats."""
+    """The arguments of a node, with `Ref`s in place of nodes."""
     args, kwargs = fill((node.args, node.kwargs), lambda operand: Ref(operand.index), Node)
-    return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}, node.repeats
+    return node.rule, args, kwargs, {name: getattr(node, name) for name in _ABOUT}
 
 
 def nodes_of(rows: Iterable[tuple[Any, ...]]) -> list[Node]:
     """The nodes of a tape, from what `row_of` gives of each."""
     nodes: list[Node] = []
-    for index, (rule, args, kwargs, about, repeats) in enumerate(rows):
+    for index, (rule, args, kwargs, about) in enumerate(rows):
         args, kwargs = fill((args, kwargs), lambda ref: nodes[ref.index], Ref)
-        node = Node(index, rule, args, kwargs, **about)
-        node.repeats = repeats
-        nodes.append(node)
+        nodes.append(Node(index, rule, args, kwargs, **about))
     return nodes
 
 
@@ -170,11 +164,10 @@ def path_key_of(job: Job) -> str:
     rules: dict[Rule, bytes] = {}
     sites: dict[int, int] = {}  # in the order of their first node: the numbers themselves are this process's own
     rows = []
-    for rule, args, kwargs, about, repeats in job.nodes:
+    for rule, args, kwargs, about in job.nodes:
         if rule not in rules:
             rules[rule] = _described_rule(rule)
-        again = [(index, sites.setdefault(site, len(sites))) for index, site in repeats or ()]
-        plain = about["shape"], str(about["dtype"]), about["host"], sites.setdefault(about["site"], len(sites)), again
+        plain = about["shape"], str(about["dtype"]), about["host"], sites.setdefault(about["site"], len(sites))
         rows.append((rules[rule], describer((args, kwargs, about["scalar"])), plain))
     rest = [
         [(index, describer(expected)) for index, expected, _ in job.outcomes],
@@ -190,7 +183,7 @@ def key_of_path(trace: Recorded) -> str | None:
     """The key on disk of a recorded path; None where no other process could find it."""
     if trace.key is None:
         try:
-            trace.key = path_key_of(describe(trace, Known(), samples_of(trace), (), None))
+            trace.key = path_key_of(describe(trace, Known(), samples_of(trace), None))
         except Indescribable as error:
             logs.LOGGER.info("a program cannot be found again on disk: %s", error)
     return trace.key
@@ -200,7 +193,7 @@ def key_of(path: str, job: Job) -> str:
     """The key on disk of a job's product, the same in every process. path: its path's key. Raises Indescribable."""
     describer = Describer(_no_argument)
     known = [_contents(each, describer) for each in (job.known.scalars, job.known.arrays)]
-    return digest(path, known, (sorted(job.spanned), sorted(job.settings.items())))
+    return digest(path, known, sorted(job.settings.items()))
 
 
 def _contents(values: Mapping[int, Any], describer: Describer) -> list[tuple[int, Any]]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from accel import config, logs
 from accel.backend import callbacks
+from accel.backend.alignment import aligned_array
 from accel.backend.executable import shared
 from accel.backend.options import compile_with
-from accel.backend.spans import aligned_array
 from accel.config import FLOAT64
 from accel.kernels import jaxprs, machine_code
 from accel.kernels.graph import reachable

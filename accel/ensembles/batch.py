@@ -94,7 +94,7 @@ class Batch:
         import jax
 
         def flat(inputs: list[Any], always: Any) -> Any:
-            with traced(stored_by=always if self._on_cpu else None, padded={}):
+            with traced(stored_by=always if self._on_cpu else None):
                 output = self._program(dict(zip(self.takes, inputs, strict=True)))
             self._gives = list(output.state)
             return [*output.state.values(), *output.result, output.ok]

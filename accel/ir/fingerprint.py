@@ -51,7 +51,7 @@ def fingerprint(
     body: its operations, in order. results: the nodes that it returns, in order, those of one use in one group: a
     number that the program returns is packed like an outcome, but nobody checks it. argument(node): how a node that is
     not in the body comes into the program: its position, or the value that is written into it. tables: arguments that
-    loops and nests look up, which say how the operations are arranged in these.
+    loops look up, which say how the operations are arranged in these.
     """
     describe = Describer(argument)
     operations = [describe.operation(node) for node in body]

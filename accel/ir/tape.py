@@ -43,11 +43,9 @@ class Node:
     where: file and line.
     site: a hash of the call stack's bytecode positions. Nodes from the same instruction, reached by the same calls,
     share it: the rounds of a loop do.
-    repeats: index and site of each later computation of the same value, which was merged into this node.
 
     The nodes of a finished tape do not change. The passes of the lowering make others of the same index, with
-    endangered: the value of a write has to be copied first, and to_copy: the write goes to a copy of the array (see
-    accel.lower.passes.aliasing for both).
+    endangered: the value of a write has to be copied first (see accel.lower.passes.aliasing).
     """
 
     __slots__ = (
@@ -59,12 +57,10 @@ class Node:
         "host",
         "index",
         "kwargs",
-        "repeats",
         "rule",
         "scalar",
         "shape",
         "site",
-        "to_copy",
         "where",
     )
 
@@ -92,9 +88,7 @@ class Node:
         self.host = host
         self.where = where
         self.site = site
-        self.repeats: list[tuple[int, int]] | None = None
         self.endangered = False
-        self.to_copy = False
         self._operands = (*nodes_in(args), *nodes_in(kwargs))  # once: passes ask for them again and again
         self.constant: bool = not self.is_input and all(operand.constant for operand in self._operands)
 
@@ -116,12 +110,6 @@ class Node:
         if not changes.keys().isdisjoint(("args", "kwargs")):
             other._operands = (*nodes_in(other.args), *nodes_in(other.kwargs))
         return other
-
-    def repeat(self, index: int, site: int) -> None:
-        """Note that the program computed the same again."""
-        if self.repeats is None:
-            self.repeats = []
-        self.repeats.append((index, site))
 
     def operands(self) -> tuple[Node, ...]:
         """The nodes that this one is computed from."""

@@ -274,13 +274,6 @@ Step = Index | Transpose | Reshape | Broadcast | Part | Diagonal | Places | At |
 Chain = tuple[Step, ...]
 
 
-def is_window(step: Step) -> bool:
-    """Whether a step looks at consecutive elements along each axis."""
-    return isinstance(step, Index) and all(
-        not isinstance(entry, slice) or entry.step in (None, 1) for entry in step.key
-    )
-
-
 def basic_key(key: object) -> tuple[Any, ...]:
     """An indexing key as a tuple. Its ranges are lists, as which NumPy takes them."""
     entries = key if isinstance(key, tuple) else (key,)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.backend.spans import address_of, aligned_array
+from accel.backend.alignment import address_of, aligned_array
 from accel.kernels import machine_code
 from accel.kernels.module import ENTRY
 

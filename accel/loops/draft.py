@@ -64,7 +64,7 @@ class Draft:
 
     def copy(self, model: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         """A node like another one, with these arguments, which is in no place yet."""
-        made = model.replaced(index=self._next, args=args, kwargs=kwargs, repeats=None)
+        made = model.replaced(index=self._next, args=args, kwargs=kwargs)
         self.nodes[made.index] = made
         self._next += 1
         return made
@@ -106,7 +106,7 @@ class Draft:
         for number in self._order:
             node = self.nodes[number]
             args, kwargs = fill((node.args, node.kwargs), placed, Node)
-            made[number] = node.replaced(index=len(nodes), args=args, kwargs=kwargs, repeats=self._repeats(node))
+            made[number] = node.replaced(index=len(nodes), args=args, kwargs=kwargs)
             nodes.append(made[number])
         outcomes = [self._outcome(each, made) for each in self.outcomes if each is not None]
         former = {number: made[found] for number in self.nodes if (found := self.now(number)) in made}
@@ -116,14 +116,3 @@ class Draft:
         number = self.now(assumed.number)
         assert number is not None, "an outcome that is still checked is gone"
         return Outcome(made[number], assumed.expected, assumed.where)
-
-    def _repeats(self, node: Node) -> list[tuple[int, int]] | None:
-        """When the node was computed again, in new times; what happened in a stretch that is replaced is forgotten."""
-        if node.repeats is None:
-            return None
-        kept = [(bisect.bisect_left(self._times, time), site) for time, site in node.repeats if self._is_kept(time)]
-        return kept or None
-
-    def _is_kept(self, time: int) -> bool:
-        place = bisect.bisect_left(self._times, time)
-        return place == len(self._times) or self._times[place] == time

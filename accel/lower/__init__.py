@@ -11,8 +11,7 @@ renewing    its constants for other values of what is taken for constant, withou
 lowering    from a trace to a program: what the program needs, the passes, and the function that JAX traces
 pipeline    what is done to the operations before JAX traces them; `accel explain --passes` prints each step
   passes/   positions, nesting (both by rewriting) and aliasing replace operations; branches and arrange find
-            conditionals, loops and nests; sharing counts the kernels that compute a value; recompute decides while JAX
-            traces which values to store
+            conditionals and loops
 listing     operations as text
 operations  one operation, by its rule or by NumPy
 exact       which operations NumPy computes where the settings ask for its bits

@@ -6,7 +6,6 @@ order of their use, since positions are part of the program's fingerprint.
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,11 +92,6 @@ class ProgramArguments:
         if table.size > EMBEDDED:
             self._tables[id(table)] = len(self.constants)
             self.constants.append(CompactConstant(table, table.shape))
-
-    def of_slots(self, slots: Container[int]) -> frozenset[int]:
-        """The indices of the input arrays of these slots."""
-        arrays = {index: way for index, way in self._ways.items() if isinstance(way, InputArray)}
-        return frozenset(index for index, way in arrays.items() if self.slots[way.position] in slots)
 
     @property
     def tables(self) -> list[NDArray[Any]]:

@@ -14,7 +14,6 @@ from accel.ir.tape import Node
 from accel.ir.views import Extent, Index
 from accel.lower.passes.arrange import Part
 from accel.lower.passes.branches import Conditional
-from accel.lower.passes.nests.nest import Block, Nest
 from accel.reasons import source_line
 
 LONGEST = 40
@@ -39,8 +38,6 @@ def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
         body = body_of(part)
         if body is not None:
             yield from _rounds(body)
-    elif isinstance(part, Nest):
-        yield from _block(part.block)
     elif isinstance(part, Conditional):
         yield from _conditional(part, name_of)
     else:
@@ -69,20 +66,11 @@ def _conditional(conditional: Conditional, name_of: Callable[[int], str]) -> Ite
         yield f"{_INDENT}{_operation(phi)}"
 
 
-def _block(block: Block) -> Iterator[str]:
-    least, most = min(block.trips), max(block.trips)
-    entered = "" if len(block.trips) == 1 else f", entered {len(block.trips)} times"
-    yield f"loop, {least if least == most else f'{least} to {most}'} rounds{entered}"
-    for item in block.items:
-        lines = _block(item) if isinstance(item, Block) else [_operation(item.node)]
-        yield from (_INDENT + line for line in lines)
-
-
 def _operation(node: Node) -> str:
     arguments = [_argument(each) for each in node.args]
     # "loop" is a ufunc's choice of dtypes, which operands and result show
     arguments += [f"{name}={_argument(value)}" for name, value in node.kwargs.items() if name != "loop"]
-    known = ("host", node.host), ("copied", node.endangered), ("to copy", node.to_copy)
+    known = ("host", node.host), ("copied", node.endangered)
     marks = [word for word, is_so in known if is_so]
     about = "".join(f"  {mark}" for mark in marks)
     name = node.rule.name.removeprefix(f"{np.__name__}.")

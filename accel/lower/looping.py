@@ -12,7 +12,7 @@ from accel.ir.loop import Body
 from accel.ir.tape import Node
 from accel.lower import pipeline
 from accel.lower.passes.arrange import Part
-from accel.rules import core, tracing
+from accel.rules import core
 
 if TYPE_CHECKING:
     from jax import Array
@@ -49,7 +49,6 @@ def parts_of(body: Body) -> Sequence[Part]:
     about = pipeline.About(
         results=frozenset(node.index for node in body.roots),
         state=list(enumerate(body.updates)),
-        spanned=(),
         value_of=lambda node: None,
         left=body.updates,
     )
@@ -77,10 +76,9 @@ def run(
 
     def turn(carry: Carry) -> Carry:
         values = values_of(Parameters([*carry[0], *fixed]))
-        with tracing.inside():
-            for part in parts:
-                values.compute(part)
-            return after_round(body, values.fetch, carry)
+        for part in parts:
+            values.compute(part)
+        return after_round(body, values.fetch, carry)
 
     first = before_rounds(body, begin, entry, moving)
     return after_rounds(lax.while_loop(lambda carry: goes_on(carry, body.limit), turn, first))

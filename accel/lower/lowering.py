@@ -15,9 +15,7 @@ from accel.ir.tape import Node, Outcome
 from accel.lower import pipeline, written
 from accel.lower.arguments import ProgramArguments
 from accel.lower.folding import Folding
-from accel.lower.passes import sharing
 from accel.lower.passes.arrange import Part, check_size
-from accel.lower.passes.recompute import Recomputation
 from accel.lower.pipeline import About, Watch
 from accel.lower.precision import reduced
 from accel.lower.program import (
@@ -50,18 +48,16 @@ def lower(
     known: Known,
     *,
     on_cpu: bool = True,
-    spanned: frozenset[int] = frozenset(),
     precision: str = FLOAT64,
     divided: bool = False,
     watch: Watch | None = None,
 ) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
-    on_cpu: whether it is for XLA:CPU, which stores too little (see accel.rules.fusion). spanned: slots whose arrays
-    the caller reads from spans (see accel.backend.spans). precision: as in the settings. divided: whether several
-    devices share its arrays. watch: is shown the operations before and after each pass.
+    on_cpu: whether it is for a CPU. precision: as in the settings. divided: whether several devices share its
+    arrays. watch: is shown the operations before and after each pass.
     """
-    return _Lowering(trace, known, on_cpu, spanned, precision, divided, watch).program()
+    return _Lowering(trace, known, on_cpu, precision, divided, watch).program()
 
 
 class _Lowering:
@@ -72,14 +68,12 @@ class _Lowering:
         trace: Lowerable,
         known: Known,
         on_cpu: bool,
-        spanned: frozenset[int],
         precision: str,
         divided: bool,
         watch: Watch | None,
     ) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
-        self._spanned = spanned
         self._precision = precision
         self._divided = divided
         self._watch = watch
@@ -192,7 +186,7 @@ class _Lowering:
             self._watch("recorded", "what NumPy computed", self._trace.tape.nodes)
             self._watch("needed", "leave out what is constant, what Python computes, and what nothing reads", body)
         indices = frozenset(node.index for node in results)
-        about = About(indices, self._trace.outputs.state, self._spanned, self._fixed_value)
+        about = About(indices, self._trace.outputs.state, self._fixed_value)
         body = pipeline.optimized(body, about, self._watch)
         parts = pipeline.with_loops(body, about, self._watch)
         check_size(parts)
@@ -215,29 +209,22 @@ class _Lowering:
             positions[node.index] = Packed(pack, len(packs[pack]))
             packs[pack].append(node)
 
-        results = frozenset(node.index for node in (*targets, *outcomes, *numbers))
-        kernels = sharing.kernels(parts, results) if self._on_cpu else {}
-        padded, read_apart = sharing.padded(parts), sharing.read_apart(parts) if self._on_cpu else frozenset[int]()
-        moving = self._arguments.of_slots(self._spanned)
         count = len(self._trace.outputs.arrays)
 
         def for_xla(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
-            recomputation = Recomputation(kernels=kernels, padded=padded, read_apart=read_apart, moving=moving)
-            return computed(arrays, constants, scalars, recomputation, self._traced(constants[-1]))
+            return computed(arrays, constants, scalars, self._traced(constants[-1]))
 
         def for_kernels(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
-            # nothing that only serves XLA: kernels store and share on their own
-            about = traced(has_host_calls=True, for_kernels=True, is_exact=config.current().exact, padded={})
-            return computed(arrays, constants, scalars, Recomputation(), about)
+            about = traced(has_host_calls=True, for_kernels=True, is_exact=config.current().exact)
+            return computed(arrays, constants, scalars, about)
 
         def computed(
             arrays: list[Any],
             constants: list[Any],
             scalars: dict[str, Any],
-            recomputation: Recomputation,
             tracing: AbstractContextManager[None],
         ) -> Any:
-            values = Values(self._arguments, arrays, constants[:-1], scalars, recomputation)
+            values = Values(self._arguments, arrays, constants[:-1], scalars)
             with tracing:
                 for part in parts:
                     values.compute(part)
@@ -253,11 +240,8 @@ class _Lowering:
         is_exact = self._precision == FLOAT64
         return traced(
             stored_by=always if self._on_cpu else None,
-            # they work on the bits of float64's numbers
-            has_elementary=self._on_cpu and is_exact,
             has_host_calls=self._on_cpu and is_exact and not self._divided,
             is_divided=self._divided,
-            padded={},
         )
 
     def _fixed_value(self, node: Node) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from accel.ir.tape import Node
 from accel.lower import exact
 from accel.reasons import source_line
-from accel.rules import core, fusion, tracing
+from accel.rules import core, fusion
 from accel.rules.rule import Rule, Unsupported
 
 if TYPE_CHECKING:
@@ -22,9 +21,7 @@ def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tu
 
     shape: the result's, where it is not the node's.
     """
-    if node.to_copy:
-        args = (fusion.copy_to_write(as_array(args[0]), endangered=node.endangered), *args[1:])
-    elif node.endangered:
+    if node.endangered:
         args = (*args[:2], fusion.snapshot(as_array(args[2])), *args[3:])
     shape = node.shape if shape is None else shape
     try:
@@ -38,14 +35,6 @@ def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tu
     return check(node, value, shape)
 
 
-def compute_inside(
-    node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...] | None = None
-) -> Any:
-    """One operation in a loop's rounds."""
-    with tracing.inside():
-        return compute(node, args, kwargs, shape)
-
-
 def apply(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...]) -> Any:
     """One operation by its rule's lowering. shape: the result's."""
     rule: Rule = node.rule
@@ -56,17 +45,7 @@ def apply(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tupl
         return exact.by_numpy(node, as_array(args), arrays, shape)
     kwargs = {name: as_array(value) if name in rule.operands else value for name, value in kwargs.items()}
     kwargs.update((name, _cast_all(kwargs[name], node.dtype)) for name in rule.cast if name in kwargs)
-    for name in rule.locality.scattered:  # XLA would compute the operand again at each of the places
-        if isinstance(kwargs.get(name), jax_array()):
-            kwargs[name] = fusion.materialize(kwargs[name])
     return rule.lower(*args, **kwargs)
-
-
-@functools.cache
-def jax_array() -> Any:
-    import jax
-
-    return jax.Array
 
 
 def _cast_all(value: object, dtype: object) -> Any:

@@ -1,8 +1,7 @@
 """The passes: what is done to a program's operations before JAX traces them, one after the other.
 
-First those of `PASSES`, then the arrangement into branches and loops (`with_loops`). What is decided later, while JAX
-traces, stands in `accel.lower.values`: which values to store (`passes.recompute`), and which rounds of a loop to
-compute at once.
+First those of `PASSES`, then the arrangement into branches and loops (`with_loops`). Which rounds of a loop are
+computed at once is decided later, while JAX traces (`accel.lower.values`).
 
 A pass takes operations and gives operations; neither the tape nor what it was given changes, as another thread may be
 lowering the same tape with other constants. A node that a pass replaces (`Node.replaced`) keeps its index and stands in
@@ -11,7 +10,7 @@ the list alone: operands still refer to the tape's node. So whatever passes note
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,14 +23,13 @@ from accel.lower.passes.arrange import Part
 class About:
     """What passes know of the program that the operations belong to.
 
-    results: indices of the nodes that it returns. state: what it leaves where its next call reads, by slot. spanned:
-    slots of inputs that come in spans (see accel.backend.spans). value_of: a node's value where it is known before
-    launch, else None. left: results that something outside goes on to compute with.
+    results: indices of the nodes that it returns. state: what it leaves where its next call reads, by slot. value_of:
+    a node's value where it is known before launch, else None. left: results that something outside goes on to compute
+    with.
     """
 
     results: frozenset[int]
     state: Iterable[tuple[int, Node]]
-    spanned: Container[int]
     value_of: Callable[[Node], Any]
     left: Sequence[Node] = ()
 
@@ -64,7 +62,7 @@ PASSES = (
     Pass(
         "aliasing",
         "copy what is written to an array before the write overwrites what it is computed from",
-        lambda body, about: aliasing.copied_before_writes(body, about.spanned),
+        lambda body, about: aliasing.copied_before_writes(body),
     ),
 )
 

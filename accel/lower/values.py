@@ -1,4 +1,4 @@
-"""Values: those of a program's operations while it is traced, and what of them XLA is to store."""
+"""Values: those of a program's operations while it is traced."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.lower import looping
 from accel.lower.arguments import ProgramArguments
-from accel.lower.operations import compute, compute_inside
+from accel.lower.operations import compute
 from accel.lower.passes.arrange import Part
 from accel.lower.passes.branches import Conditional
 from accel.lower.passes.loops import batch, scan
 from accel.lower.passes.loops.loop import Loop
-from accel.lower.passes.loops.operands import filled, is_box_read, leaves_of
-from accel.lower.passes.nests import emit
-from accel.lower.passes.nests.nest import Nest
-from accel.lower.passes.recompute import Recomputation
+from accel.lower.passes.loops.operands import filled, is_box_read
 from accel.lower.repetition import RepeatedValue
-from accel.rules import core, fusion, tracing
+from accel.rules import core
 
 if TYPE_CHECKING:
     from jax import Array
@@ -40,25 +37,16 @@ class Values:
         arrays: list[Any],
         constants: list[Any],
         scalars: dict[str, Any],
-        recomputation: Recomputation | None = None,
     ) -> None:
-        """recomputation: what is known of the program's values; of a loop's rounds by default."""
         self._arguments = arguments
         self._inputs = (arrays, constants, scalars)
         self._values: dict[int, Any] = {}
         self._rows: dict[int, tuple[Any, int]] = {}  # by node: a loop's column of all rounds, and which of its rows
-        self._recomputation = recomputation or Recomputation(looping=True)
 
     def fetch(self, node: Node) -> Any:
         """The node's value, all of it. Computes or stores it first where that is still to be done."""
         value = self._least(node)
-        if not isinstance(value, RepeatedValue):
-            return value
-        # Once it is whole, XLA computes it for every element. So what is costly is stored as it is, small.
-        if self._recomputation.is_costly(node):
-            self._recomputation.stored(node)
-            self._store(node, fusion.materialize)
-        return self._least(node).whole()
+        return value.whole() if isinstance(value, RepeatedValue) else value
 
     def ensure(self, nodes: Iterable[Node]) -> None:
         """Fetch what a loop takes from outside, before its rounds are traced.
@@ -68,18 +56,6 @@ class Values:
         """
         for node in nodes:
             self.fetch(node)
-
-    def _materialize(self, node: Node) -> None:
-        padded = self._recomputation.is_padded(node)
-        self._store(node, fusion.materialize_padded if padded else fusion.materialize)
-
-    def _store(self, node: Node, store: Callable[[Any], Any]) -> None:
-        """Have XLA store the value, instead of computing it again wherever it is read."""
-        value = self._least(node)
-        if isinstance(value, RepeatedValue):
-            self.set(node, RepeatedValue(store(value.value), value.shape))
-        else:
-            self.set(node, store(value))
 
     def _least(self, node: Node) -> Any:
         """The node's value, or what repeats in it."""
@@ -139,10 +115,8 @@ class Values:
         self._values[node.index] = value
 
     def compute(self, part: Part) -> None:
-        """Compute an operation, or all rounds of a loop or nest."""
-        if isinstance(part, Nest):
-            emit.run(part, self, compute_inside)
-        elif isinstance(part, Node):
+        """Compute an operation, or all rounds of a loop."""
+        if isinstance(part, Node):
             if body_of(part) is None:
                 self._compute_node(part)
             else:
@@ -153,25 +127,12 @@ class Values:
             self._compute_loop(part)
 
     def _compute_node(self, node: Node) -> None:
-        node = self._before_writes(node)  # first: it changes what is read, and so what is to be stored
-        storing = self._recomputation.enter(node)
-        for operand in storing.copy:
-            self._store(operand, fusion.materialize_by_copy)
-        for operand in storing.materialize:
-            self._materialize(operand)
+        node = self._before_writes(node)
         shape = self._repeated_shape(node)
         value_of = self.fetch if shape is None else self._least_value
         args, kwargs = fill((node.args, node.kwargs), value_of, Node)
         value = compute(node, args, kwargs, shape)
         self.set(node, value if shape is None else RepeatedValue(value, node.shape))
-        if shape is None and self._recomputation.is_shared(node):
-            self._recomputation.stored(node)
-            self._materialize(node)
-        # The rule may have stored a padded copy of an operand. Whoever reads that operand next shall read the copy:
-        # otherwise XLA would compute the operand again.
-        for operand in node.operands():
-            if operand.index in self._values:
-                self.set(operand, fusion.from_padded(self._values[operand.index]))
 
     def _compute_conditional(self, conditional: Conditional) -> None:
         """Compute the side that is chosen. What its operations give exists only there, but for what the phis choose."""
@@ -180,34 +141,29 @@ class Values:
         outside = {node.index: node for node in conditional.operands() if node.index not in conditional.inside}
         for node in outside.values():
             self.fetch(node)
-            self._recomputation.stored(node)  # what goes into a conditional is in memory
         before = dict(self._values), dict(self._rows)
 
         def side(place: int) -> list[Any]:
-            with tracing.inside(), self._recomputation.in_side():
-                try:
-                    for part in conditional.sides[place]:
-                        self.compute(part)
-                    return [self._chosen(phi, phi.args[1][place]) for phi in conditional.phis]
-                finally:
-                    self._values, self._rows = dict(before[0]), dict(before[1])
+            try:
+                for part in conditional.sides[place]:
+                    self.compute(part)
+                return [self._chosen(phi, phi.args[1][place]) for phi in conditional.phis]
+            finally:
+                self._values, self._rows = dict(before[0]), dict(before[1])
 
         sides = [functools.partial(side, place) for place in range(len(conditional.sides))]
         results = lax.switch(self.fetch(conditional.choice), sides)
         for phi, value in zip(conditional.phis, results, strict=True):
             self.set(phi, value)
-            self._recomputation.stored(phi)
 
     def _chosen(self, phi: Node, side: Node | None) -> Any:
         form = phi.kwargs["form"]
         return core.any_value(form) if side is None else core.cast(self.fetch(side), form[1]).reshape(form[0])
 
     def _compute_rounds(self, node: Node) -> None:
-        """Compute a loop by data. What goes into it, and what its rounds hand on, is in memory."""
+        """Compute a loop by data."""
         body = body_of(node)
         assert body is not None
-        for operand in node.operands():
-            self._recomputation.stored(operand)
         begin, entry, moving, fixed = fill(node.args, self.fetch, Node)
 
         def values_of(parameters: looping.Parameters) -> Values:
@@ -220,20 +176,13 @@ class Values:
             self._compute_node(node)
         batched = batch.plan(loop)
         if batched is None:
-            with self._recomputation.in_loop(loop.stored_before()):
-                scan.run(loop, self, self._compute_in_loop)
+            scan.run(loop, self, self._compute_in_loop)
         else:
             batch.run(batched, self, self._compute_in_loop)
 
     def _compute_in_loop(self, node: Node, operands: Sequence[Any]) -> Any:
-        """One operation of a loop's rounds. What it has stored, others of the round store again: XLA sees that."""
-        costly = {operand.index for operand in self._recomputation.enter_in_loop(node)}
-        if costly:
-            operands = [
-                fusion.materialize(value) if isinstance(leaf, Node) and leaf.index in costly else value
-                for leaf, value in zip(leaves_of(node), operands, strict=True)
-            ]
-        return compute_inside(node, *filled(node, operands))
+        """One operation of a loop's rounds."""
+        return compute(node, *filled(node, operands))
 
     def _before_writes(self, node: Node) -> Node:
         """If the last writes were to other parts of the array, read the array as it was before them.

@@ -7,9 +7,8 @@ loop by data a bounded scan, and gates stand before what selections drop (see ac
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,9 @@ from accel.lower import looping
 from accel.lower.operations import as_array, compute
 from accel.lower.passes.aliasing import copied_before_writes
 from accel.lower.passes.branches import Conditional, branched
-from accel.lower.passes.recompute import Recomputation
 from accel.pure import gates, norms, stills, writes
 from accel.pure.gates import EVERYWHERE, Mask
-from accel.rules import core, fusion, tracing
+from accel.rules import core
 from accel.rules.lowering import jnp, lax
 
 Part = Node | Conditional
@@ -67,7 +65,6 @@ class Evaluation:
         self._values: dict[int, Any] = dict(given)
         self._plain: dict[int, Any] = {}
         self._masks: dict[Mask, Any] = {}
-        self._recomputation = None if plan.derives else Recomputation()
 
     def run(self) -> None:
         for part in self._plan.parts:
@@ -87,26 +84,7 @@ class Evaluation:
             args, kwargs = self._operands(part)
             self._values[part.index] = norms.computed(part, args, lambda *given: compute(part, given, kwargs))
         else:
-            self._store_operands(part)
             self._values[part.index] = self._moving(part, _computed(part, *self._operands(part)), part)
-            self._take_padded(part)
-
-    def _store_operands(self, node: Node) -> None:
-        """Have XLA store what it would compute again, as programs do (see accel.lower.values)."""
-        if self._recomputation is None:
-            return
-        storing = self._recomputation.enter(node)
-        for operands, store in ((storing.copy, fusion.materialize_by_copy), (storing.materialize, fusion.materialize)):
-            for operand in operands:
-                if _is_traced(self._values[operand.index]):
-                    self._values[operand.index] = store(self._values[operand.index])
-                    self._recomputation.stored(operand)
-
-    def _take_padded(self, node: Node) -> None:
-        """Whoever reads an operand next shall read the padded copy that the rule may have stored."""
-        if self._recomputation is not None:
-            for operand in node.operands():
-                self._values[operand.index] = fusion.from_padded(self._values[operand.index])
 
     def _operands(self, node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
         live = self._plan.live.get(node.index, EVERYWHERE)
@@ -202,9 +180,8 @@ class Evaluation:
                 try:
                     for node in outside.values():
                         self._values[node.index] = self._entering(node, here)
-                    with self._apart():
-                        for part in conditional.sides[place]:
-                            self._compute(part)
+                    for part in conditional.sides[place]:
+                        self._compute(part)
                     return [self._chosen(phi, phi.args[1][place]) for phi in conditional.phis]
                 finally:
                     self._values, self._plain, self._masks = before
@@ -214,15 +191,6 @@ class Evaluation:
         results = lax.switch(choice, [side(place) for place in range(len(conditional.sides))])
         for phi, value in zip(conditional.phis, results, strict=True):
             self._values[phi.index] = value
-
-    @contextlib.contextmanager
-    def _apart(self) -> Iterator[None]:
-        """While one side is traced: what is stored there is not there for others."""
-        with contextlib.ExitStack() as stack:
-            if self._recomputation is not None:
-                stack.enter_context(self._recomputation.in_side())
-                stack.enter_context(tracing.inside())
-            yield
 
     def _entering(self, node: Node, here: Any) -> Any:
         value = self.fetch(node)
@@ -289,8 +257,7 @@ def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any
             for node, value in zip(body.parameters, (*carry[0], *fixed), strict=True)
         }
         values = Evaluation(plan, given)
-        with tracing.inside():
-            values.run()
+        values.run()
         return looping.after_round(body, values.fetch, carry)
 
     def one(carry: Any, _: Any) -> Any:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
 from accel.ir.tape import Node
 from accel.rules.special import Special
 
@@ -96,17 +94,9 @@ class Locality:
     view: Callable[..., Any] | None = None
     """From an operand, the result and the bound arguments, the step of accel.ir.views that leads from one to the other,
     where NumPy's result shares memory with the operand. None: such a result is refused. Read by record.arrays.calls."""
-    shifts: Fact[bool] = False
-    """From other places: XLA computes the operands again at each of them where it fuses. Read by the recompute pass."""
-    pads: Fact[bool] = False
-    """It reads the first operand from a copy whose ends are continued (rules.fusion.wrap_padded). Read by the sharing
-    pass."""
     reads: Reads | None = None
     """Which elements of the operands it reads; None: all. Read by accel.pure.gates, which keeps the others out of
     derivatives."""
-    scattered: tuple[str, ...] = ()
-    """Operands that are read at several places for one element of the result, and are stored first. Read by
-    lower.operations."""
     reshapes: Fact[bool] = True
     """What `lower` makes of it may be a reshape, or end in one, which XLA may leave in the operand's memory. Of no
     account where `elementwise` is set. Read by the aliasing pass, which copies such a result before a write."""
@@ -144,23 +134,10 @@ class Cost:
     """What the operation costs on the device, and when it is worth computing once."""
 
     work: float = 1.0
-    """For each element, in simple operations: an addition is 1. Read by the recompute pass."""
+    """For each element, in simple operations: an addition is 1. Read by the branches pass."""
     arithmetic: bool = False
     """Takes as long with a number that the program is given as with one that it knows. Read by lower.folding, which
     leaves a number that only such operations read an input, so that one program serves for all its values."""
-    stored: bool = False
-    """XLA stores the result, whatever reads it. Read by the recompute pass."""
     by_shape: bool = False
     """The result is one number repeated, which XLA makes for less than reading it costs. Read by lower.lowering, which
     does not keep such a result as a constant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Padding:
-    """How to fill up arrays whose lengths change from round to round of a loop. Read by the pad pass."""
-
-    neutral: Callable[[np.dtype[Any]], Any] | None = None
-    """Of a reduction: from the operand's dtype, the number that changes nothing in it (0 in a sum), or None where the
-    dtype has none. None: the operand cannot be filled up."""
-    product_axis: int | None = None
-    """Of a product of vectors and matrices: the axis of the right operand that is summed with the left one's last."""

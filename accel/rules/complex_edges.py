@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules import elementary
 from accel.rules.derivatives import derived_from
-from accel.rules.lowering import jnp, lax, number, where
+from accel.rules.lowering import function_of, jnp, lax, number, where
 
 Edge = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
 """From the parts a, b of the argument and p, q of XLA's result, the parts of NumPy's result."""
@@ -23,7 +22,7 @@ def with_edges(name: str) -> Callable[[Any], Any]:
     edge, (real, imag) = _EDGES[name], _SIDES.get(name, (0, 0))
 
     def lower(x: Any) -> Any:
-        found = elementary.chosen(name, x)(x)
+        found = function_of(name)(x)
         if found.dtype.kind != "c":
             return found
         x = jnp.asarray(x)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.ir.tape import Node
-from accel.ir.views import Extent, Index
+from accel.ir.views import Extent
 from accel.rules.columns import Reads, Rounding
 from accel.rules.derivatives import derived_from
 from accel.rules.rule import own_rule
@@ -279,18 +279,6 @@ def namespace_of(x: object) -> Any:
     return jnp
 
 
-def _reads_elsewhere(node: Node) -> bool:
-    """Whether a read takes a slice: its elements then come from other positions of the array."""
-    step = node.args[1]
-    return isinstance(step, Index) and any(isinstance(entry, slice) and entry != slice(None) for entry in step.key)
-
-
-def _moves_elements(node: Node) -> bool:
-    """Whether a read at starts that are values takes a slice, as above."""
-    base, extent, _ = node.args
-    return any(type(length) is int for length in extent.axes) and extent.sizes != base.shape
-
-
 def _read_at(base: Any, extent: Extent, starts: tuple[Any, ...]) -> Any:
     return extent.read(base, starts)
 
@@ -330,9 +318,9 @@ def _grid(grid: object, key: object, part: int | None = None) -> Any:
 
 
 INPUT = own_rule("input", _never, rounding=Rounding.FREE, reshapes=False)
-READ = own_rule("read", lambda base, step: step.read(base), lambda base, step: step.read(base), shifts=_reads_elsewhere)
+READ = own_rule("read", lambda base, step: step.read(base), lambda base, step: step.read(base))
 WRITE = own_rule("write", _write_numpy, _write)
-READ_AT = own_rule("read_at", _read_at, _read_at, shifts=_moves_elements)
+READ_AT = own_rule("read_at", _read_at, _read_at)
 WRITE_AT = own_rule("write_at", _write_at, _write_at)
 CAST = own_rule("cast", _cast_numpy, cast, reshapes=False)
 SELECT = own_rule("select", _select_numpy, _select, reshapes=False, reads=Reads((1, 2), _selected_sides))
@@ -347,7 +335,7 @@ PHI = own_rule("phi", lambda choice, sides, form: sides[choice], _phi, reshapes=
 COUNTER = own_rule("counter", lambda value: value, _counter)
 AGREE = own_rule("agree", lambda values, expected: np.bool_(agree(values, expected)), agree)
 # computed by accel.lower.looping
-LOOP = own_rule("loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WORK, stored=True, reshapes=False)
+LOOP = own_rule("loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WORK, reshapes=False)
 SCALAR = own_rule("scalar", lambda x: x, lambda x: x, reshapes=False)
 FULL = own_rule("full", _full_numpy, _full, reshapes=False, by_shape=True)
 STACK = own_rule("stack", _stack_numpy, _stack)

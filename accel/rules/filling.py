@@ -25,29 +25,25 @@ def filled(
     shape: Sequence[int],
     dtype: Any,
     otherwise: Callable[..., Any],
-    operands: Sequence[Any] | None = None,
 ) -> Any:
     """What `function(*read, result)` writes to its last argument, an array of this shape and dtype.
 
-    otherwise: XLA's own, of `operands` (those that are read, unless given): for many at once, as rounds of a loop that
-    are computed together.
+    otherwise: XLA's own, of what is read: for many at once, as rounds of a loop that are computed together.
     """
     import jax
     import numpy as np
 
     from accel.backend import callbacks
 
-    operands = read if operands is None else operands
     form = tuple(shape), np.dtype(dtype).str
 
-    # with the operands beside what is really read: XLA drops what is not
     @jax.custom_batching.custom_vmap
-    def result(operands: Sequence[Any], read: Sequence[Any]) -> Any:
+    def result(read: Sequence[Any]) -> Any:
         return callbacks.filled(function, read, form)
 
     @result.def_vmap
-    def of_many(size: int, are_many: Any, operands: Sequence[Any], read: Sequence[Any]) -> tuple[Any, bool]:
+    def of_many(size: int, are_many: Any, read: Sequence[Any]) -> tuple[Any, bool]:
         axes = [0 if each else None for each in are_many[0]]
-        return jax.vmap(otherwise, axes, axis_size=size)(*operands), True
+        return jax.vmap(otherwise, axes, axis_size=size)(*read), True
 
-    return result(list(operands), list(read))
+    return result(list(read))

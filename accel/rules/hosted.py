@@ -185,5 +185,4 @@ def hosted(rule: Rule) -> Rule:
         operands=rule.operands,
         sequences=rule.sequences,
         reshapes=False,
-        stored=True,
     )

@@ -3,20 +3,14 @@
 XLA:CPU takes as long as OpenBLAS, on one thread, for square matrices of some hundred rows. For small matrices, and for
 those of few rows or columns, it takes two to seven times as long, and on two threads OpenBLAS is faster at all sizes.
 So a program calls NumPy for a product in the middle of its run, on its own memory. That costs some microseconds.
-An operand that lies in a span (see accel.backend.spans) is read where it is: XLA would copy it first, which costs as
-much as a product of few rows.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from accel.backend import spans
 from accel.rules import filling
 from accel.rules.lowering import jnp, lax
 
@@ -46,29 +40,9 @@ def _in_xla(x: Any, y: Any) -> Any:
     return jnp.matmul(x, y, precision=lax.Precision.HIGHEST)
 
 
-@dataclass(frozen=True)
-class _Product:
-    """What the program calls. x, y: the shape of an operand that comes as a span and its offset; None of a matrix."""
-
-    x: tuple[int, ...] | None
-    y: tuple[int, ...] | None
-
-    def __call__(self, *arguments: Any) -> None:
-        *given, result = arguments
-        parts = iter(given)
-        np.matmul(_matrix(parts, self.x), _matrix(parts, self.y), result)
-
-
-def _matrix(parts: Iterator[Any], shape: tuple[int, ...] | None) -> Any:
-    memory = next(parts)
-    if shape is None:
-        return memory
-    first = int(next(parts))
-    return memory[first : first + math.prod(shape)].reshape(shape)
-
-
 def _called(x: Any, y: Any) -> Any:
-    sources = [spans.source_of(each) for each in (x, y)]
-    shapes = [each.shape if source else None for each, source in zip((x, y), sources, strict=True)]
-    read = [part for each, source in zip((x, y), sources, strict=True) for part in source or (each,)]
-    return filling.filled(_Product(*shapes), read, (x.shape[0], y.shape[1]), x.dtype, _in_xla, (x, y))
+    return filling.filled(_product, [x, y], (x.shape[0], y.shape[1]), x.dtype, _in_xla)
+
+
+def _product(x: Any, y: Any, result: Any) -> None:
+    np.matmul(x, y, result)

@@ -21,7 +21,7 @@ import numpy as np
 
 from accel.ir.fingerprint import home_of
 from accel.reasons import REASONS
-from accel.rules.columns import Cost, Locality, Numerics, Padding, RecordedAs, Rounding, Slope
+from accel.rules.columns import Cost, Locality, Numerics, RecordedAs, Rounding, Slope
 from accel.rules.opcodes import OPCODES
 from accel.rules.signatures import signature_of
 from accel.rules.special import Rewrite
@@ -70,7 +70,6 @@ class Rule:
     numerics: Numerics = field(default_factory=Numerics)
     slope: Slope = field(default_factory=Slope)
     cost: Cost = field(default_factory=Cost)
-    padding: Padding = field(default_factory=Padding)
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
@@ -86,7 +85,6 @@ _GROUPS = {
     "numerics": Numerics,
     "slope": Slope,
     "cost": Cost,
-    "padding": Padding,
 }
 
 

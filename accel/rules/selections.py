@@ -101,10 +101,10 @@ def _selected_numpy(full: NDArray[Any], mask: NDArray[Any], number: int, axis: i
     return np.compress(mask, full, axis)
 
 
-SELECTED = own_rule("selected", _selected_numpy, _selected, shifts=True)
+SELECTED = own_rule("selected", _selected_numpy, _selected)
 NTH = own_rule("nth", _nth_numpy, _nth)
 HAS_NTH = own_rule("has_nth", _has_nth, _has_nth)
 FIRST = own_rule("first", _first_numpy, _first)
 ALIKE = own_rule("alike", _alike, _alike)
-PACKED = own_rule("packed", _packed_numpy, _packed, shifts=True)
+PACKED = own_rule("packed", _packed_numpy, _packed)
 SLICED = own_rule("sliced", _sliced_numpy, _sliced)

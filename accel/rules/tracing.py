@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -17,9 +17,7 @@ class Tracing:
     """What rules may ask of the program that is traced."""
 
     stored_by: Any = None
-    """By which traced bool values are stored (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
-    has_elementary: bool = False
-    """Whether functions of accel.rules.elementary stand for jax.numpy's: in float64, on a CPU, without derivatives."""
+    """Traced bool by which values are copied (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
     has_host_calls: bool = False
     """Whether NumPy may fill results (accel.rules.filling): in its own precision, on one CPU, without derivatives."""
     is_divided: bool = False
@@ -31,8 +29,6 @@ class Tracing:
     """Whether accel's own kernels take the program (accel.kernels), whose reductions keep NaN as NumPy's do."""
     is_exact: bool = False
     """Whether NumPy computes what it rounds in its own way (accel.lower.exact)."""
-    padded: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    """By the id of an array that was traced: the array, and its copy with continued ends (`fusion.wrap_padded`)."""
 
 
 _current: ContextVar[Tracing] = ContextVar("how the program that is traced computes", default=Tracing())  # noqa: B039
@@ -51,8 +47,3 @@ def traced(**changes: Any) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-
-
-def inside() -> contextlib.AbstractContextManager[None]:
-    """While the rounds of a loop, or a side, are traced: copies that are made there are not for the code outside."""
-    return traced(padded=dict(current().padded))

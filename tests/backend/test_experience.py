@@ -55,7 +55,7 @@ def run(function: Any, factors: list[float]) -> list[dict[str, Any]]:
 
 def test_what_is_known_is_found_again(folder: Path) -> None:
     assert experience.read(KEY) == Experience()
-    known = Experience(frozenset({3, 1}), frozenset({2}), 0)
+    known = Experience(frozenset({3, 1}), 0)
     experience.save(KEY, known)
     assert experience.read(KEY) == known
     assert [path.suffix for path in folder.rglob("*.*")] == [".path"]

@@ -42,7 +42,7 @@ class Bench:
         self.go_on = threading.Event()
         self.started = threading.Event()
 
-    def compile(self, name: Any, known: Any, samples: Any, spanned: Any) -> Any:
+    def compile(self, name: Any, known: Any, samples: Any) -> Any:
         self.seen.append(name)
         if name == "slow":
             self.started.set()
@@ -246,7 +246,7 @@ def test_a_path_that_no_other_process_could_find_has_a_whole_job_all_the_same(
     monkeypatch.setattr("accel.backend.job.path_key_of", indescribable)
     monkeypatch.setattr(pending.cache, "is_used", lambda: True)
     monkeypatch.setattr(pending.devices, "plan_threads", lambda *_: 3)
-    one = pending.PendingProgram((*arguments_of(lambda x: x * 5.0), frozenset()))
+    one = pending.PendingProgram(arguments_of(lambda x: x * 5.0))
     one.prepare()
     assert one._job is not None
     assert one._job.settings["threads"] == 3

@@ -106,10 +106,10 @@ def said(code: str, *, devices: str, virtual: int = 8, **environment: str) -> An
 REFUSING = """
 from accel.backend import compile
 built = compile._built
-def refusing(program, spans, arguments, options):
+def refusing(program, arguments, options):
     if arguments[0] and len(arguments[0][0].sharding.device_set) > 1:
         raise RuntimeError("UNIMPLEMENTED: no")
-    return built(program, spans, arguments, options)
+    return built(program, arguments, options)
 compile._built = refusing
 step, x = accel.accelerate(lambda x: smooth(x) * 2.0, name="refused"), np.random.default_rng(1).random((16, 9))
 worst = max(float(np.abs(step(x) - smooth(x) * 2.0).max()) for _ in range(8))

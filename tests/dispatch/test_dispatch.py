@@ -457,7 +457,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
 
 
 def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = PendingProgram((None, None, (), ()))  # type: ignore[arg-type]
+    made = PendingProgram((None, None, ()))  # type: ignore[arg-type]
 
     def never_ready(*arguments: Any, **options: Any) -> Any:
         return made

@@ -64,15 +64,14 @@ def inputs(seed: int) -> tuple[Any, ...]:
     return draw(24), draw((1, 4, 6)), draw((4, 6, 1)), draw((2, 4, 6)), draw((4, 6)), draw((4, 6)) > 0.5
 
 
-@pytest.mark.parametrize("spanned", [False, True], ids=["", "spanned"])
 @pytest.mark.parametrize("write", WRITES)
-def test_all_is_read_before_anything_is_written(write: str, spanned: bool) -> None:
+def test_all_is_read_before_anything_is_written(write: str) -> None:
     jobs = []
     for array in ARRAYS.split(" | "):
         lines = "".join(f"    {line}\n" for line in (f"t = {array}", *write.split("; "), "return t, t + 1"))
         source = f"def case(flat, x3, x31, x8, a, mask):\n{lines}"
         jobs.append(Job(f"{array}; {write}", program(source), inputs))
-    judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK, spanned=spanned)
+    judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK)
     assert not [problem for job in jobs for problem in job.problems[:1]]
     refused = {job.name.partition(";")[0]: job.status for job in jobs if job.status != "compiled"}
     assert set(refused.values()) <= {"rule.missing"} and len(refused) <= 1, refused
@@ -111,14 +110,13 @@ def large(seed: int) -> tuple[Any, ...]:
     return tuple(np.random.default_rng(seed).standard_normal((2, 200, 210)))
 
 
-@pytest.mark.parametrize("spanned", [False, True], ids=["", "spanned"])
-def test_large_arrays_too_are_read_before_they_are_written(spanned: bool) -> None:
+def test_large_arrays_too_are_read_before_they_are_written() -> None:
     """Of more elements than what is stored by a copy anyway."""
     jobs = []
     for text in LARGE:
         lines = "".join(f"    {line}\n" for line in (*text.split("; "), "return v, v + 1"))
         jobs.append(Job(text, program(f"def case(a, c):\n{lines}"), large))
-    judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK, spanned=spanned)
+    judge(jobs, seeds=(1,), batch=len(jobs), options=QUICK)
     assert not [problem for job in jobs for problem in job.problems[:1]]
     assert {job.status for job in jobs} == {"compiled"}
 

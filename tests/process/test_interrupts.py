@@ -335,7 +335,7 @@ def test_who_waits_for_a_reason_to_import_jax_is_told_though_telling_was_interru
 
 
 def test_a_pending_program_that_is_asked_and_interrupted_can_still_be_ended() -> None:
-    pending = PendingProgram(((), (), (), ()))  # type: ignore[arg-type]
+    pending = PendingProgram(((), (), ()))  # type: ignore[arg-type]
     for _ in interrupted_at_each(pending.done):
         pass
     ender = threading.Thread(target=pending.fail, args=(ValueError(),), daemon=True)

@@ -9,7 +9,6 @@ import pytest
 from scipy import ndimage
 
 import accel
-from accel.lower.passes import arrange
 from accel.record import record
 from accel.record.bits import Content
 from accel.record.pinned import MANY
@@ -236,40 +235,6 @@ def test_small_indices_into_long_axes(dtype: str, size: int) -> None:
         np.testing.assert_array_equal(mine, theirs)
     (path,) = fast._self_target.paths
     assert path.replays == 3
-
-
-# -- gathering in nests -----------------------------------------------------------------------------------------------
-
-
-def rows_of_a_table(start: Any, column: Any, value: Any, x: Any) -> Any:
-    """Places of changing number in a table, weighted and summed over two axes."""
-    table = np.outer(x, np.arange(1.0, 4.0))
-    out = np.zeros((start.size - 1, 3))
-    for i in range(start.size - 1):
-        row = slice(start[i], start[i + 1])
-        out[i] = (table[column[row]] * value[row][:, None]).sum(axis=0)
-    return out
-
-
-def one_after_the_other(start: Any, column: Any, value: Any, x: Any) -> Any:
-    """A triangular solve: each row takes what earlier rows made."""
-    y = x.copy()
-    for i in range(1, start.size - 1):
-        row = slice(start[i], start[i + 1])
-        y[i] -= 0.125 * value[row] @ y[column[row] % i]
-    return y
-
-
-@pytest.mark.parametrize("function", [product, rows_of_a_table, one_after_the_other], ids=lambda each: each.__name__)
-def test_rows_of_changing_length(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrange, "NESTED", 0)
-    fast = accel.accelerate(function)
-    start, column, value, x = sparse(50, 3)
-    for k in range(6):
-        given = start, column, np.roll(value, k), x + k
-        np.testing.assert_allclose(fast(*given), function(*given), rtol=1e-11, atol=1e-11)
-    (path,) = fast._self_target.paths
-    assert path.replays
 
 
 @pytest.mark.parametrize("dtype", "? i1 u2 i4 i8 f2 f4 f8 c8 c16".split())

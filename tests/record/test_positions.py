@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.lower.passes import arrange
 from accel.record import record
 from accel.rules import core
 from tests.record.conftest import Check, Checked
@@ -561,11 +560,7 @@ def pick_rows(a: Any, held: Any) -> Any:
 
 
 @pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("nested", [False, True])
-def test_loops_over_positions(check: Check, monkeypatch: pytest.MonkeyPatch, late: bool, nested: bool) -> None:
-    if nested:
-        monkeypatch.setattr(arrange, "NESTED", 0)
-
+def test_loops_over_positions(check: Check, late: bool) -> None:
     def worlds() -> Any:
         held = Held()
         held.index = np.random.default_rng(0).integers(-4, 4, 30)
@@ -580,11 +575,7 @@ def test_loops_over_positions(check: Check, monkeypatch: pytest.MonkeyPatch, lat
     assert paths_of(check(pick_rows, worlds=worlds, calls=12, replays=5)) == 1
 
 
-@pytest.mark.parametrize("nested", [False, True])
-def test_loops_that_write_at_positions(check: Check, monkeypatch: pytest.MonkeyPatch, nested: bool) -> None:
-    if nested:
-        monkeypatch.setattr(arrange, "NESTED", 0)
-
+def test_loops_that_write_at_positions(check: Check) -> None:
     def learn(q: Any, states: Any, actions: Any, rewards: Any) -> Any:
         for t in range(len(states) - 1):
             s, a = states[t], actions[t]

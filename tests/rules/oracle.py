@@ -20,7 +20,6 @@ from scipy.spatial import distance
 
 from accel.backend.compile import entry
 from accel.backend.executable import Executable
-from accel.backend.spans import Span, span_of
 from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutputs, Variant
 from accel.lower import Known, lower
 from accel.record import Raised, Trace, Undone, record
@@ -164,20 +163,18 @@ def refuse(job: Job, reason: str, detail: str) -> None:
         job.complain(f"[{reason}] {detail}")
 
 
-def lower_job(job: Job, spanned: bool) -> None:
+def lower_job(job: Job) -> None:
     """Lower the trace with nothing taken for constant; a refusal ends the job."""
     import jax
 
     assert job.trace is not None
     try:
-        slots = _spanned(job.trace) if spanned else frozenset()
-        lowered = lower(job.trace, Known(), spanned=slots)
+        lowered = lower(job.trace, Known())
         values, _ = job.trace.inputs.fetch(job.make(0), {})
-        spans = {at: span_of(values[slot]) for at, slot in enumerate(lowered.slots) if slot in slots}
-        executable = Executable(lowered, None, lowered.constants, 0.0, on_cpu=True, spans=spans)
-        job.entry = jax.jit(entry(lowered, spans))  # traced here, and not again within its batch
+        executable = Executable(lowered, None, lowered.constants, 0.0, on_cpu=True)
+        job.entry = jax.jit(entry(lowered))  # traced here, and not again within its batch
         with jax.enable_x64(True):
-            jax.eval_shape(job.entry, *_shapes(values, lowered, spans))
+            jax.eval_shape(job.entry, *_shapes(values, lowered))
     except Unsupported as gap:
         refuse(job, gap.reason, gap.detail)
         return
@@ -186,24 +183,16 @@ def lower_job(job: Job, spanned: bool) -> None:
     job.variant = Variant(job.trace, executable)
 
 
-def _spanned(trace: Trace) -> frozenset[int]:
-    """All slots that could come in spans."""
-    return frozenset(trace.array_slots) - {slot for slot, _ in trace.outputs.changed}
-
-
-def _shapes(values: Any, lowered: Any, spans: Mapping[int, Span]) -> Any:
+def _shapes(values: Any, lowered: Any) -> Any:
     import jax
 
     from accel.lower import PACKS
 
     given = [jax.ShapeDtypeStruct(values[slot].shape, values[slot].dtype) for slot in lowered.slots]
-    for at, span in spans.items():
-        given[at] = jax.ShapeDtypeStruct((span.length,), span.dtype)
-    places = jax.ShapeDtypeStruct((len(spans),), np.int32) if spans else None
     scalars = {
         pack: jax.ShapeDtypeStruct((len(nodes),), PACKS[pack]) for pack, nodes in lowered.scalars.items() if nodes
     }
-    return given, places, lowered.constants, scalars
+    return given, lowered.constants, scalars
 
 
 # -- replaying --------------------------------------------------------------------------------------------------------
@@ -310,18 +299,17 @@ def judge(
     seeds: Sequence[int] = (0, 1, 2),
     batch: int = 64,
     options: Mapping[str, Any] = QUICKEST,
-    spanned: bool = False,
 ) -> list[Job]:
     """Record, compile and replay every job; gives them with what was found.
 
-    options: the compiler's. spanned: arrays come to the programs in spans (see accel.backend.spans), however small.
+    options: the compiler's.
     """
     done, waiting = [], []
     for job in jobs:
         done.append(job)
         record_job(job)
         if job.trace is not None:
-            lower_job(job, spanned)
+            lower_job(job)
         if job.status == "compiled":
             waiting.append(job)
         if len(waiting) >= batch:

@@ -96,8 +96,8 @@ def test_a_row_says_nothing_that_it_was_not_given() -> None:
     assert rule.numerics.rounding is Rounding.FREE
     assert rule.numerics.jumps is None
     assert rule.locality.reshapes is True
-    assert not (rule.own or rule.locality.shifts or rule.numerics.careful)
-    assert not (rule.cost.stored or rule.cost.by_shape or rule.cost.arithmetic)
+    assert not (rule.own or rule.numerics.careful)
+    assert not (rule.cost.by_shape or rule.cost.arithmetic)
 
 
 def test_a_row_cannot_say_what_is_no_column() -> None:
@@ -197,15 +197,6 @@ def test_what_works_on_flattened_arrays_reshapes(function: Any, expected: bool) 
 def test_a_flattened_vector_keeps_its_shape() -> None:
     (node,) = nodes_of(lambda x: np.roll(x, 1), np.ones(3))
     assert fact(node.rule.locality.reshapes, node) is False
-
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [(lambda x: x[1:] + 0.0, True), (lambda x: x[:] + 0.0, False), (lambda x: x[0] + 0.0, False)],
-)
-def test_reading_a_slice_shifts(function: Any, expected: bool) -> None:
-    reads = [node for node in nodes_of(function, np.ones((3, 4))) if node.rule is core.READ]
-    assert any(fact(node.rule.locality.shifts, node) for node in reads) is expected
 
 
 @pytest.mark.parametrize(

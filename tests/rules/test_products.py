@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import jax
@@ -10,8 +9,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
-from accel.backend import callbacks, spans
+from accel.backend import callbacks
 from accel.backend.compile import compile_trace
 from accel.backend.executable import Executable
 from accel.lower import Known, lower
@@ -32,13 +30,12 @@ def traced(function: Any, *arguments: Any, **how: Any) -> str:
         return str(jax.make_jaxpr(program.function)(shapes, [jax.ShapeDtypeStruct((), np.bool_)], {}))
 
 
-def compiled(function: Any, *arguments: Any, spanned: bool = False) -> tuple[Executable, list[Any]]:
-    """The program, and what it is to be given. spanned: whether it reads its arguments from spans."""
+def compiled(function: Any, *arguments: Any) -> tuple[Executable, list[Any]]:
+    """The program, and what it is to be given."""
     trace = record(function, arguments, {}, max_nodes=1000).trace
     assert trace is not None
     values, _ = trace.inputs.fetch(arguments, {})
-    with config.override(kernels=not spanned):
-        executable = compile_trace(trace, Known(), values, range(len(values)) if spanned else ())
+    executable = compile_trace(trace, Known(), values)
     return executable, [values[slot] for slot in executable.program.slots]
 
 
@@ -66,30 +63,6 @@ def test_a_large_product_is_a_call_and_gives_numpys_numbers(dtype: str) -> None:
     for found, expected in zip(made, work(x, y), strict=True):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(np.asarray(found), expected)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-def test_operands_in_spans_are_read_where_they_are(dtype: str) -> None:
-    def work(x: Any, y: Any) -> Any:
-        return x @ y, (x * 2.0).T @ x, x[0] + 1
-
-    x, y = (misplaced(each) for each in matrices(300, 280, 310, dtype))
-    executable, given = compiled(work, x, y, spanned=True)
-    assert len(executable.spans) == 2
-    for factor in (1, 3):
-        made, _ = executable([misplaced(factor * each) for each in given], {})
-        for found, expected in zip(made, work(factor * x, factor * y), strict=True):
-            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-4)
-    text = executable.compiled.as_text()
-    assert re.search(r"custom-call\(%given_0_[.\d]*, %\S+, %given_1_[.\d]*, %\S+\), custom_call_target", text)
-
-
-def misplaced(array: Any) -> Any:
-    """A copy that starts 16 bytes after a multiple of 64, with room around it, as NumPy's own large arrays have."""
-    room = spans.aligned_room(array.nbytes + 128)
-    place = room[16 : 16 + array.nbytes].view(array.dtype).reshape(array.shape)
-    place[...] = array
-    return place
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,13 @@ PHASES = (Phase.generate, Phase.shrink) if "ACCEL_PROGRAMS" in os.environ else (
 """Making a found program small takes minutes: only who looks for some waits for it."""
 
 
-def jobs_of(sources: list[str], options: Mapping[str, Any] = QUICK, spanned: bool = False) -> list[Job]:
-    return judge([Job("program", program(source), inputs) for source in sources], options=options, spanned=spanned)
+def jobs_of(sources: list[str], options: Mapping[str, Any] = QUICK) -> list[Job]:
+    return judge([Job("program", program(source), inputs) for source in sources], options=options)
 
 
-def faults(sources: list[str], options: Mapping[str, Any], spanned: bool) -> list[str]:
+def faults(sources: list[str], options: Mapping[str, Any]) -> list[str]:
     """What is wrong with any of the programs, with their text."""
-    jobs = jobs_of(sources, options, spanned)
+    jobs = jobs_of(sources, options)
     return [f"{source}\n{problem}" for source, job in zip(sources, jobs, strict=True) for problem in job.problems[:1]]
 
 
@@ -48,7 +48,7 @@ def test_random_programs_agree(part: int) -> None:
     )
     @given(st.lists(programs(), min_size=TOGETHER, max_size=TOGETHER))
     def agree(sources: list[str]) -> None:
-        found = faults(sources, QUICK if part % 10 == 0 else QUICKEST, spanned=part % 2 == 0)
+        found = faults(sources, QUICK if part % 10 == 0 else QUICKEST)
         assert not found, found[0]
 
     agree()

@@ -1,8 +1,7 @@
 """Experience: what runs have learnt about a recorded path, kept on disk beside its programs for later runs.
 
-Which inputs a run folds depends on the calls that it happens to observe; which arrays it passes as spans depends on
-their addresses. A later run that decided afresh might look for programs that no earlier run has compiled. So it decides
-as earlier runs did.
+Which inputs a run folds depends on the calls that it happens to observe. A later run that decided afresh might look for
+programs that no earlier run has compiled. So it decides as earlier runs did.
 """
 
 from __future__ import annotations
@@ -23,14 +22,12 @@ MOST_RECORDINGS = 16
 class Experience:
     """What is known about one path.
 
-    varied: slots of numbers and arrays that some run did not fold, because they changed. spanned: slots of arrays that
-    should be passed as spans. threads: the number of threads that its programs were compiled for, 0 for all; None if it
-    is not known. together: by the key of a program, the keys of the recorded paths that it computes, this one among
-    them.
+    varied: slots of numbers and arrays that some run did not fold, because they changed. threads: the number of threads
+    that its programs were compiled for, 0 for all; None if it is not known. together: by the key of a program, the keys
+    of the recorded paths that it computes, this one among them.
     """
 
     varied: frozenset[int] = frozenset()
-    spanned: frozenset[int] = frozenset()
     threads: int | None = None
     together: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
@@ -43,14 +40,13 @@ def read(key: str) -> Experience:
 def _parsed(text: bytes) -> Experience:
     fields = json.loads(text)
     together = {program: frozenset(paths) for program, paths in fields["together"].items()}
-    return Experience(frozenset(fields["varied"]), frozenset(fields["spanned"]), fields["threads"], together)
+    return Experience(frozenset(fields["varied"]), fields["threads"], together)
 
 
 def save(key: str, known: Experience) -> None:
     """Save what is known about a path, if the disk cache can be written to."""
     plain = {
         "varied": sorted(known.varied),
-        "spanned": sorted(known.spanned),
         "threads": known.threads,
         "together": {program: sorted(paths) for program, paths in known.together.items()},
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import pickle
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from math import inf
@@ -39,7 +39,7 @@ The program whose recent calls took longest is compiled first. Without the decay
 come first, though it may never be taken again.
 """
 
-Arguments = tuple[Trace | MergedTrace, Known, Sequence[Any], Collection[int]]
+Arguments = tuple[Trace | MergedTrace, Known, Sequence[Any]]
 """The arguments of `compile_trace`."""
 
 
@@ -135,8 +135,8 @@ class PendingProgram(Future[Executable]):
 
     def _prepare(self) -> None:
         """Describe the job, plan XLA's threads for it, and save what this run adds to earlier ones' experience."""
-        trace, known, samples, spanned = self._arguments
-        job = describe(trace, known, samples, spanned, None)
+        trace, known, samples = self._arguments
+        job = describe(trace, known, samples, None)
         job.trial = self._trial
         path = key_of_path(trace) if cache.is_used() else None
         earlier = Experience() if path is None else experience.read(path)
@@ -149,13 +149,12 @@ class PendingProgram(Future[Executable]):
         scalars = {slot: value for slot, value in known.scalars.items() if slot not in earlier.varied}
         arrays = {slot: value for slot, value in known.arrays.items() if slot not in earlier.varied}
         job.known = Known(scalars, arrays)
-        job.spanned = frozenset(spanned) | earlier.spanned
-        self._arguments = trace, job.known, samples, job.spanned
+        self._arguments = trace, job.known, samples
         self.path, self._key = path, key_of(path, job)
         varied = earlier.varied.union(trace.scalar_slots, trace.array_slots).difference(scalars, arrays)
         # a number of threads that the user chose says nothing about the best one
         threads = earlier.threads if config.current().threads else threads or 0
-        updated = replace(earlier, varied=varied, spanned=job.spanned, threads=threads)
+        updated = replace(earlier, varied=varied, threads=threads)
         if updated != earlier:
             experience.save(path, updated)
 

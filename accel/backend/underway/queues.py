@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from accel import config, logs
@@ -184,7 +184,6 @@ def compile_now(
     trace: Trace | MergedTrace,
     known: Known,
     samples: Sequence[Any],
-    spanned: Collection[int] = frozenset(),
     *,
     name: str = "",
 ) -> PendingProgram:
@@ -192,7 +191,7 @@ def compile_now(
 
     Interrupts wait until it is done, because they could leave modules half imported. name: the target's.
     """
-    pending = PendingProgram((trace, known, samples, spanned), name=name)
+    pending = PendingProgram((trace, known, samples), name=name)
     _show_progress(_in_front, pending)
     with interrupts.Deferral():
         try:
@@ -209,7 +208,6 @@ def compile_in_background(
     trace: Trace | MergedTrace,
     known: Known,
     samples: Sequence[Any],
-    spanned: Collection[int] = frozenset(),
     *,
     missed_s: float = 0.0,
     name: str = "",
@@ -224,7 +222,7 @@ def compile_in_background(
         if not _ends_with_the_program:
             _ends_with_the_program = True
             atexit.register(stop)
-        pending = PendingProgram((trace, known, samples, spanned), missed_s, name, trial)
+        pending = PendingProgram((trace, known, samples), missed_s, name, trial)
         _show_progress(_under_way, pending)
         pending.add_done_callback(_under_way.discard)
         # `_load_now` is for what is on disk while JAX is not imported, which the program there may need

@@ -16,7 +16,6 @@ from accel.backend.disk import cache
 from accel.dispatch.costs.speed import Speed
 from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants, have_one_form
 from accel.dispatch.paths.refolds import Refold, Refolds
-from accel.ir.vast import vast_slots
 from accel.process import interrupts
 from accel.reasons import Refusal
 from accel.reports.ledger import current_run, open_ledger
@@ -31,13 +30,6 @@ if TYPE_CHECKING:
     from accel.ir.tape import Outcome
     from accel.lower import Known
     from accel.record import Trace
-
-SPAN_SAMPLES = 8
-"""After every this many replays, a path is examined for arrays that most replays had to copy."""
-
-SPAN_SAMPLES_FOUND = 64
-"""The same for a program from disk. An earlier run found no need for spans; and until the other programs are loaded,
-more arrays come from NumPy, which does not align them."""
 
 MAX_RESPECIALIZED = 3
 """How often a path is compiled again because a constant changed. After that, none of its inputs is folded."""
@@ -99,9 +91,8 @@ class Path:
     stage: see TRANSITIONS.
     observed: calls in stage OBSERVING so far.
     constants: the inputs that have not changed so far, and may be folded.
-    spanned: slots whose arrays the program takes as spans (see accel.backend.spans): vast ones from the first.
     pending: the program that is being compiled. successor: one that is being compiled while another is in use, to take
-    its place: with spans, or with inputs in the place of constants that change often.
+    its place: with inputs in the place of constants that change often.
     numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the recording that had no program.
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
     replays: of its program. compared_at: the value of `replays` at the last comparison.
@@ -118,8 +109,6 @@ class Path:
         self.matcher = self._matcher()
         self.stage = Stage.OBSERVING
         self.observed = 0
-        self.spanned = self._vast = vast_slots(trace.tape)
-        self._spans_tried = False
         self._variant: Launchable | None = None
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
@@ -337,7 +326,7 @@ class Path:
         from accel.backend.underway import queues
 
         started = time.perf_counter()
-        arguments = self.trace, self._foldable_now(), samples_of(self.trace), self.spanned
+        arguments = self.trace, self._foldable_now(), samples_of(self.trace)
         try:
             if config.current().ahead_of_time:
                 return queues.compile_in_background(*arguments, missed_s=missed_s, name=self.name, trial=trial)
@@ -392,8 +381,6 @@ class Path:
         undivided = self.variant.executable.undivided
         if undivided:
             current_run().note(f"{self.name} runs on one device: {undivided}")
-        # a program from disk may have spans already
-        self._spans_tried |= bool(self.variant.executable.spans)
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
         self._refolds, self._begun = Refolds(), frozenset()
         if self.stage is not Stage.COMPILED:  # as it is if a program takes the place of another
@@ -501,28 +488,9 @@ class Path:
             self.constants.rule_out(slots)
 
     def reconsider(self) -> bool:
-        """Compile the path again with spans if most replays had to copy large arrays because they were not aligned.
-
-        Returns whether a program has just taken the place of another.
-        """
-        if self.successor is not None:
-            # it is on its way: until it is there, the program in use goes on
-            return self.successor.done() and self._renew()
-        samples = SPAN_SAMPLES_FOUND if self.found_on_disk else SPAN_SAMPLES
-        if self.replays % samples or self._spans_tried:
-            return False
-        from accel.backend.underway import queues
-
-        executable, changed = self.variant.executable, {slot for slot, _ in self.trace.outputs.changed}
-        copied = {executable.program.slots[at] for at, count in executable.copied.items() if 2 * count > samples}
-        # counted afresh for the next samples
-        executable.copied.clear()
-        copied -= changed  # a program has to copy them anyway, and aligned memory makes the faster copy
-        # it is an improvement only: programs that paths wait for come first
-        if copied and not queues.busy():
-            self.spanned, self._spans_tried = self._vast | copied, True
-            self.successor = self._compile(self.numpy_call_s)
-        return False
+        """Put the successor to use if it is compiled. Returns whether a program has just taken the place of another."""
+        # until it is there, the program in use goes on
+        return self.successor is not None and self.successor.done() and self._renew()
 
     def _renew(self) -> bool:
         assert self.successor is not None
@@ -531,7 +499,6 @@ class Path:
             self._install(again)
         except Exception as error:
             # the program in use stays
-            self.spanned = self._vast
             logs.LOGGER.info("%s could not be compiled again: %s", self.name, error)
             return False
         return True

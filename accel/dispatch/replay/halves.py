@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.backend.spans import ALIGNED
+from accel.backend.alignment import ALIGNED
 from accel.record.draws.draw import Draw
 from accel.record.draws.generators import KINDS
 from accel.record.draws.twins import twin_of

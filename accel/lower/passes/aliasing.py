@@ -4,19 +4,14 @@
 read and the write, which works in place where nothing else reads the array. It looks for such readers, but misses those
 that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
 past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
-other, the first into all. The values of writes that might meet this are copied first. An input that comes in a span
-(see accel.backend.spans) is itself a reshape. And a reshape that adds or drops axes of length 1 moves up past writes:
-so what happens to `b` later counts, too, as `z[::2] = b`, a scatter, or `np.array([b])`.
-
-And stencils, `u[1:-1] += k * (u[2:] - 2 * u[1:-1] + u[:-2])`: before it writes in place, XLA stores all that is read of
-the array, slice by slice. Where a write replaces a large part, the write goes *to a copy*, in one pass, while the array
-is read. A step of such a stencil on 400x400 points takes 200 us so, and 540 without.
+other, the first into all. The values of writes that might meet this are copied first. And a reshape that adds or drops
+axes of length 1 moves up past writes: so what happens to `b` later counts, too, as `z[::2] = b`, a scatter, or
+`np.array([b])`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from accel.ir.tape import Node
 from accel.ir.views import Box, Extent, Index, box_of, per_axis
@@ -26,50 +21,26 @@ from accel.rules.columns import fact
 
 MOST_LOOKED_AT = 1000
 """Operations that are looked at to see what a value depends on. Limits the time for long chains of operations. Beyond,
-it counts as dependent where results are at stake, and as no stencil where only time is: to be wrong costs a copy."""
+it counts as dependent: to be wrong costs a copy."""
 
 
 _READS = (core.READ, core.READ_AT)
 _WRITES = (core.WRITE, core.WRITE_AT)
 
 
-def copied_before_writes(body: Sequence[Node], spanned: Container[int] = ()) -> list[Node]:
-    """Mark such writes as `endangered`, and as `to_copy` those of large parts. spanned: slots of inputs in spans."""
+def copied_before_writes(body: Sequence[Node]) -> list[Node]:
+    """Mark such writes as `endangered`."""
     # All three must hold for the bug: the write is in place; XLA may see the array in another shape; and the value is
     # computed from the array.
-    families = _Families(body, spanned)
+    families = _Families(body)
 
     def marked(node: Node) -> Node:
         if not _is_update(node):
             return node
         endangered = families.reshaped(node) and families.depends(node.args[2], node)
-        to_copy = _is_large(node) and _reads_around(node)
-        return node.replaced(endangered=endangered, to_copy=to_copy) if endangered or to_copy else node
+        return node.replaced(endangered=True) if endangered else node
 
     return [marked(node) for node in body]
-
-
-def _is_large(write: Node) -> bool:
-    """Whether it replaces half of the array or more."""
-    value = write.args[2]
-    return isinstance(value, Node) and 2 * math.prod(value.shape) >= math.prod(write.shape)
-
-
-def _reads_around(write: Node) -> bool:
-    """Whether the value is computed from other places of the array than those that it is written to."""
-    array, place, value = write.args[:3]
-    found, stack = {value.index}, [value]
-    while stack and len(found) <= MOST_LOOKED_AT:
-        node = stack.pop()
-        is_same_place = node.rule in _READS and node.args[1] == place
-        for operand in node.operands():
-            if operand is array and not is_same_place:
-                return True
-            # what has been written to is in memory already: XLA does not compute it while this is written
-            if operand.index not in found and not operand.constant and operand.rule not in _WRITES:
-                found.add(operand.index)
-                stack.append(operand)
-    return False
 
 
 def _is_update(node: Node) -> bool:
@@ -89,10 +60,9 @@ def _is_part(write: Node) -> bool:
 class _Families:
     """Nodes that may be the same memory in the program: an array, its views, and what it is after writes."""
 
-    def __init__(self, nodes: Sequence[Node], spanned: Container[int]) -> None:
+    def __init__(self, nodes: Sequence[Node]) -> None:
         self._memory = UnionFind()
         self._behind_reshape: dict[int, bool] = {}
-        self._spanned = spanned
         writes = [node for node in nodes if node.rule in _WRITES]
         replaced = [node for node in writes if not _is_part(node)]  # the array is the value then
         written = {node.args[0].index for node in writes} | {node.args[2].index for node in replaced}
@@ -106,7 +76,6 @@ class _Families:
         for node in (*replaced, *(node for node in writes if not _is_indexed(node))):
             self._memory.join(node, node.args[2])
         reshaped = [node for node in nodes if self._is_reshaped(node, written)]
-        reshaped += [operand for node in nodes for operand in node.operands() if self._in_span(operand)]
         reshaped += [_origin(operand) for node in nodes for operand in _reshaped_operands(node) if operand.shape]
         self._reshaped = set(map(self._memory.of, reshaped))
 
@@ -145,16 +114,11 @@ class _Families:
                     stack += ready
                     continue
                 stack.pop()
-                self._behind_reshape[top.index] = (
-                    _may_reshape(top)
-                    or self._in_span(top)
-                    or (not _is_update(top) and any(self._behind_reshape[each.index] for each in top.operands()))
+                self._behind_reshape[top.index] = _may_reshape(top) or (
+                    not _is_update(top) and any(self._behind_reshape[each.index] for each in top.operands())
                 )
             known = self._behind_reshape[node.index]
         return known
-
-    def _in_span(self, node: Node) -> bool:
-        return node.is_input and node.args[0] in self._spanned
 
 
 def _reshaped_operands(node: Node) -> Sequence[Node]:

@@ -13,13 +13,7 @@ from accel.ir.tape import Node
 from accel.lower.passes.branches import Conditional, chosen_at
 from accel.lower.passes.loops import reroll
 from accel.lower.passes.loops.loop import Loop
-from accel.lower.passes.nests import find
-from accel.lower.passes.nests.nest import Nest
 from accel.rules.rule import Unsupported
-
-NESTED = 400
-"""A program of more operations, loops rolled, is searched for nests. Smaller ones compile fast as they are, and
-run without padding. No measurement is known."""
 
 MAX_OPERATIONS = 4000
 """A program of more operations, loops rolled, would take XLA a minute and more."""
@@ -36,7 +30,7 @@ def is_worth(nodes: list[Node]) -> bool:
     return size_of(arranged(body, frozenset(), value_of)) <= MAX_OPERATIONS
 
 
-Part = Node | Loop | Nest | Conditional
+Part = Node | Loop | Conditional
 
 
 def arranged(body: Sequence[Node | Conditional], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
@@ -50,7 +44,7 @@ def arranged(body: Sequence[Node | Conditional], used: frozenset[int], value_of:
         run = list(itertools.takewhile(_is_plain, rest))
         here = {id(item) for item in run}
         read = {operand.index for item in body if id(item) not in here for operand in item.operands()}
-        parts += _arranged_run(run, used | read, value_of)  # type: ignore[arg-type]
+        parts += reroll.roll(run, used | read, value_of)  # type: ignore[arg-type]
         rest = rest[len(run) :]
         if rest:
             conditional = rest.pop(0)
@@ -65,16 +59,6 @@ def arranged(body: Sequence[Node | Conditional], used: frozenset[int], value_of:
 
 def _is_plain(item: Node | Conditional) -> bool:
     return isinstance(item, Node) and body_of(item) is None
-
-
-def _arranged_run(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Part]:
-    """Operations with their loops: rolled, or as nests where that leaves much less."""
-    rolled: list[Part] = [*reroll.roll(body, used, value_of)]
-    size = size_of(rolled)
-    if size <= NESTED:
-        return rolled
-    nested: list[Part] = [*find.find(body, used, value_of)]
-    return nested if 2 * size_of(nested) < size else rolled
 
 
 def check_size(parts: Sequence[Part]) -> None:

@@ -39,7 +39,7 @@ def _direct_read(node: Node) -> Node | None:
     array, outer = view.args
     place = _place(array, outer, step)
     # as of any read of a window (see `merge.writer.Writer.node`)
-    return None if place is None else node.replaced(args=(array, place), repeats=None)
+    return None if place is None else node.replaced(args=(array, place))
 
 
 def _direct_write(node: Node) -> Node | None:

@@ -30,4 +30,4 @@ def _static(node: Node, value_of: Callable[[Node], Any]) -> Node | None:
     args = base, extent.at(base.shape, known), *value
     if node.rule is core.WRITE_AT:
         return node.replaced(rule=core.WRITE, args=args)
-    return node.replaced(rule=core.READ, args=args, repeats=None)  # as of any read of a window (see `Writer.node`)
+    return node.replaced(rule=core.READ, args=args)

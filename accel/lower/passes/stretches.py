@@ -1,4 +1,4 @@
-"""Where a sequence repeats itself: what rolled loops and nests search in the same way."""
+"""Where a sequence repeats itself: the rounds of a loop that may be rolled."""
 
 from __future__ import annotations
 

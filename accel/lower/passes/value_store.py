@@ -1,4 +1,4 @@
-"""What the passes that emit loops and nests need of the values of a program that is being traced."""
+"""What the passes that emit loops need of the values of a program that is being traced."""
 
 from __future__ import annotations
 

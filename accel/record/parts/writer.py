@@ -14,7 +14,7 @@ import numpy as np
 from accel.ir.fingerprint import code_number
 from accel.ir.tape import Node, Outcome, Place, Storage, Tape
 from accel.ir.template import form
-from accel.ir.views import At, Chain, Places, Step, is_window, seen_through
+from accel.ir.views import At, Chain, Places, Step, seen_through
 from accel.reasons import source_line
 from accel.record.inputs import MISSING, Inputs, is_writeable
 from accel.record.parts.storages import overlaps_itself
@@ -135,8 +135,6 @@ class Writer:
         known = self._numbered.get(key)
         if known is not None and known.index >= self._fresh_from:
             self._again += 1
-            if not known.host and rule is not core.READ and rule is not core.SCALAR:
-                known.repeat(len(self.tape.nodes), self._standing()[1])
             return known
         shape, dtype, scalar = describe(result)
         where, site = self._standing()
@@ -176,9 +174,6 @@ class Writer:
         self._assumed_since = {index for index in self._assumed_since if index < nodes}
         self._drawn = {index for index in self._drawn if index < nodes}
         self._within = {key: whole for key, whole in self._within.items() if key[0] < nodes}
-        for node in self.tape.nodes:
-            if node.repeats is not None:
-                node.repeats = [each for each in node.repeats if each[0] < nodes] or None
 
     @staticmethod
     def _is_counted(outcome: Outcome) -> bool:
@@ -311,8 +306,6 @@ class Writer:
             if not isinstance(view, np.ndarray):
                 known.scalar = None
             storage.remember((self._epoch, chain), known)
-        elif not is_window(chain[-1]):
-            known.repeat(len(self.tape.nodes), self._standing()[1])
         return known
 
     def _read(self, base: Node, step: Step, view: object) -> Node:

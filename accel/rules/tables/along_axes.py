@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # -- differences ------------------------------------------------------------------------------------------------------
 
 
-@rule(np.diff, "a prepend append | n axis", rounding=Rounding.ROUNDED, shifts=True, reshapes=False)
+@rule(np.diff, "a prepend append | n axis", rounding=Rounding.ROUNDED, reshapes=False)
 def diff(
     *, a: Array, n: int = 1, axis: int = -1, prepend: Array | float | None = None, append: Array | float | None = None
 ) -> Any:
@@ -97,7 +97,7 @@ def unwrap(*, p: Array, **bound: object) -> Any:
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-@rule(np.gradient, "f *varargs | axis edge_order", work=9.0, shifts=True, reshapes=False)
+@rule(np.gradient, "f *varargs | axis edge_order", work=9.0, reshapes=False)
 def gradient(*, f: Array, varargs: tuple[Any, ...] = (), axis: int | None = None, edge_order: int = 1) -> Any:
     """Second-order differences inside, of first or second order at the edges, by NumPy's formulas.
 

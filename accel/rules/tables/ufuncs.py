@@ -14,11 +14,11 @@ import numpy as np
 
 from accel.ir.fingerprint import home_of
 from accel.ir.tape import Node
-from accel.rules import complex_edges, complexes, elementary, products, quotients
+from accel.rules import complex_edges, complexes, products, quotients
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.derivatives import always_with_slopes, derived_from, with_slopes
-from accel.rules.lowering import jnp, lax, number, where
+from accel.rules.lowering import function_of, jnp, lax, number, where
 from accel.rules.rule import Rule, Unsupported, derived, fill, make_rule, own_rule, qualified_name
 from accel.rules.tracing import current
 
@@ -109,10 +109,10 @@ def _in_kind(inputs: list[Any], loop: Loop) -> list[Any]:
 
 
 def _in_jax(name: str) -> Callable[..., Any]:
-    """The jax.numpy function of that name, or accel's own where that is faster."""
+    """The jax.numpy function of that name."""
 
     def lower(*operands: object) -> Any:
-        return elementary.chosen(name, *operands)(*operands)
+        return function_of(name)(*operands)
 
     return lower
 
@@ -146,7 +146,7 @@ def _power(x: Any, y: Any) -> Any:
         return _integer_power(x, y)
     if x_dtype.kind == "c":
         return _complex_power(x, y)
-    found = _REAL_POWER(x, y) if current().has_derivatives else elementary.chosen("power", x, y)(x, y)
+    found = _REAL_POWER(x, y) if current().has_derivatives else function_of("power")(x, y)
     one = np.ndim(x) > 0 and (np.ndim(y) == 0 or np.size(y) == 1 < np.size(x))
     if one and x_dtype.char in "fd" and not current().has_derivatives:
         # as NumPy's loop of one exponent for a whole array: the root of -inf is NaN, where `pow` gives inf
@@ -404,7 +404,7 @@ ROWS: dict[str, UfuncRow] = {
     **_row("gcd", _gcd),
     **_row("lcm", _lcm),
     # products
-    **_row("matmul", products.matmul, product_axis=-2),
+    **_row("matmul", products.matmul),
     **_rows("matvec vecdot vecmat"),
 }
 """NumPy's ufuncs by their own name, with all that is known of each. SciPy's are added by its table.

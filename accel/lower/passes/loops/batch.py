@@ -32,7 +32,7 @@ from accel.rules import core, fusion
 
 LARGEST_BATCH = 1 << 17
 """Elements that a value may have, all rounds together: what a core's cache holds. Beyond, the loop is the better way:
-ten bands of 121x240 take 4 ms round by round, and 9 at once. (Nests have a limit of their own: `LARGEST_VECTOR`.)"""
+ten bands of 121x240 take 4 ms round by round, and 9 at once."""
 
 MOST_ROUNDS = 4096
 """Rounds whose boxes are compared, each with each: 16 million pairs for each two writes."""

@@ -82,8 +82,3 @@ class Loop:
                 yield operand.base
             elif isinstance(operand, Invariant) and isinstance(operand.leaf, Node):
                 yield operand.leaf
-
-    def stored_before(self) -> Iterator[Node]:
-        """The values that XLA stores before the rounds after the first: what a loop takes and carries is in memory."""
-        yield from self.from_outside()
-        yield from (self.first[position] for position in self.carried)

@@ -1,21 +1,18 @@
-"""What an operand of a loop is: the words that rolled loops and nests have in common.
+"""What an operand of a rolled loop is.
 
 The arguments of an operation are a template of tuples, lists, dictionaries and slices. Its *leaves* are the operands:
 values, numbers and keys. A loop has one template for all rounds, and says for each leaf what it is in a round:
 
 - `Invariant`: the same in every round.
 - `Table`: a number or known array of its own in each round.
-- in rolled loops: `SameRound` and `Carried`, values that the loop computes; `MovingBox` and `MovingRead`, a slice by
-  round; `Stacked`, another value from before the loop in each round.
-- in nests: `RegisterValue`, a value that the nest computes; `VaryingIndex` and `Window`, a slice by round.
-
-A rolled loop knows which operation computes a value, in the same round or the one before. A nest has loops in loops,
-where "the round before" may be one of several loops; there a value is found in the register that holds it.
+- `SameRound` and `Carried`: values that the loop computes, in the same round or the one before.
+- `MovingBox` and `MovingRead`: a slice by round.
+- `Stacked`: another value from before the loop in each round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,10 +56,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A number or known array that differs from round to round. values: (rounds, ...).
-
-    In a nest these are the rounds of all times that the block is entered.
-    """
+    """A number or known array that differs from round to round. values: (rounds, ...)."""
 
     values: Any
 
@@ -89,32 +83,6 @@ LoopOperand = Invariant | SameRound | Carried | Table | MovingBox | MovingRead |
 """An operand of a rolled loop."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterValue:
-    """What a register holds. nodes: round by round."""
-
-    nodes: Sequence[Node]
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A box of another operand that moves, and changes its lengths. nodes: the reads, round by round."""
-
-    base: NestOperand
-    nodes: Sequence[Node]
-
-
-@dataclass(frozen=True, slots=True)
-class VaryingIndex:
-    """A key that differs from round to round. steps: the keys, round by round."""
-
-    steps: Sequence[Index]
-
-
-NestOperand = Invariant | Table | RegisterValue | Window | VaryingIndex
-"""An operand of a nest."""
-
-
 def leaves_of(node: Node) -> list[Any]:
     """The leaves of an operation's arguments."""
     return leaves((node.args, node.kwargs), LEAVES)
@@ -139,10 +107,3 @@ def may_vary(node: Node) -> bool:
 def is_box_read(node: Node) -> bool:
     """Whether a node reads a part of an array by basic indexing (which need not be a box: see `views.box_of`)."""
     return isinstance(node, Node) and node.rule is core.READ and isinstance(node.args[1], Index)
-
-
-def looked_at(operand: NestOperand) -> NestOperand:
-    """What an operand is a part of, or the operand itself."""
-    while isinstance(operand, Window):
-        operand = operand.base
-    return operand

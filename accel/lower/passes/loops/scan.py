@@ -86,7 +86,7 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
 
 def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
     """By position, what reads of a few elements give, all rounds together: taken before the loop, which otherwise holds
-    the whole array; one that comes in a span would have to be copied.
+    the whole array.
     """
     import jax
 

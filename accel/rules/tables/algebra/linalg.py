@@ -45,9 +45,9 @@ def _dot_of_selections(*, a: Array, b: Array, mask: Array) -> Any:
     return _precise("dot", "a", "b")(a=where(mask, a, number(0, a)), b=where_selected(mask, b, 0))
 
 
-add_rule(np.dot, _precise("dot", "a", "b"), "a b", product_axis=-2, masked=_dot_of_selections)
+add_rule(np.dot, _precise("dot", "a", "b"), "a b", masked=_dot_of_selections)
 for _function in (np.inner, np.vdot):
-    add_rule(_function, _precise(_function.__name__, "a", "b"), "a b", product_axis=-1)
+    add_rule(_function, _precise(_function.__name__, "a", "b"), "a b")
 add_rule(np.tensordot, _precise("tensordot", "a", "b"), "a b | axes")
 add_rule(np.linalg.tensordot, _precise("tensordot", "x1", "x2"), "x1 x2 | axes")
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.ir.views import Broadcast, Diagonal, Places, Reshape, Step, Transpose
-from accel.rules import fusion
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, join, lax, same, spread
@@ -151,16 +150,7 @@ def _flattens(default: int | None) -> Callable[[Node], bool]:
     return reshapes
 
 
-def _pads(node: Node) -> bool:
-    """Whether the first roll of several is one that `_rolled` makes from a padded copy."""
-    shift, axis, shape = node.kwargs["shift"], node.kwargs.get("axis"), node.operands()[0].shape
-    if axis is None or not shape:
-        return False
-    by, along = next(iter(np.broadcast(shift, axis)))
-    return int(along) % len(shape) == len(shape) - 1 and 0 < abs(_shortest(int(by), shape[-1])) <= fusion.REACH
-
-
-@rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, work=9.0, shifts=True, pads=_pads, reshapes=_flattens(None))
+@rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, work=9.0, reshapes=_flattens(None))
 def roll(*, a: Array, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> Any:
     """Two slices joined, axis by axis."""
     if axis is None:
@@ -170,20 +160,11 @@ def roll(*, a: Array, shift: int | tuple[int, ...], axis: int | tuple[int, ...] 
     return a
 
 
-def _shortest(shift: int, size: int) -> int:
-    """The shortest way to where a roll by `shift` leads on a ring of so many elements."""
-    return (shift + size // 2) % size - size // 2 if size else 0
-
-
 def _rolled(a: Array, shift: int, axis: int) -> Any:
     size = a.shape[axis]
     start = -shift % size if size else 0
     if start == 0:
         return a
-    by = _shortest(shift, size)
-    padded = fusion.wrap_padded(a) if axis == a.ndim - 1 and abs(by) <= fusion.REACH else None
-    if padded is not None:
-        return padded.rolled(by)
     parts = (lax.slice_in_dim(a, *bounds, axis=axis) for bounds in ((start, size), (0, start)))
     return join(list(parts), axis)
 
@@ -220,7 +201,6 @@ def _joined(name: str) -> Any:
     cast="arrays",
     rounding=Rounding.EXACT,
     work=9.0,
-    shifts=True,
     reshapes=_flattens(0),
 )
 def concatenate(
@@ -240,7 +220,6 @@ add_rule(
     rowwise=lambda bound: bound.get("axis", 0) not in (0,),
     rounding=Rounding.EXACT,
     work=9.0,
-    shifts=True,
 )
 add_rule(np.vstack, _joined("vstack"), "*tup | dtype", cast="tup")
 add_rule(np.hstack, _joined("hstack"), "*tup | dtype", cast="tup")

@@ -49,7 +49,7 @@ def _points(x: Any) -> Any:
     return cast(x, np.dtype(float))
 
 
-@rule(distance.cdist, "XA XB | metric", shifts=True, holds=_is_known, otherwise="another metric", or_on_host=True)
+@rule(distance.cdist, "XA XB | metric", holds=_is_known, otherwise="another metric", or_on_host=True)
 def cdist(*, XA: Array, XB: Array, metric: str = "euclidean") -> Any:
     return _metric(metric)(_points(XA)[:, None, :], _points(XB)[None, :, :])
 
@@ -57,8 +57,6 @@ def cdist(*, XA: Array, XB: Array, metric: str = "euclidean") -> Any:
 @rule(
     distance.pdist,
     "X | metric",
-    shifts=True,
-    scattered=("X",),
     holds=_is_known,
     otherwise="another metric",
     or_on_host=True,

@@ -59,7 +59,6 @@ def _ends_in_nothing(node: Node) -> bool | None:
     piecewise_polynomial,
     "c x xp | nu extrapolate axis",
     holds=lambda x, **rest: _rises(x),
-    scattered=("c",),
     jumps=_ends_in_nothing,
     work=10.0,
 )
@@ -118,7 +117,6 @@ def _on_line(x: Any, xp: Any, bounds: str = "fill", **rest: Any) -> Any:
     linear_on_line,
     "x y xp below above | axis bounds",
     holds=_on_line,
-    scattered=("y",),
     jumps=lambda node: True if node.kwargs.get("bounds", "fill") == "fill" else None,
 )
 def _linear_on_line(
@@ -160,7 +158,6 @@ def _on_grid_holds(grid: Any, xi: Any, bounds_error: bool = True, **rest: Any) -
     on_grid,
     "*grid values xi | method bounds_error fill_value",
     holds=_on_grid_holds,
-    scattered=("values",),
     jumps=lambda node: (
         True if node.kwargs.get("method") == "nearest" or not node.kwargs.get("bounds_error", True) else None
     ),

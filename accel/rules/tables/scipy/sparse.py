@@ -35,7 +35,7 @@ def _holds(data: Any, indices: Any, indptr: Any, other: Any, longest: int, **res
     return ((lengths >= 0) & (lengths <= longest)).all() & within.all() & last
 
 
-@rule(rows_times, "data indices indptr other | sizes longest", holds=_holds, scattered=("other", "data", "indices"))
+@rule(rows_times, "data indices indptr other | sizes longest", holds=_holds)
 def _rows_times(
     *, data: Array, indices: Array, indptr: Array, other: Array, sizes: tuple[int, int], longest: int
 ) -> Any:

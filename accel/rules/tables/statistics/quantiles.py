@@ -188,7 +188,7 @@ def _nanmedian(**bound: Any) -> Any:
     return _median(**bound, skip_nan=True)
 
 
-add_rule(np.median, _median, "a | axis keepdims", masked=_median, stored=True)
+add_rule(np.median, _median, "a | axis keepdims", masked=_median)
 add_rule(np.nanmedian, _nanmedian, "a | axis keepdims")
 
 

@@ -161,17 +161,15 @@ for _function, _lower, _neutral in ((np.sum, _sum, _always(0)), (np.prod, reduct
         SUMS,
         masked=_filled(reduction(_function.__name__), _neutral),
         out_decides=True,
-        stored=True,
-        neutral=_neutral,
         reads=CHOSEN,
     )
 
 
-_CHOICES: dict[str, Any] = {"needs_elements": True, "rounding": Rounding.EXACT, "stored": True, "reads": CHOSEN}
+_CHOICES: dict[str, Any] = {"needs_elements": True, "rounding": Rounding.EXACT, "reads": CHOSEN}
 for _function in (np.max, np.amax):
-    add_rule(_function, extremes("max"), EXTREMES, masked=_filled(extremes("max"), _least), neutral=_lowest, **_CHOICES)
+    add_rule(_function, extremes("max"), EXTREMES, masked=_filled(extremes("max"), _least), **_CHOICES)
 for _function in (np.min, np.amin):
-    add_rule(_function, extremes("min"), EXTREMES, masked=_filled(extremes("min"), _most), neutral=_highest, **_CHOICES)
+    add_rule(_function, extremes("min"), EXTREMES, masked=_filled(extremes("min"), _most), **_CHOICES)
 for _function, _neutral in ((np.any, _always(False)), (np.all, _always(True))):
     _name = _function.__name__
     add_rule(
@@ -179,15 +177,12 @@ for _function, _neutral in ((np.any, _always(False)), (np.all, _always(True))):
         reduction(_name, nonzero),
         TRUTHS,
         masked=_filled(reduction(_name), _neutral),
-        stored=True,
-        neutral=_neutral,
     )
 add_rule(
     np.count_nonzero,
     _count_nonzero,
     "a | axis keepdims",
     masked=_filled(reduction("count_nonzero"), _always(0)),
-    neutral=_always(0),
 )
 
 
@@ -267,9 +262,9 @@ def _std(**bound: Any) -> Any:
 
 
 VARIANCES = "a where mean | axis dtype keepdims ddof correction"
-add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean, stored=True, reads=CHOSEN)
-add_rule(np.var, _var, VARIANCES, masked=_masked_var, stored=True, reads=CHOSEN)
-add_rule(np.std, _std, VARIANCES, masked=_masked_std, stored=True, reads=CHOSEN)
+add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean, reads=CHOSEN)
+add_rule(np.var, _var, VARIANCES, masked=_masked_var, reads=CHOSEN)
+add_rule(np.std, _std, VARIANCES, masked=_masked_std, reads=CHOSEN)
 
 
 @rewritten(np.average, "a weights | axis keepdims returned")

@@ -90,7 +90,7 @@ def _binary_row(steps: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
 
 
 for _function, _steps in _BINARY.items():
-    add_rule(_function, _binary_row(_steps), "input | structure iterations border_value origin", scattered=("input",))
+    add_rule(_function, _binary_row(_steps), "input | structure iterations border_value origin")
 
 
 # -- of numbers -------------------------------------------------------------------------------------------------------
@@ -156,4 +156,4 @@ def _grey_row(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _function, _compute in _GREY.items():
-    add_rule(_function, _grey_row(_compute), "input | size footprint mode cval origin", scattered=("input",))
+    add_rule(_function, _grey_row(_compute), "input | size footprint mode cval origin")

@@ -1,0 +1,43 @@
+"""Alignment: memory that XLA on the CPU reads without a copy of its own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ALIGNED = 64
+"""XLA on the CPU reads a NumPy array in place if it starts at a multiple of this many bytes; else it copies it."""
+
+
+def aligned_copy(array: NDArray[Any]) -> Any:
+    """An aligned copy, which XLA reads in place. XLA would make its own copy later, in another thread."""
+    copy = aligned_array(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A new array that XLA reads in place."""
+    return aligned_room(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+
+
+def is_aligned(array: NDArray[Any]) -> bool:
+    """Whether XLA on the CPU can read the array in place."""
+    return bool(array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous)
+
+
+def aligned_room(nbytes: int) -> np.ndarray[Any, Any]:
+    """New aligned memory of `nbytes` bytes."""
+    room = np.empty(nbytes + ALIGNED, np.uint8)
+    # NumPy aligns to 16 bytes only: take 64 more, and begin at the first aligned one
+    first = -address_of(room) % ALIGNED
+    return room[first : first + nbytes]
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """Where an array's memory begins. It takes half as long as `array.ctypes.data`."""
+    address: int = array.__array_interface__["data"][0]
+    return address
