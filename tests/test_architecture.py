@@ -118,6 +118,7 @@ LAYERS = (
     ("backend.segmented", "backend.trial", "backend.refolding"),
     ("backend.serializing",),
     ("backend.compile",),
+    ("backend.underway.priority",),
     ("backend.underway.last",),
     ("backend.underway.worker",),
     ("backend.underway.supervisor",),

@@ -1,29 +1,60 @@
-"""The compiling process lets the program go first."""
+"""The compiling process lets the program go first where there is one processor, and once the program has ended."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from accel.backend.underway import worker
-from accel.backend.underway.worker import NICENESS, Worker
+from accel.backend.underway import priority
+from accel.backend.underway.priority import NICENESS, give_way
+from accel.backend.underway.worker import Worker
 from benchmarks import share
 
 
-@pytest.mark.skipif(not Path(worker._GROUP).exists(), reason="this system has no groups of sessions")
-def test_the_worker_s_session_has_its_niceness_and_the_program_s_has_not() -> None:
-    """Its process's own niceness means nothing beside another session's."""
-    before = Path(worker._GROUP).read_text(encoding="ascii")
-    its = Worker()
+@pytest.fixture
+def affinity() -> Iterator[set[int]]:
+    """This process's processors, put back afterwards."""
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("processors can be chosen on Linux alone")
+    before = os.sched_getaffinity(0)
+    yield before
+    os.sched_setaffinity(0, before)
+
+
+def _niceness_of(process: int) -> tuple[int, int | None]:
+    """Of the process, and of its session, where this system has groups of these."""
     try:
-        group = Path(f"/proc/{its.process}/autogroup").read_text(encoding="ascii")
-        assert group.split()[-2:] == ["nice", str(NICENESS)]
-        assert os.getpriority(os.PRIO_PROCESS, its.process) == NICENESS
-        assert Path(worker._GROUP).read_text(encoding="ascii") == before
+        group = int(Path(f"/proc/{process}/autogroup").read_text(encoding="ascii").split()[-1])
+    except OSError:
+        group = None
+    return os.getpriority(os.PRIO_PROCESS, process), group
+
+
+def _of_a_worker() -> tuple[int, int | None]:
+    worker = Worker()
+    try:
+        return _niceness_of(worker.process)
     finally:
-        its.stop()
+        worker.stop()
+
+
+def test_with_one_processor_the_worker_s_session_has_its_niceness_and_the_program_s_has_not(affinity: set[int]) -> None:
+    """Its process's own niceness means nothing beside another session's."""
+    before = _niceness_of(os.getpid())
+    os.sched_setaffinity(0, {min(affinity)})
+    own, group = _of_a_worker()
+    assert own == NICENESS and group in (NICENESS, None)
+    assert _niceness_of(os.getpid()) == before
+
+
+def test_with_two_the_worker_has_the_program_s_own_priority(affinity: set[int]) -> None:
+    if len(affinity) < 2:
+        pytest.skip("this machine has one processor")
+    own, group = _of_a_worker()
+    assert own == os.getpriority(os.PRIO_PROCESS, 0) and group in (0, None)
 
 
 @pytest.mark.parametrize("failures", [0, 2, 100])
@@ -39,22 +70,24 @@ def test_a_session_s_niceness_that_cannot_be_written_yet_is_written_later(
             raise BlockingIOError
         return open(*args, encoding=encoding)
 
-    monkeypatch.setattr(worker, "_GROUP", str(group))
-    monkeypatch.setattr(worker, "open", opened, raising=False)
-    monkeypatch.setattr(worker.time, "sleep", lambda _: None)
-    monkeypatch.setattr(os, "nice", lambda _: 0, raising=False)
-    worker._give_way()
+    monkeypatch.setattr(priority, "_GROUP", str(group))
+    monkeypatch.setattr(priority, "open", opened, raising=False)
+    monkeypatch.setattr(priority.time, "sleep", lambda _: None)
+    monkeypatch.setattr(os, "setpriority", lambda *_: None, raising=False)
+    give_way()
     assert group.read_text(encoding="ascii") == ("" if failures > 5 else str(NICENESS))
     assert len(tries) == min(failures + 1, 5)
 
 
-def test_a_system_without_groups_of_sessions_starts_the_worker_too(
+def test_a_system_without_groups_of_sessions_lowers_the_threads_priority(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(worker, "_GROUP", str(tmp_path / "none"))
-    monkeypatch.setattr(os, "nice", lambda _: 0, raising=False)
-    worker._give_way()
+    lowered = []
+    monkeypatch.setattr(priority, "_GROUP", str(tmp_path / "none"))
+    monkeypatch.setattr(os, "setpriority", lambda *given: lowered.append(given), raising=False)
+    give_way()
     assert not (tmp_path / "none").exists()
+    assert lowered and {niceness for _, _, niceness in lowered} == {NICENESS}
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors can be chosen on Linux alone")

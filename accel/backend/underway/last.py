@@ -3,7 +3,7 @@
 A program may end while the worker compiles. That took seconds so far, and the next run would begin it again: one that
 is shorter than its compiles would never have its programs. So the program says, at a normal end, that its jobs may be
 finished, and hands over those that still waited. The worker goes on then, for `finish_s` seconds at most, keeps the
-products, and ends. It has the priority that it had: with less, a next run might wait for it for long.
+products, and ends. What the user runs next goes first.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from accel import config
+from accel.backend.underway.priority import give_way
 
 if TYPE_CHECKING:
     from accel.backend.disk.products import Place
@@ -73,6 +74,7 @@ class LastJobs:
             end = threading.Timer(config.current().finish_s, self._give_up)
         end.daemon = True
         end.start()
+        give_way()
 
     def _note_begun(self) -> None:
         from accel.backend.disk import products

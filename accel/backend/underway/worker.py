@@ -32,20 +32,12 @@ from typing import TYPE_CHECKING, Any
 
 from accel import config
 from accel.backend.underway.last import LastJobs
-from accel.process import own_code, pickling
+from accel.backend.underway.priority import give_way
+from accel.process import own_code, pickling, processors
 
 if TYPE_CHECKING:
     from accel.backend.disk.products import Place
     from accel.backend.job import Job, Product
-
-NICENESS = 10
-"""The worker's niceness: the program goes first if there are not enough processors for both."""
-
-_GROUP = "/proc/self/autogroup"
-"""Where Linux keeps the niceness of a process's session, if it has such groups."""
-
-_WRITES = 5
-"""Maximum attempts to write the niceness of the session. Linux accepts one write in 0.1 s from all users but root."""
 
 _PATIENCE_S = 0.1
 """Seconds that a program that ends waits for a job to be handed over, before it stops the worker instead."""
@@ -255,7 +247,8 @@ def serve(program: int) -> None:
     # in threads, so that it ends in the middle of a compile too
     threading.Thread(target=_listen, args=(jobs, last), daemon=True).start()
     threading.Thread(target=_watch, args=(program, last), daemon=True).start()
-    _give_way()
+    if processors.usable() < 2:
+        give_way()
     _answer(answers, os.getpid())
     _get_ready()
     _answer(answers, "ready")
@@ -274,25 +267,6 @@ def serve(program: int) -> None:
         outcome = _outcome(jobs.get(), last.begin, limited)
         if last.end(outcome):
             _answer(answers, outcome)
-
-
-def _give_way() -> None:
-    """Let the program go first, and what else the user runs after it.
-
-    Linux schedules a session of processes as one group (autogroup). Between groups only their own niceness counts: on
-    one processor a worker in a session of its own took half of it, whatever its process's niceness.
-    """
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)
-    for _ in range(_WRITES):
-        try:
-            with open(_GROUP, "r+", encoding="ascii") as group:  # never creates a file
-                group.write(str(NICENESS))
-            return
-        except BlockingIOError:
-            time.sleep(0.1)
-        except OSError:  # there are no such groups, or /proc is read-only: the niceness of the process remains
-            return
 
 
 def _get_ready() -> None:
