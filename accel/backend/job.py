@@ -20,8 +20,8 @@ from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
 from accel.lower import ConstantsAnew, Known, Lowerable, Program
-from accel.record.draws.draw import Draw
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
+from accel.record.state.draw import Draw
 from accel.rules.rule import Rule
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from accel.pure.recorded import Recorded, refused
 from accel.pure.results import Returned
 from accel.pure.ways import Way
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.leaves import FromSlot, Literal, NewObject, Number, Shared
+from accel.record.state.changes import Write
+from accel.record.state.leaves import FromSlot, Literal, NewObject, Number, Shared
 
 
 @dataclass(slots=True)

@@ -13,9 +13,9 @@ from accel.ensembles.inventory import Inventory, below
 from accel.ensembles.working_copy import WorkingCopy
 from accel.pure.recorded import refused
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.inputs import Inputs
-from accel.record.leaves import FromSlot, Literal
+from accel.record.state.changes import Write
+from accel.record.state.inputs import Inputs
+from accel.record.state.leaves import FromSlot, Literal
 
 
 class Unseen:

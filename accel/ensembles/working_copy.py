@@ -20,7 +20,7 @@ from accel.pure.recorded import Recorded, assembled, recorded_call, refused
 from accel.pure.results import Hole
 from accel.pure.ways import ways_of
 from accel.record import Trace
-from accel.record.inputs import MISSING, Inputs
+from accel.record.state.inputs import MISSING, Inputs
 
 Array = np.ndarray[Any, Any]
 

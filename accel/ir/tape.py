@@ -206,7 +206,7 @@ class Storage:
         self._reads[chain] = node
 
     def tie(self, version: Node) -> None:
-        """Let another node stand for what is in the memory now (see accel.record.loops.trimming)."""
+        """Let another node stand for what is in the memory now (see accel.record.run.loops.trimming)."""
         self.version = version
         self._reads.clear()
 

@@ -18,7 +18,7 @@ from accel.loops.rounds import Kind, NoLoop, Passage, require
 from accel.merge.alignment import TooLong
 from accel.merge.certificates import Alone
 from accel.merge.writer import Inseparable, Writer
-from accel.record.loops.likeness import statics
+from accel.record.run.loops.likeness import statics
 from accel.rules import core
 
 MOST_KINDS = 8

@@ -17,10 +17,10 @@ from accel.loops.draft import Assumed, Draft
 from accel.loops.rounds import NoLoop, Passage, kinds_of, require
 from accel.process import interrupts
 from accel.record import Trace
-from accel.record.draws.draw import Draw
-from accel.record.draws.early import early_nodes
-from accel.record.loops.heads import Head, Run
-from accel.record.outputs import Outputs
+from accel.record.run.loops.heads import Head, Run
+from accel.record.run.outputs import Outputs
+from accel.record.state.draw import Draw
+from accel.record.values.draws.early import early_nodes
 from accel.rules import core
 
 BEGINNINGS = 6

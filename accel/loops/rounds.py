@@ -15,8 +15,8 @@ from typing import Any
 
 from accel.ir.tape import Node
 from accel.loops.draft import Assumed, Draft
-from accel.record.loops.heads import Head, Run
-from accel.record.loops.likeness import difference, do_the_same, kind_of
+from accel.record.run.loops.heads import Head, Run
+from accel.record.run.loops.likeness import difference, do_the_same, kind_of
 
 KINDS = "biufc"
 """Kinds of dtypes that devices have."""

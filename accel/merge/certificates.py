@@ -2,7 +2,7 @@
 
 At two joins of the same *class* everything that the program holds is the same but for recorded values: the same
 frames at the same instructions, variables and containers of the same form, with the same texts, flags and counts. What
-is hidden there (see accel.record.parts.joins) is the same, too, because it follows from an earlier join of one class
+is hidden there (see accel.record.state.joins) is the same, too, because it follows from an earlier join of one class
 and from equal outcomes since. So a call that came to the one join, as one recording says, might go on as the other
 recording says, with its own values in the place of the other's: `substitution` gives these. That is no symmetric
 matter: the other recording must have told apart what is different here, must have written what is written here, and
@@ -21,9 +21,9 @@ from accel.ir.tape import Node, Tape
 from accel.ir.template import form, leaves
 from accel.merge.alignment import static_form
 from accel.record import Trace
-from accel.record.inputs import Inputs
-from accel.record.leaves import FromSlot, all_leaves
-from accel.record.parts.joins import Entered, Inherited, Join, Literal, Memory, Value, View
+from accel.record.state.inputs import Inputs
+from accel.record.state.joins import Entered, Inherited, Join, Literal, Memory, Value, View
+from accel.record.state.leaves import FromSlot, all_leaves
 
 
 class Substitution(NamedTuple):

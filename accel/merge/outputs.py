@@ -14,9 +14,9 @@ from accel.ir.tape import Node
 from accel.ir.template import leaves
 from accel.ir.views import Placed
 from accel.merge.writer import Inseparable, Writer
-from accel.record.effects.shown import templates_of
-from accel.record.leaves import Leaf, Made, Number, all_leaves
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
+from accel.record.state.leaves import Leaf, Made, Number, all_leaves
+from accel.record.state.shown import templates_of
 
 
 @dataclass(slots=True)

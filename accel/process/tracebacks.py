@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import CodeType, TracebackType
 
 ON_BEHALF = "<called by accel>"
-"""The name of a frame of accel's with the file and line of the program's (see accel.record.on_behalf)."""
+"""The name of a frame of accel's with the file and line of the program's (see accel.record.state.on_behalf)."""
 
 _ACCEL = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from accel.merge import ABSENT
 from accel.pure.recorded import Recorded, refused
-from accel.record.inputs import Inputs, Slot
+from accel.record.state.inputs import Inputs, Slot
 
 LIBRARIES = frozenset({"numpy", "scipy", "math", "builtins", "cmath"})
 """Numbers of these modules are constants."""

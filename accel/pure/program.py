@@ -20,8 +20,8 @@ from accel.pure.places import Places
 from accel.pure.recorded import Recorded, refused
 from accel.pure.results import Returned
 from accel.pure.ways import Way, ways_of
-from accel.record.leaves import FromSlot, Literal, Made, Number
-from accel.record.leaves import Leaf as Part
+from accel.record.state.leaves import FromSlot, Literal, Made, Number
+from accel.record.state.leaves import Leaf as Part
 from accel.rules import core
 from accel.rules.lowering import jnp, lax
 from accel.rules.rule import Unsupported

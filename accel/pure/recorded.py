@@ -20,8 +20,8 @@ from accel.process import interrupts
 from accel.process.tracebacks import Again
 from accel.reasons import Refusal, Refused
 from accel.record import Raised, Trace, Undone, record
-from accel.record.inputs import Inputs
-from accel.record.recording import Recording, Unwound
+from accel.record.state.inputs import Inputs
+from accel.record.state.recording import Recording, Unwound
 from accel.rules.rule import Unsupported
 
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]

@@ -14,11 +14,11 @@ from accel.merge import ABSENT
 from accel.pure.places import Leaf, Places
 from accel.pure.recorded import Recorded, refused
 from accel.pure.ways import Way
-from accel.record.changes import Write
-from accel.record.inputs import MISSING, Fetch, Inputs, is_same_code, of_contents, of_namespace
-from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, Number, Shared
-from accel.record.leaves import Leaf as Part
-from accel.record.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
+from accel.record.objects.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
+from accel.record.state.changes import Write
+from accel.record.state.inputs import MISSING, Fetch, Inputs, is_same_code, of_contents, of_namespace
+from accel.record.state.leaves import FromSlot, Literal, Made, NewContainer, NewObject, Number, Shared
+from accel.record.state.leaves import Leaf as Part
 
 NUMBERS = (bool, int, float, complex, np.generic)
 

@@ -55,7 +55,7 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAs:
-    """How a call is written down on the tape. Read by accel.record.arrays (calls, compressed)."""
+    """How a call is written down on the tape. Read by accel.record.values (calls, compressed)."""
 
     special: Special | None = None
     """The way in which a call is recorded that is more than one operation on its operands. None: it is one."""

@@ -53,7 +53,7 @@ class Rule:
     """The same by jax.numpy: takes the parameters by the same names, the operands as JAX arrays. None where the
     operation is only ever computed on the host, or recorded as others (see `RecordedAs.special`)."""
     operands: tuple[str, ...] = ()
-    """Parameters that take recorded values. Read by accel.record.arrays and lower.operations, as are the next four."""
+    """Parameters that take recorded values. Read by accel.record.values and lower.operations, as are the next four."""
     static: tuple[str, ...] = ()
     """Parameters that must be known while recording."""
     sequences: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
 """The calls that are recorded as more, or as less, than one operation on their operands.
 
 Each class is one way. A row names it in its column `special`, with what that way needs to know.
-`accel.record.arrays.calls.special.SPECIALS` has the function that records it.
+`accel.record.values.calls.special.SPECIALS` has the function that records it.
 """
 
 from __future__ import annotations

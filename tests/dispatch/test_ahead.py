@@ -16,8 +16,8 @@ from accel.dispatch.replay import ahead, halves
 from accel.dispatch.replay.draws import Draws
 from accel.dispatch.replay.halves import Divisible, Halves, Rooms, Twins, divisible
 from accel.process import errands, processors
-from accel.record.draws.draw import Draw, Form
-from accel.record.draws.generators import KINDS
+from accel.record.state.draw import Draw, Form
+from accel.record.values.draws.generators import KINDS
 from accel.reports.ledger import open_ledger
 
 SIZES: tuple[Any, ...] = (9_000, (50, 80), 301)

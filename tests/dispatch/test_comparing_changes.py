@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from accel.dispatch.comparing.comparison import Comparison
-from accel.record.changes import Emptied, Ends, Members, Write
-from accel.record.leaves import NewObject, Shared
+from accel.record.state.changes import Emptied, Ends, Members, Write
+from accel.record.state.leaves import NewObject, Shared
 from tests.dispatch.test_comparing import run
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from accel.loops import rolled
 from accel.record import Recorded, Trace, record
-from accel.record.loops import trimming
+from accel.record.run.loops import trimming
 from tests.loops.runs import Program, assert_agrees, loops_of, traces_of
 from tests.merge.runs import assert_same
 

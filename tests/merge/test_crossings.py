@@ -572,7 +572,7 @@ def test_what_one_path_writes_is_not_what_another_has_read() -> None:
 
 
 def test_a_long_recording_has_few_joins() -> None:
-    from accel.record.parts.joins import MOST_VISITS
+    from accel.record.state.joins import MOST_VISITS
 
     def long(x: Any) -> Any:
         for k in range(100):
@@ -587,7 +587,7 @@ def test_a_long_recording_has_few_joins() -> None:
 
 
 def test_a_fault_in_noting_joins_does_not_reach_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    from accel.record.parts.joins import Joins
+    from accel.record.state.joins import Joins
 
     def failing(*args: Any) -> None:
         raise RuntimeError("planted")

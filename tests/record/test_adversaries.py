@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.record.parts import registry
+from accel.record.state import registry
 from accel.reports.ledger import open_ledger
 
 

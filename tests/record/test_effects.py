@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.record.wrapper import isinstance_wrapper
+from accel.record.state.wrapper import isinstance_wrapper
 from accel.rules import load
 from accel.rules.rule import RULES
 
@@ -602,7 +602,7 @@ BOX: dict[str, Any] = {"kept": None}
 
 def test_a_recording_that_no_loop_shortens_ends_early(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Operations of ever other shapes cannot be compiled: recording all of them would be for nothing."""
-    monkeypatch.setattr("accel.record.parts.writer.LOOK_AT", 64)
+    monkeypatch.setattr("accel.record.state.writer.LOOK_AT", 64)
     monkeypatch.setattr("accel.lower.passes.arrange.MAX_OPERATIONS", 40)
 
     def work(x: Any) -> Any:

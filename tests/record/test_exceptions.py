@@ -18,7 +18,7 @@ import accel
 from accel.dispatch.replay import commit
 from accel.process import tracebacks
 from accel.record import Raised, record
-from accel.record.arrays import arrays
+from accel.record.values import arrays
 from accel.rules import load
 from accel.rules.rule import RULES
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from accel.record import record
-from accel.record.recording import Recording
 from accel.record.run.monitoring import TOOLS, Monitored, _tool
 from accel.record.run.results import Recorded, Result
+from accel.record.state.recording import Recording
 
 if sys.version_info < (3, 12):
     pytest.skip("there is no sys.monitoring", allow_module_level=True)

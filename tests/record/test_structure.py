@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import accel.record
-from accel.record import bits
 from accel.record.objects import scan
-from accel.record.parts.writer import frozen
+from accel.record.state import bits
+from accel.record.state.writer import frozen
 
 FOLDER = Path(accel.record.__file__).parent
 

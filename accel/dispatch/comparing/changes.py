@@ -9,8 +9,8 @@ from typing import Any
 from accel.dispatch.comparing.snapshot import Snapshot, is_same, part_name, part_of, parts_of
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import Builder
-from accel.record.changes import Emptied, Ends, Members, Write
-from accel.record.inputs import MISSING
+from accel.record.state.changes import Emptied, Ends, Members, Write
+from accel.record.state.inputs import MISSING
 
 Found = tuple[Any, Any, str]
 """A template of the replay's, the value of NumPy's, and its name."""

@@ -17,8 +17,9 @@ from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import as_scalar, chain_of
 from accel.ir.views import seen_through
 from accel.lower.written import Written
-from accel.record.inputs import MISSING
-from accel.record.leaves import (
+from accel.record.objects.own_attributes import own_attribute, own_names
+from accel.record.state.inputs import MISSING
+from accel.record.state.leaves import (
     COMPOSITE,
     FromSlot,
     Leaf,
@@ -30,7 +31,6 @@ from accel.record.leaves import (
     Number,
     Shared,
 )
-from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.reports.ledger import Difference
 
 EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3

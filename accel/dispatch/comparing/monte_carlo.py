@@ -15,7 +15,7 @@ from accel.ir.tape import Node, needed_by
 from accel.ir.template import fill
 from accel.ir.vast import is_vast
 from accel.ir.views import seen_through
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
 from accel.rules.columns import Rounding, fact
 from accel.rules.evaluation import evaluate
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.commit import ready_effects
-from accel.record.effects.shown import Flushed, Logged, Unshowable, Warned
-from accel.record.effects.streams import Watch
+from accel.record.objects.sinks.streams import Watch
+from accel.record.state.shown import Flushed, Logged, Unshowable, Warned
 from accel.reports.ledger import Difference
 
 FIELD = "the text that is shown"

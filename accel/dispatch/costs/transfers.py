@@ -24,9 +24,9 @@ from accel.lower.program import Packed
 from accel.lower.written import View, size_of
 from accel.merge import MergedTrace
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.leaves import Made, all_leaves
-from accel.record.recording import place_text
+from accel.record.state.changes import Write
+from accel.record.state.leaves import Made, all_leaves
+from accel.record.state.recording import place_text
 
 NUMBERS, RESULT = "numbers and outcomes", "the result"
 """The names of what is no array, and of what is returned."""

@@ -23,8 +23,8 @@ from accel import config
 from accel.dispatch.replay.halves import ADVANCING, Divisible, End, Halves, Rooms, Twins, divisible
 from accel.ir.tape import nodes_in
 from accel.process import errands, processors
-from accel.record.draws.draw import Draw
-from accel.record.draws.generators import Kind, is_same_state
+from accel.record.state.draw import Draw
+from accel.record.values.draws.generators import Kind, is_same_state
 
 Make = Callable[[list[Any]], None]
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from accel.ir.template import fill
 from accel.ir.views import Chain, Placed, seen_through
-from accel.record.leaves import COMPOSITE, FromSlot, Leaf, Literal, Made, NewSet, Number, Shared
+from accel.record.state.leaves import COMPOSITE, FromSlot, Leaf, Literal, Made, NewSet, Number, Shared
 
 
 class Staged(Protocol):

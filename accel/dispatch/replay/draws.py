@@ -14,9 +14,9 @@ import numpy as np
 from accel.dispatch.replay.ahead import OWNERS, ahead_of
 from accel.dispatch.replay.host import Expressions
 from accel.ir.tape import Node, nodes_in
-from accel.record.draws.draw import Draw, Form
-from accel.record.draws.early import early_nodes, is_given
-from accel.record.draws.generators import MAKERS, Kind, is_same_state, kind_of
+from accel.record.state.draw import Draw, Form
+from accel.record.values.draws.early import early_nodes, is_given
+from accel.record.values.draws.generators import MAKERS, Kind, is_same_state, kind_of
 from accel.rules import core
 from accel.rules.evaluation import evaluate
 

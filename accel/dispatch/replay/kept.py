@@ -19,13 +19,13 @@ import numpy as np
 from accel.backend import resident
 from accel.ir.tape import nodes_in
 from accel.record import Trace
-from accel.record.bits import Content
-from accel.record.changes import Ends, Write
-from accel.record.effects.shown import Flushed, Printed, Written, templates_of
-from accel.record.inputs import MISSING, Code, Slot, has_flags, is_array_like, is_writeable
-from accel.record.leaves import FromSlot, Made, all_leaves
-from accel.record.names.variables import contents_of
+from accel.record.objects.names.variables import contents_of
 from accel.record.objects.own_attributes import own_attribute
+from accel.record.state.bits import Content
+from accel.record.state.changes import Ends, Write
+from accel.record.state.inputs import MISSING, Code, Slot, has_flags, is_array_like, is_writeable
+from accel.record.state.leaves import FromSlot, Made, all_leaves
+from accel.record.state.shown import Flushed, Printed, Written, templates_of
 
 if TYPE_CHECKING:
     from accel.dispatch.replay.commit import StagedOutputs

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from accel.record.changes import Change, Emptied, Ends, Members, Write
-from accel.record.inputs import MISSING
+from accel.record.state.changes import Change, Emptied, Ends, Members, Write
+from accel.record.state.inputs import MISSING
 
 Step = Callable[[], Any]
 Build = Callable[[Any], Any]

@@ -16,12 +16,12 @@ import numpy as np
 from accel.ir.tape import Node, Place
 from accel.reasons import Refusal, place_of
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.draws.proxies import GeneratorProxy
-from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, NewSet, Number, Shared
-from accel.record.names.variables import CONTENTS
+from accel.record.objects.generators import GeneratorProxy
+from accel.record.objects.names.variables import CONTENTS
 from accel.record.objects.objects import ObjectProxy
-from accel.record.recording import Recording, place_text
+from accel.record.state.changes import Write
+from accel.record.state.leaves import FromSlot, Literal, Made, NewContainer, NewObject, NewSet, Number, Shared
+from accel.record.state.recording import Recording, place_text
 
 Message = dict[str, Any]
 LONGEST = 60

@@ -1,5 +1,11 @@
 """Recorded objects, modules, classes and functions: what arrays are reached through.
 
+enter             how a plain value from outside becomes a recorded one
+containers/       lists, deques, dicts and sets
+names/            globals, and variables of enclosing functions
+library/          functions and objects of the standard library and SciPy
+sinks/            streams, loggers and warnings
+generators        random generators
 proxy             the base of what stands for them
 objects           objects and classes of the program's
 own_attributes    what an object holds itself under a name

@@ -8,21 +8,21 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from accel.record import inputs
-from accel.record.arrays.arrays import CompressedArray, RecordedScalar
-from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
-from accel.record.containers.container import ContainerProxy
-from accel.record.effects.sinks import print_sink
-from accel.record.names.local_names import make_locals
-from accel.record.names.namespaces import SubstitutedGlobals, programs_own
 from accel.record.objects.class_attributes import guard_none_before
 from accel.record.objects.computed import property_of
+from accel.record.objects.containers.container import ContainerProxy
 from accel.record.objects.modules import ModuleProxy
+from accel.record.objects.names.local_names import make_locals
+from accel.record.objects.names.namespaces import SubstitutedGlobals, programs_own
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method
 from accel.record.objects.proxy import find_in_class, one_per_object
-from accel.record.recording import Recording
-from accel.record.standin import StandIn
-from accel.record.wrapper import has_wrapper, unwrap
+from accel.record.objects.sinks.show import print_sink
+from accel.record.state import inputs
+from accel.record.state.recording import Recording
+from accel.record.state.standin import StandIn
+from accel.record.state.wrapper import has_wrapper, unwrap
+from accel.record.values.arrays import CompressedArray, RecordedScalar
+from accel.record.values.numbers import TYPE_STAND_INS, record_extreme, record_sum
 
 
 def _type(recording: Recording) -> Callable[..., Any]:

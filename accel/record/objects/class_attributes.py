@@ -12,11 +12,11 @@ import sys
 from typing import Any
 
 from accel.process.own_code import is_project_module
-from accel.record import inputs
-from accel.record.inputs import MISSING
 from accel.record.objects.proxy import find_in_class
-from accel.record.parts.attributes import AttributeState, PlainOwner
-from accel.record.recording import Recording
+from accel.record.state import inputs
+from accel.record.state.attributes import AttributeState, PlainOwner
+from accel.record.state.inputs import MISSING
+from accel.record.state.recording import Recording
 
 
 def may_assign(kind: Any, name: str, value: object) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from accel.record import inputs
-from accel.record.inputs import MISSING
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.own_attributes import guard_no_own
 from accel.record.objects.proxy import find_in_class
-from accel.record.recording import Recording
+from accel.record.state import inputs
+from accel.record.state.inputs import MISSING
+from accel.record.state.recording import Recording
 
 
 def answered(proxy: Any, name: str, kind: type, answering: Any) -> Any:

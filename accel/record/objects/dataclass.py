@@ -8,10 +8,10 @@ from typing import Any
 
 from accel.record.objects.computed import guard_class
 from accel.record.objects.objects import ObjectProxy, construct
-from accel.record.opaque import call_opaque
-from accel.record.recording import Recording
-from accel.record.standin import StandIn
-from accel.record.wrapper import unwrap
+from accel.record.state.opaque import call_opaque
+from accel.record.state.recording import Recording
+from accel.record.state.standin import StandIn
+from accel.record.state.wrapper import unwrap
 
 
 class Replace(StandIn):

@@ -10,9 +10,9 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from accel.record.arrays.arrays import as_static
 from accel.record.objects.proxy import Proxy
-from accel.record.wrapper import unwrap
+from accel.record.state.wrapper import unwrap
+from accel.record.values.arrays import as_static
 
 
 class Members(Proxy):

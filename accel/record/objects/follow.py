@@ -12,17 +12,17 @@ import wrapt
 from accel.process.bodies import as_written
 from accel.process.own_code import is_of_project
 from accel.reasons import Refusal
-from accel.record import inputs
-from accel.record.effects.percent import with_forms
-from accel.record.names.cells import closure_for
-from accel.record.names.namespaces import SubstitutedGlobals, globals_for
-from accel.record.names.steps import makes_functions, makes_writers
 from accel.record.objects import scan
 from accel.record.objects.class_reads import KNOWS_CLASS, reads_class, with_class_reads
-from accel.record.opaque import opaque_reason
-from accel.record.recording import Recording, place_text
-from accel.record.standin import StandIn
-from accel.record.wrapper import unwrap
+from accel.record.objects.names.cells import closure_for
+from accel.record.objects.names.namespaces import SubstitutedGlobals, globals_for
+from accel.record.objects.names.steps import makes_functions, makes_writers
+from accel.record.state import inputs
+from accel.record.state.opaque import opaque_reason
+from accel.record.state.recording import Recording, place_text
+from accel.record.state.standin import StandIn
+from accel.record.state.wrapper import unwrap
+from accel.record.values.text.percent import with_forms
 from accel.spelling import function_name
 
 

@@ -10,15 +10,15 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from accel.process.own_code import is_project_module
-from accel.record import inputs
-from accel.record.arrays.arrays import as_static
-from accel.record.names.namespaces import delete_global, read_global, variable_of, write_global
-from accel.record.names.variables import state_of
+from accel.record.objects.names.namespaces import delete_global, read_global, variable_of, write_global
+from accel.record.objects.names.variables import state_of
 from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class
-from accel.record.opaque import call_opaque
-from accel.record.recording import Recording
-from accel.record.standin import StandIn
-from accel.record.wrapper import unwrap
+from accel.record.state import inputs
+from accel.record.state.opaque import call_opaque
+from accel.record.state.recording import Recording
+from accel.record.state.standin import StandIn
+from accel.record.state.wrapper import unwrap
+from accel.record.values.arrays import as_static
 from accel.rules.rule import Unsupported
 
 

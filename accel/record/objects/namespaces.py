@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from accel.record.inputs import MISSING
 from accel.record.objects.own_attributes import guard_no_own, is_slot, own_attribute
 from accel.record.objects.proxy import find_in_class
-from accel.record.standin import StandIn
-from accel.record.wrapper import unwrap
+from accel.record.state.inputs import MISSING
+from accel.record.state.standin import StandIn
+from accel.record.state.wrapper import unwrap
 
 
 class OwnNamespace(StandIn):

@@ -9,17 +9,12 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from accel.ir.tape import SERIAL
-from accel.record import inputs
-from accel.record.arrays.arrays import as_static, known, remember
-from accel.record.arrays.numbers import TYPE_STAND_INS
-from accel.record.draws.generators import is_maker
-from accel.record.draws.proxies import Maker
-from accel.record.inputs import MISSING
 from accel.record.objects.class_attributes import assign, assigned, may_assign
 from accel.record.objects.class_reads import CLASS_READ
 from accel.record.objects.computed import answered, guard_class, opaque_attribute, property_of
 from accel.record.objects.enumerations import Members, is_enumeration, member_of
 from accel.record.objects.follow import Followed, target_function
+from accel.record.objects.generators import Maker
 from accel.record.objects.kinds import is_bare_enum, is_bare_namedtuple, makes_plainly
 from accel.record.objects.namespaces import OwnNamespace
 from accel.record.objects.own_attributes import (
@@ -33,11 +28,16 @@ from accel.record.objects.own_attributes import (
 )
 from accel.record.objects.proxy import OWN, find_in_class, one_per_object
 from accel.record.objects.special_methods import SpecialMethods
-from accel.record.opaque import call_opaque
-from accel.record.parts.attributes import AttributeState
-from accel.record.recording import Recording
-from accel.record.standin import StandIn
-from accel.record.wrapper import has_wrapper, unwrap
+from accel.record.state import inputs
+from accel.record.state.attributes import AttributeState
+from accel.record.state.inputs import MISSING
+from accel.record.state.opaque import call_opaque
+from accel.record.state.recording import Recording
+from accel.record.state.standin import StandIn
+from accel.record.state.wrapper import has_wrapper, unwrap
+from accel.record.values.arrays import as_static, known, remember
+from accel.record.values.draws.generators import is_maker
+from accel.record.values.numbers import TYPE_STAND_INS
 from accel.rules.rule import Unsupported
 
 

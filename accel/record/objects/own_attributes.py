@@ -6,11 +6,11 @@ import functools
 from collections.abc import Collection
 from typing import Any
 
-from accel.record import inputs
-from accel.record.inputs import MISSING
 from accel.record.objects.proxy import find_in_class
-from accel.record.parts.attributes import AttributeState
-from accel.record.recording import Recording
+from accel.record.state import inputs
+from accel.record.state.attributes import AttributeState
+from accel.record.state.inputs import MISSING
+from accel.record.state.recording import Recording
 
 
 def is_slot(found: object) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from accel.record.inputs import MISSING
-from accel.record.recording import Recording
-from accel.record.wrapper import Wrapper, unwrap
+from accel.record.state.inputs import MISSING
+from accel.record.state.recording import Recording
+from accel.record.state.wrapper import Wrapper, unwrap
 
 
 class Proxy(Wrapper):

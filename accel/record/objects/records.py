@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from accel.record import inputs
-from accel.record.arrays.arrays import RecordedArray, RecordedScalar, remember
 from accel.record.objects.modules import Opaque
 from accel.record.objects.proxy import OWN, find_in_class
-from accel.record.recording import Recording
-from accel.record.wrapper import unwrap
+from accel.record.state import inputs
+from accel.record.state.recording import Recording
+from accel.record.state.wrapper import unwrap
+from accel.record.values.arrays import RecordedArray, RecordedScalar, remember
 from accel.rules.rule import Unsupported
 
 _KINDS = (np.ndarray, np.recarray)

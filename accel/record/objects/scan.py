@@ -8,9 +8,9 @@ import inspect
 from collections.abc import Sequence
 from types import CodeType
 
-from accel.record.names.namespaces import PHYSICAL
-from accel.record.names.steps import GENERATORS, writes_of
 from accel.record.objects.class_reads import is_class_read, loads_self
+from accel.record.objects.names.namespaces import PHYSICAL
+from accel.record.objects.names.steps import GENERATORS, writes_of
 
 _REFUSED_OPCODES = {
     "LOAD_BUILD_CLASS": ("code.unsupported", "defines a class"),

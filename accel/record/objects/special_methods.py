@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from accel.record.inputs import MISSING
 from accel.record.objects.proxy import OPERATORS, Proxy, find_in_class
-from accel.record.wrapper import unwrap
+from accel.record.state.inputs import MISSING
+from accel.record.state.wrapper import unwrap
 
 
 def _special(name: str) -> Callable[..., Any]:

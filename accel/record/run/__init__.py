@@ -1,5 +1,7 @@
 """One recording from start to end.
 
+outputs     what the call returned and left, as a plan that a replay carries out
+loops/      where loops were asked for their conditions
 recorder    runs the call, and decides what becomes of it: `record`
 results     what recording a call may give
 tracing     tells of recorded frames up to Python 3.11

@@ -9,7 +9,7 @@ import gc
 from collections.abc import Iterable
 from typing import Any
 
-from accel.record.wrapper import unwrap
+from accel.record.state.wrapper import unwrap
 
 DEPTH = 3
 """Tuples within tuples are replaced up to so many levels."""

@@ -9,18 +9,18 @@ from typing import Any
 
 from accel.process import interrupts
 from accel.process.tracebacks import without_ours
-from accel.record.arrays.arrays import RecordedValue
-from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import plain_builtins
+from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.scan import handles_exceptions
-from accel.record.parts.events import Events, Listener
-from accel.record.parts.flow import is_loop_head
-from accel.record.recording import IS_TRACED, Recording, Unwound
 from accel.record.run.monitoring import Monitored
 from accel.record.run.states import watch_joins
 from accel.record.run.stepping import Steps
 from accel.record.run.tracing import Traced
-from accel.record.wrapper import isinstance_wrapper
+from accel.record.state.events import Events, Listener
+from accel.record.state.flow import is_loop_head
+from accel.record.state.recording import IS_TRACED, Recording, Unwound
+from accel.record.state.wrapper import isinstance_wrapper
+from accel.record.values.arrays import RecordedValue
 
 _TELLER: Callable[[Recording, Listener], Events] = Traced if IS_TRACED else Monitored
 

@@ -15,10 +15,10 @@ from types import CodeType, FrameType
 from typing import Any
 
 from accel.process import interrupts
-from accel.record.names.namespaces import SubstitutedGlobals
-from accel.record.names.steps import with_nested
-from accel.record.parts.events import Events, Listener
-from accel.record.recording import Recording, gap_text
+from accel.record.objects.names.namespaces import SubstitutedGlobals
+from accel.record.objects.names.steps import with_nested
+from accel.record.state.events import Events, Listener
+from accel.record.state.recording import Recording, gap_text
 
 _MONITORING: Any = getattr(sys, "monitoring", None)
 

@@ -1,8 +1,8 @@
 """Functions and generators that recorded code has made and that outlive it: they get the program's own variables.
 
-Recorded code has cells of its own in the place of the program's (see accel.record.names.cells). A function or generator
-that it makes captures those. If the call cannot be undone, somebody may hold it, and what it captured would stay as it
-was at the end of the call, whatever the program assigns later; and what it assigns would be lost.
+Recorded code has cells of its own in the place of the program's (see accel.record.objects.names.cells). A function or
+generator that it makes captures those. If the call cannot be undone, somebody may hold it. Then what it captured would
+stay as it was at the end of the call, whatever the program assigns later; and what it assigns would be lost.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from types import CellType, FunctionType, GeneratorType
 from typing import Any
 
 from accel.process.tracebacks import without_ours
-from accel.record.names.cells import Link, links_of
-from accel.record.names.namespaces import SubstitutedGlobals
-from accel.record.names.steps import GENERATORS
-from accel.record.names.variables import contents_of, fill
-from accel.record.recording import Recording
+from accel.record.objects.names.cells import Link, links_of
+from accel.record.objects.names.namespaces import SubstitutedGlobals
+from accel.record.objects.names.steps import GENERATORS
+from accel.record.objects.names.variables import contents_of, fill
 from accel.record.run.escapes import DEPTH, replace_everywhere
+from accel.record.state.recording import Recording
 
 
 def rebind(recording: Recording) -> None:

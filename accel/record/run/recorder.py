@@ -12,20 +12,20 @@ from typing import Any
 from accel.ir.tape import Node
 from accel.process import interrupts, tuning
 from accel.reasons import Refusal
-from accel.record import inputs, outputs
-from accel.record.effects.markers import marker
-from accel.record.enter import enter_value
-from accel.record.loops.heads import Heads
-from accel.record.names.variables import check_unchanged
 from accel.record.objects.builtins import make_builtins
+from accel.record.objects.enter import enter_value
 from accel.record.objects.follow import Followed
-from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
-from accel.record.run import escapes
+from accel.record.objects.names.variables import check_unchanged
+from accel.record.run import escapes, outputs
 from accel.record.run.frames import FrameWatch
+from accel.record.run.loops.heads import Heads
 from accel.record.run.rebinding import rebind
 from accel.record.run.results import Raised, Recorded, Result, Undone
 from accel.record.run.trace import Trace, trace_of
-from accel.record.wrapper import unwrap
+from accel.record.state import inputs
+from accel.record.state.recording import CURRENT, Recording, Unwound, gap_text, place_text
+from accel.record.state.wrapper import unwrap
+from accel.record.values.text.markers import marker
 from accel.rules import load
 from accel.rules.rule import Unsupported
 

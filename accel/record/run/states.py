@@ -1,6 +1,6 @@
 """States: what recorded code can reach at a join, as templates that can be compared between recordings.
 
-Those of loops, which are compared within one recording, are others: see accel.record.loops.state.
+Those of loops, which are compared within one recording, are others: see accel.record.run.loops.state.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import numpy as np
 
 from accel.ir.tape import Storage
 from accel.ir.template import frozen_static
-from accel.record.arrays.arrays import RecordedArray, RecordedScalar
-from accel.record.changes import Asked
-from accel.record.inputs import MISSING
-from accel.record.names.namespaces import SubstitutedGlobals
-from accel.record.names.variables import contents_of
 from accel.record.objects.builtins import Builtin
 from accel.record.objects.follow import Followed
 from accel.record.objects.modules import EnvironProxy, ModuleProxy
 from accel.record.objects.modules import Opaque as OpaqueObject
+from accel.record.objects.names.namespaces import SubstitutedGlobals
+from accel.record.objects.names.variables import contents_of
 from accel.record.objects.objects import ClassProxy, ObjectType
 from accel.record.objects.proxy import Proxy
-from accel.record.parts.attributes import Item
-from accel.record.parts.joins import UNBOUND, Entered, Literal, Memory, Opaque, Roots, State, Value, View
-from accel.record.recording import Recording
-from accel.record.standin import StandIn
-from accel.record.wrapper import isinstance_wrapper
+from accel.record.state.attributes import Item
+from accel.record.state.changes import Asked
+from accel.record.state.inputs import MISSING
+from accel.record.state.joins import UNBOUND, Entered, Literal, Memory, Opaque, Roots, State, Value, View
+from accel.record.state.recording import Recording
+from accel.record.state.standin import StandIn
+from accel.record.state.wrapper import isinstance_wrapper
+from accel.record.values.arrays import RecordedArray, RecordedScalar
 
 DEEPEST = 20
 """Containers in containers are looked into so far."""

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from types import CodeType, FrameType
 
 from accel.process import interrupts
-from accel.record.names.cells import links_of
-from accel.record.names.namespaces import SubstitutedGlobals
-from accel.record.names.steps import Kind, Step, steps_of, with_nested, writes_of
-from accel.record.parts.events import Events
-from accel.record.recording import Recording, gap_text
+from accel.record.objects.names.cells import links_of
+from accel.record.objects.names.namespaces import SubstitutedGlobals
+from accel.record.objects.names.steps import Kind, Step, steps_of, with_nested, writes_of
+from accel.record.state.events import Events
+from accel.record.state.recording import Recording, gap_text
 
 
 class Steps:

@@ -7,16 +7,17 @@ from typing import Any
 
 from accel.ir.tape import Node, Tape
 from accel.reasons import Refusal
-from accel.record import inputs, outputs
-from accel.record.containers.container import ContainerProxy
-from accel.record.draws.draw import Draw
-from accel.record.draws.proxies import GeneratorProxy
-from accel.record.loops.heads import Run
+from accel.record.objects.containers.container import ContainerProxy
+from accel.record.objects.generators import GeneratorProxy
 from accel.record.objects.objects import ObjectProxy
 from accel.record.objects.records import Records
-from accel.record.parts.joins import Join
-from accel.record.pinned import note_pinned
-from accel.record.recording import Recording, gap_text
+from accel.record.run import outputs
+from accel.record.run.loops.heads import Run
+from accel.record.state import inputs
+from accel.record.state.draw import Draw
+from accel.record.state.joins import Join
+from accel.record.state.pinned import note_pinned
+from accel.record.state.recording import Recording, gap_text
 
 
 @dataclass(slots=True)
@@ -27,10 +28,10 @@ class Trace:
     containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
     arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
-    (see accel.record.pinned). draws: the random numbers that it draws, in order. runs: where its loops were asked for
-    their conditions (see accel.record.loops). joins: where branches join again, with what the program held there (see
-    accel.record.parts.joins). reused: outcomes from before a join on which the path relies after it again. key: its
-    key on disk, once it is known (see accel.backend.job).
+    (see accel.record.state.pinned). draws: the random numbers that it draws, in order. runs: where its loops were asked
+    for their conditions (see accel.record.run.loops). joins: where branches join again, with what the program held
+    there (see accel.record.state.joins). reused: outcomes from before a join on which the path relies after it again.
+    key: its key on disk, once it is known (see accel.backend.job).
     """
 
     tape: Tape

@@ -1,7 +1,7 @@
 """scipy.interpolate: evaluation of interpolators that the program holds.
 
 What the rows stand for are the functions of this module: SciPy's own evaluation, of an interpolator with these arrays.
-`accel.record.library.scientific` calls them where recorded code calls an interpolator.
+`accel.record.objects.library.scientific` calls them where recorded code calls an interpolator.
 """
 
 from __future__ import annotations

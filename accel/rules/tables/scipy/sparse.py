@@ -1,6 +1,6 @@
 """scipy.sparse: the product of a compressed sparse row matrix, which the program holds, and a vector or matrix.
 
-What the row stands for is the function of this module. `accel.record.library.scientific` calls it where recorded code
+The row stands for the function of this module. `accel.record.objects.library.scientific` calls it where recorded code
 multiplies.
 """
 

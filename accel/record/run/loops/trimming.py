@@ -1,0 +1,140 @@
+"""Trimming: a loop of thousands of rounds is recorded as one of a few.
+
+A round that does what an earlier one did tells nothing new about the loop. Its operations are taken off the tape, and
+what recorded code holds is tied to what it held one round earlier. So the tape is that of a call in which the loop
+makes one round less, while the program goes on with its own values. By the same argument by which loops are rolled at
+all (accel.loops), such a call does the same from there on: the state is the same but for recorded values.
+
+What is left of a `range` is not the same. A loop that ends because its range does would not have ended one round
+earlier. So such a loop is trimmed only where its rounds would be too many otherwise; and if its range then comes to an
+end, the recording breaks.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accel.ir.tape import SERIAL, Node, Outcome, Storage, Tape
+from accel.record.run.loops.likeness import difference, do_the_same
+from accel.record.run.loops.state import Held, State
+
+if TYPE_CHECKING:
+    from accel.record.run.loops.heads import Head, Run
+    from accel.record.state.recording import Recording
+
+KEPT = 12
+"""So many heads of a passage stay: enough for loops whose first rounds differ from the others."""
+
+LATE = 2048
+"""A loop over a range is trimmed once the recording has so many outcomes."""
+
+MOST_MODELS = 8
+"""Kinds of rounds that are told apart. More are hardly ever proved to be a loop."""
+
+_RANGE_ENDED = "a loop whose condition depends on arrays' values made all rounds of its range, and these are too many"
+
+
+def trimmed(recording: Recording, run: Run, state: State | None, held: Held) -> bool:
+    """Take the round that has just ended off the tape, if it is one that was there. Returns whether it was.
+
+    state, held: at its end, a head at which the loop goes on.
+    """
+    heads, tape = run.heads, recording.writer.tape
+    if len(heads) == run.passage or recording.texts.are_made:
+        return False
+    before = heads[-1]
+    if before.state is None or state is None or before.state.form != state.form:
+        return False
+    steps = _steps(before.state, state)
+    if any(steps) and len(tape.outcomes) < LATE:
+        return False
+    ends = replace(before, nodes=len(tape.nodes), outcomes=len(tape.outcomes), state=state)
+    if not any(_does_the_same(tape, (heads[at], heads[at + 1]), (before, ends)) for at in run.models):
+        if len(run.models) < MOST_MODELS:
+            run.models.append(len(heads) - 1)
+        return False
+    if len(heads) - run.passage < KEPT or not before.is_fresh or difference(run, before, state):
+        return False
+    if not _can_be_tied(run, before.state, state, held):
+        return False
+    _tie(before.state, state, held)
+    recording.joins.stop()  # they count operations that are gone
+    recording.writer.rewind(before.nodes, before.outcomes)
+    _forget_inner_heads(recording, before)
+    run.dropped += 1
+    run.passed = [passed + step for passed, step in zip(run.passed or [0] * len(steps), steps, strict=True)]
+    for step, values in zip(steps, held.ranges, strict=True):
+        if step:
+            values.on_end = functools.partial(recording.break_, "limit.nodes", _RANGE_ENDED)
+    heads[-1] = replace(before, state=replace(before.state, made=state.made), serial=next(SERIAL))
+    return True
+
+
+def _tie(before: State, after: State, held: Held) -> None:
+    for holder, node, now in zip(held.values, before.nodes, after.nodes, strict=True):
+        if now is not node:
+            holder.tie(node)
+
+
+def _steps(before: State, after: State) -> list[int]:
+    """How many elements each range has given in a round."""
+    return [was - now for was, now in zip(before.counts, after.counts, strict=True)]
+
+
+def _forget_inner_heads(recording: Recording, before: Head) -> None:
+    """Heads of other loops, inside the round: what is left of those is all that they may refer to."""
+    assert recording.heads is not None
+    for run in recording.heads.runs:
+        run.heads[:] = [each for each in run.heads if each.serial <= before.serial and each.nodes <= before.nodes]
+        run.passage = min(run.passage, len(run.heads))
+        run.models[:] = [at for at in run.models if at + 1 < len(run.heads)]
+
+
+def _can_be_tied(run: Run, before: State, after: State, held: Held) -> bool:
+    """Whether what recorded code holds can be what it held a round before: nothing else may hold it, too."""
+    tied: dict[int, Node] = {}
+    for holder, node, now in zip(held.values, before.nodes, after.nodes, strict=True):
+        if tied.setdefault(id(holder), node) is not node:
+            return False
+        if now is not node and not isinstance(holder, Storage) and now.index < run.heads[run.passage].nodes:
+            return False  # a number from before the loop: the caller may have it
+    return True
+
+
+def _does_the_same(tape: Tape, model: tuple[Head, Head], other: tuple[Head, Head]) -> bool:
+    """Whether one round does what another one does, with the values that are there. Each ends as it began in form."""
+    (start, stop), (begin, end) = model, other
+    if start.state is None or stop.state is None or begin.state is None or end.state is None:
+        return False
+    if start.state.form != begin.state.form:
+        return False
+    here: dict[int, int] = {}
+    for theirs, mine in zip(start.state.nodes, begin.state.nodes, strict=True):
+        if here.setdefault(theirs.index, mine.index) != mine.index:
+            return False
+    theirs_all, mine_all = tape.nodes[start.nodes : stop.nodes], tape.nodes[begin.nodes : end.nodes]
+    if len(theirs_all) != len(mine_all):
+        return False
+    for theirs, mine in zip(theirs_all, mine_all, strict=True):
+        if theirs.is_input or not _is_like(theirs, mine, here):
+            return False
+        here[theirs.index] = mine.index
+    if _steps(start.state, stop.state) != _steps(begin.state, end.state):
+        return False
+    assumed = [_assumed(each, here) for each in tape.outcomes[start.outcomes : stop.outcomes]]
+    return assumed == [_assumed(each, {}) for each in tape.outcomes[begin.outcomes : end.outcomes]] and all(
+        here.get(theirs.index, theirs.index) == mine.index
+        for theirs, mine in zip(stop.state.nodes, end.state.nodes, strict=True)
+    )
+
+
+def _is_like(theirs: Node, mine: Node, here: dict[int, int]) -> bool:
+    operands = [here.get(each.index, each.index) for each in theirs.operands()]
+    return do_the_same(theirs, mine) and operands == [each.index for each in mine.operands()]
+
+
+def _assumed(outcome: Outcome, here: dict[int, int]) -> tuple[int, str]:
+    index = outcome.node.index
+    return here.get(index, index), repr(outcome.expected)

@@ -1,0 +1,138 @@
+"""Draws whose parameters the program computes: a standard draw before launch, then NumPy's own formula.
+
+NumPy draws each of these numbers as a standard one, and scales it. Which formula a version of NumPy has, and whether a
+standard draw leaves the generator in the same state, is tried for each recorded draw, by a twin of the generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accel.record.state.recording import Recording
+from accel.record.state.wrapper import isinstance_wrapper, unwrap
+from accel.record.values.arrays import RecordedArray, RecordedScalar, force_bool
+from accel.record.values.calls.call import call
+from accel.record.values.draws.twins import tried
+from accel.record.values.numbers import convert
+from accel.rules.rule import Unsupported
+
+
+class Formula(NamedTuple):
+    """How a draw follows from a standard one.
+
+    method: of the standard draw, `standard` its parameters. parameters: names and defaults, in the order in which
+    `apply` takes them behind the standard draw. holds: what NumPy or Python asks of the parameters, else it raises.
+    """
+
+    method: str
+    standard: tuple[float, ...]
+    parameters: dict[str, float]
+    apply: Callable[..., Any]
+    holds: Callable[..., Any]
+
+
+def _is_scale(scale: Any) -> Any:
+    """NumPy takes NaN, but no -0.0."""
+    return ~_call(np.signbit, scale) | _call(np.isnan, scale)
+
+
+def _is_range(low: Any, high: Any) -> Any:
+    return _call(np.isfinite, high - low) & ~_call(np.signbit, high - low)
+
+
+def _call(function: Any, value: Any) -> Any:
+    return call(function, (value,), {})
+
+
+def _location_scale(method: str) -> Formula:
+    parameters = {"loc": 0.0, "scale": 1.0}
+    return Formula(method, (0.0, 1.0), parameters, lambda z, loc, scale: loc + scale * z, lambda _, s: _is_scale(s))
+
+
+def _scale(method: str) -> Formula:
+    return Formula(method, (1.0,), {"scale": 1.0}, lambda z, scale: scale * z, _is_scale)
+
+
+FORMULAS: dict[str, Formula] = {
+    **{method: _location_scale(method) for method in ("normal", "laplace", "gumbel", "logistic")},
+    **{method: _scale(method) for method in ("exponential", "rayleigh")},
+    "lognormal": Formula(
+        "normal",
+        (0.0, 1.0),
+        {"mean": 0.0, "sigma": 1.0},
+        lambda z, mean, sigma: _call(np.exp, mean + sigma * z),
+        lambda _, sigma: _is_scale(sigma),
+    ),
+    "uniform": Formula(
+        "uniform", (0.0, 1.0), {"low": 0.0, "high": 1.0}, lambda z, low, high: low + (high - low) * z, _is_range
+    ),
+}
+"""By the method's name, for NumPy's generators."""
+
+CLOSE = 1e-9
+"""The formula's value may differ from NumPy's by so much, relative to its terms."""
+
+
+class Standard(NamedTuple):
+    """A standard draw to be written down: its method and arguments, and what it has given."""
+
+    method: str
+    args: tuple[Any, ...]
+    made: Any
+
+
+def standard_of(formula: Formula, generator: Any, state: Any, result: Any, size: Any) -> Standard:
+    """The standard draw that can stand for a draw which has given `result`. Raises Unsupported.
+
+    state: the generator's before that draw. size: the argument of that name.
+    """
+    shape = result.shape if isinstance(result, np.ndarray) else size
+    args = (*formula.standard, shape)
+    made = tried(generator, state, lambda twin: getattr(twin, formula.method)(*args))
+    if made is None or np.shape(made) != np.shape(result):
+        raise Unsupported("effect.random", "a standard draw would leave the generator in another state")
+    return Standard(formula.method, args, made)
+
+
+def applied(recording: Recording, formula: Formula, bound: dict[str, Any], z: Any, result: Any) -> Any:
+    """The node of `result`, computed from a standard draw by the formula. Raises Unsupported.
+
+    bound: the arguments of the call by name. z: the recorded standard draw.
+    """
+    given = [_double(recording, bound.get(name, default)) for name, default in formula.parameters.items()]
+    with np.errstate(all="ignore"):
+        holds = formula.holds(*given)
+        if isinstance_wrapper(holds):
+            truth = holds.all() if issubclass(type(holds), RecordedArray) else holds
+            force_bool(truth, bool(unwrap(truth)))
+        made = formula.apply(z, *given)
+        terms = [_largest(unwrap(each)) for each in (*given, result)]
+        close = np.allclose(unwrap(made), result, rtol=CLOSE, atol=CLOSE * max(terms), equal_nan=True)
+    if not close:
+        raise Unsupported("effect.random", "this version of NumPy draws by another formula")
+    if not isinstance(result, np.ndarray):
+        made = convert(recording, type(result), made)
+    if not isinstance_wrapper(made) or np.shape(unwrap(made)) != np.shape(result):
+        raise Unsupported("effect.random", "it gives an array of another shape")
+    return made.node()
+
+
+def _largest(value: Any) -> float:
+    magnitude = np.abs(np.asarray(value))
+    return float(np.max(magnitude, initial=0.0, where=np.isfinite(magnitude)))
+
+
+def _double(recording: Recording, value: Any) -> Any:
+    """A parameter as the C code of NumPy takes it."""
+    if not isinstance_wrapper(value):
+        if isinstance(value, (int, float, np.number)):
+            return float(value)
+        raise Unsupported("effect.random", f"a parameter that is a {type(value).__name__}")
+    if issubclass(type(value), RecordedScalar):
+        return convert(recording, float, value)
+    if issubclass(type(value), RecordedArray):
+        return value.astype(np.float64)
+    raise Unsupported("effect.random", f"a parameter that is a selection or a {type(unwrap(value)).__name__}")
