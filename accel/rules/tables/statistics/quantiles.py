@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jax import Array
 
 FEW = 12
-"""Up to so many elements along an axis are ranked by comparing each with each."""
+"""Maximum elements along an axis that are ranked by comparing each with each. Guess."""
 
 
 def _flat(x: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
