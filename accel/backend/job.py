@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from accel.backend.executable import Executable
 
 
-class Recorded(Lowerable, Protocol):
+class KeyedTrace(Lowerable, Protocol):
     """A trace of one or several recorded paths. key: its key on disk, once it is known."""
 
     key: str | None
@@ -186,7 +186,7 @@ def path_key_of(job: Job) -> str:
     return digest(rows, rest)
 
 
-def key_of_path(trace: Recorded) -> str | None:
+def key_of_path(trace: KeyedTrace) -> str | None:
     """The key on disk of a recorded path; None where no other process could find it."""
     if trace.key is None:
         try:

@@ -42,7 +42,7 @@ class Node:
     host: computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone.
     where: file and line.
     site: a hash of the call stack's bytecode positions. Nodes from the same instruction, reached by the same calls,
-    share it: the rounds of a loop do.
+    share it: the iterations of a loop do.
     repeats: index and site of each later computation of the same value, which was merged into this node.
 
     The nodes of a finished tape do not change. The passes of the lowering make others of the same index, with
@@ -203,6 +203,7 @@ class Storage:
         return self._reads.get(chain)
 
     def remember(self, chain: tuple[Any, ...], node: Node) -> None:
+        """Keep the node of a view's present value."""
         self._reads[chain] = node
 
     def tie(self, version: Node) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from accel.ir.tape import Tape
 
 VAST = 1 << 25
-"""Arrays of so many bytes and more are vast: reading one takes some milliseconds."""
+"""Minimum bytes of a vast array: reading one takes some milliseconds."""
 
 
 def vast_slots(tape: Tape) -> frozenset[int]:

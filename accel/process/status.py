@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from accel.process import aside, forks
+from accel.process import background, forks
 
 TICK_S = 0.1
 """Seconds between two looks at what goes on."""
 
 DELAY_S = 0.3
-"""What takes fewer seconds is not shown."""
+"""Seconds that a step must take before it is shown. Guess."""
 
 IDLE_SHARE = 0.02
 """With a smaller share of a processor, the program counts as doing nothing."""
@@ -108,7 +108,7 @@ class StatusLine:
         time.sleep(DELAY_S)
         self._used = time.process_time()
         while self._thread is threading.current_thread():
-            aside.threads.may(functools.partial(self._look, look))  # streams may be the program's own
+            background.threads.may(functools.partial(self._look, look))  # streams may be the program's own
             time.sleep(TICK_S)
 
     def _look(self, look: Look) -> None:

@@ -43,7 +43,7 @@ def without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def show_lines_of(code: CodeType, text: str) -> None:
-    """Have tracebacks show the lines of text that no file holds, as Python's own do for `-c` from 3.13 on.
+    """Let tracebacks show lines of text that no file holds, as Python does for `-c` from 3.13 on.
 
     They ask for them by the name of the file that there is not, and in later versions by the code.
     """

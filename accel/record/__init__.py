@@ -9,10 +9,9 @@ run      one recording from start to end: frames, loops, joins, outputs; `record
 """
 
 from accel.record.run.recorder import record
-from accel.record.run.results import Raised, Recorded, Result, Undone
-from accel.record.run.trace import Trace
+from accel.record.run.trace import Completed, Raised, Result, Trace, Undone
 from accel.record.values import operators
 
-__all__ = ["Raised", "Recorded", "Result", "Trace", "Undone", "record"]
+__all__ = ["Completed", "Raised", "Result", "Trace", "Undone", "record"]
 
 operators.attach()

@@ -18,11 +18,11 @@ from accel.rules.special import Special
 
 T = TypeVar("T")
 Fact: TypeAlias = "T | Callable[[Node], T]"
-"""What a row says of its function; where that depends on the arguments, a function of the operation's node."""
+"""A fact about a function; where it depends on the arguments, a function of the operation's node."""
 
 
 def fact(column: Fact[T], node: Node) -> T:
-    """What a column of `node.rule` says of this operation."""
+    """The fact in a column of `node.rule`, for this operation."""
     return column(node) if callable(column) else column
 
 
@@ -60,11 +60,11 @@ class RecordedAs:
     special: Special | None = None
     """The way in which a call is recorded that is more than one operation on its operands. None: it is one."""
     holds: Callable[..., Any] | None = None
-    """What must be true of the operands for `lower` to agree with NumPy, which raises or differs otherwise. Takes the
+    """Condition on the operands under which `lower` agrees with NumPy, which raises or differs otherwise. Takes the
     row's parameters and the result's `shape`, as NumPy and as JAX arrays. Replays check it. Returns a truth, or None
     for a call that needs no check. None: no call needs one."""
     otherwise: str = "arguments for which NumPy and JAX differ"
-    """What is wrong where `holds` is false, as the report says it."""
+    """Words of the report for a call that does not satisfy `holds`."""
     or_on_host: bool = False
     """Where `holds` is false, or for parameters that the row has not, the program calls the function itself
     (accel.rules.hosted)."""
@@ -108,7 +108,7 @@ class Locality:
     """Operands that are read at several places for one element of the result, and are stored first. Read by
     lower.operations."""
     reshapes: Fact[bool] = True
-    """What `lower` makes of it may be a reshape, or end in one, which XLA may leave in the operand's memory. Of no
+    """Whether the result of `lower` may be a reshape, which XLA may leave in the operand's memory. Of no
     account where `elementwise` is set. Read by the aliasing pass, which copies such a result before a write."""
 
 
@@ -131,7 +131,7 @@ class Numerics:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """What the derivative is like."""
+    """Facts about the derivative."""
 
     singular: bool = False
     """It is infinite, or none, at some operands for which there is a value, as that of a root is at 0: the constants
@@ -141,7 +141,7 @@ class Slope:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the operation costs on the device, and when it is worth computing once."""
+    """The price of the operation on the device, and when it is worth computing once."""
 
     work: float = 1.0
     """For each element, in simple operations: an addition is 1. Read by the recompute pass."""
@@ -157,7 +157,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """How to fill up arrays whose lengths change from round to round of a loop. Read by the pad pass."""
+    """How to fill up arrays whose lengths change from iteration to iteration of a loop. Read by the pad pass."""
 
     neutral: Callable[[np.dtype[Any]], Any] | None = None
     """Of a reduction: from the operand's dtype, the number that changes nothing in it (0 in a sum), or None where the

@@ -34,13 +34,13 @@ def with_edges(name: str) -> Callable[[Any], Any]:
 
 
 def exp2(x: Any) -> Any:
-    """As NumPy does it: by the exponential of both parts times log(2)."""
+    """NumPy's way: the exponential of both parts times log(2)."""
     scale = number(np.log(2.0), x.real)
     return with_edges("exp")(lax.complex(x.real * scale, x.imag * scale))
 
 
 def expm1(x: Any) -> Any:
-    """As NumPy does it, where the exponential is close to 1 too."""
+    """NumPy's way, also where the exponential is close to 1."""
     if x.dtype.kind != "c":
         return jnp.expm1(x)
     a, b = x.real, x.imag

@@ -27,10 +27,10 @@ def filled(
     otherwise: Callable[..., Any],
     operands: Sequence[Any] | None = None,
 ) -> Any:
-    """What `function(*read, result)` writes to its last argument, an array of this shape and dtype.
+    """Call `function(*read, result)`, which writes to its last argument, an array of this shape and dtype.
 
-    otherwise: XLA's own, of `operands` (those that are read, unless given): for many at once, as rounds of a loop that
-    are computed together.
+    otherwise: XLA's own, of `operands` (those that are read, unless given): for many at once, as iterations of a loop
+    that are computed together.
     """
     import jax
     import numpy as np

@@ -51,7 +51,7 @@ class WrapPadded:
     size: int
 
     def rolled(self, by: int) -> Any:
-        """The array, rolled by so many elements."""
+        """The array rolled by `by` elements."""
         from jax import lax
 
         return lax.slice_in_dim(self.stored, REACH - by, REACH - by + self.size, axis=self.stored.ndim - 1)
@@ -161,7 +161,7 @@ def read_separately(read: Callable[[Any], Any], base: object) -> Any:
     """`read(base)`, which XLA does not fuse with anything.
 
     In a loop that writes to the array too, a fusion that reads it beside or after the write makes XLA copy all of it,
-    in every round.
+    in every iteration.
     """
     from jax import lax
 

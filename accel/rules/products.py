@@ -21,7 +21,7 @@ from accel.rules import filling
 from accel.rules.lowering import jnp, lax
 
 DTYPES = frozenset("fdFD")
-"""Those that BLAS has."""
+"""Dtypes that BLAS has."""
 
 WORTH = 1 << 17
 """Products of two numbers, in a matrix product, from which the call is cheaper than what it gains."""
@@ -48,7 +48,7 @@ def _in_xla(x: Any, y: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Product:
-    """What the program calls. x, y: the shape of an operand that comes as a span and its offset; None of a matrix."""
+    """The function that the program calls. x, y: the shape of an operand that comes as a span; None for a matrix."""
 
     x: tuple[int, ...] | None
     y: tuple[int, ...] | None

@@ -76,7 +76,7 @@ class NanToNum(Special):
 
 @dataclass(frozen=True, slots=True)
 class Indices(Special):
-    """As many indices as there are true elements: np.nonzero."""
+    """A result with one index for each true element: np.nonzero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Shaped(Special):
 
 
 @dataclass(frozen=True, slots=True)
-class OnHost(Special):
+class CallOnHost(Special):
     """The program calls the function itself in the middle of its run (accel.rules.hosted): scipy.ndimage.label."""
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """What rules may ask of the program that is traced."""
+    """Questions that rules may ask of the program that is traced."""
 
     stored_by: Any = None
     """By which traced bool values are stored (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
@@ -54,5 +54,6 @@ def traced(**changes: Any) -> Iterator[None]:
 
 
 def inside() -> contextlib.AbstractContextManager[None]:
-    """While the rounds of a loop, or a side, are traced: copies that are made there are not for the code outside."""
+    """While the iterations of a loop, or a side, are traced: copies that are made there are not for the code
+    outside."""
     return traced(padded=dict(current().padded))

@@ -21,11 +21,7 @@ import accel
 from accel.record.state.wrapper import isinstance_wrapper
 from accel.rules import load
 from accel.rules.rule import RULES
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
-
+from tests.helpers import some
 
 COUNT = 0
 STORE: list[Any] = []

@@ -54,7 +54,7 @@ class NumpyValue(NamedTuple):
     value: Any
 
 
-class Inputs(Protocol):
+class PerturbedInputs(Protocol):
     """A call's inputs as they were before it. values: of the slots."""
 
     values: list[Any]
@@ -65,7 +65,7 @@ class Inputs(Protocol):
 
 def explanation(
     staged: StagedOutputs,
-    snapshot: Inputs,
+    snapshot: PerturbedInputs,
     rtol: float,
     seen: Sequence[NumpyValue] = (),
     is_numpys: Callable[[list[Any]], bool] = lambda computed: True,

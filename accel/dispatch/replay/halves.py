@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from accel.backend.spans import ALIGNED
 from accel.record.state.draw import Draw
+from accel.record.values.draws.formulas import twin_of
 from accel.record.values.draws.generators import KINDS
-from accel.record.values.draws.twins import twin_of
 
 Numbers = NDArray[np.float64]
 

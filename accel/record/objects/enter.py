@@ -16,14 +16,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from types import (
-    BuiltinFunctionType,
-    BuiltinMethodType,
-    FunctionType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-)
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -32,34 +25,33 @@ import wrapt
 from accel.ir.tape import Storage
 from accel.process.bodies import is_body
 from accel.record.objects.computed import guard_class
-from accel.record.objects.containers.deques import DequeProxy
-from accel.record.objects.containers.lists import ListProxy
+from accel.record.objects.containers.lists import DequeProxy, ListProxy
 from accel.record.objects.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy, OrderedDictProxy
 from accel.record.objects.containers.sets import SetProxy
 from accel.record.objects.containers.tuples import NamedTupleProxy
-from accel.record.objects.dataclass import Replace
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.generators import GeneratorProxy, Maker, method_stand_in
 from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple, is_namedtuple
-from accel.record.objects.library import callbacks, copies, derived, scientific, vectorized, wrappers  # noqa: F401 - some add to tables
+from accel.record.objects.library import callbacks, copies, scientific, vectorized, wrappers  # noqa: F401 - adds rows
 from accel.record.objects.library.cached import Cached
-from accel.record.objects.library.caches import Wrapper as CacheWrapper
-from accel.record.objects.library.copies import Copying
+from accel.record.objects.library.cached import Wrapper as CacheWrapper
+from accel.record.objects.library.copies import Copying, Replace
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
-from accel.record.objects.names.bodies import enter_body
+from accel.record.objects.names.cells import enter_body
 from accel.record.objects.names.namespaces import is_pythons
 from accel.record.objects.objects import ObjectProxy, class_proxy
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.objects.records import enter_records, is_records
-from accel.record.objects.sinks import loggers, streams
+from accel.record.objects.sinks import log, streams
 from accel.record.objects.sinks.log import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
 from accel.record.objects.sinks.show import StreamProxy, is_stream
 from accel.record.objects.sinks.warn import WarnFunction
 from accel.record.state import bits, inputs
 from accel.record.state.kept import EnteredTuple
 from accel.record.state.opaque import TRANSPARENT, Harmless, computes, is_harmless
-from accel.record.state.recording import Recording, recordable
+from accel.record.state.recording import Recording
+from accel.record.state.storages import recordable
 from accel.record.values.arrays import RecordedArray, RecordedScalar, known, remember
 from accel.record.values.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.values.grids import Grid, is_grid
@@ -244,27 +236,9 @@ def _partial(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.has_type(functools.partial), one_per_object(recording, value, lambda *_: made)
 
 
-def _vectorized(recording: Recording, value: Any, slot: int) -> Entered:
-    """A numpy.vectorize object: its function is entered."""
-    fetch, name = inputs.attribute(slot, "pyfunc"), f"{recording.inputs.name(slot)}.pyfunc"
-    function = recording.enter(value.pyfunc, ("attr", slot, "pyfunc"), name, fetch)
-    made = vectorized.Vectorized(recording, value, function)
-    check = inputs.satisfies(vectorized.has_options, value, vectorized.options(value))
-    return check, one_per_object(recording, value, lambda *_: made)
-
-
 def _tree(recording: Recording, value: Any, slot: int) -> Entered:
-    """A tree of points: the program makes it again of its points, which must be what they are now."""
-    options = derived.arguments_of(value)
-    if options is None:
-        return _opaque(recording, value, slot)
-    fetch, name = inputs.attribute(slot, "data"), f"{recording.inputs.name(slot)}.data"
-    points = recording.enter(value.data, ("attr", slot, "data"), name, fetch)
-    if not issubclass(type(points), RecordedArray) or points._storage.origin is None:
-        return _opaque(recording, value, slot)
-    recording.inputs.narrow(points._storage.origin.args[0], inputs.has_content(points._storage.base.copy()))
-    made = derived.Made(recording, type(value), (points,), options, value)
-    return inputs.is_same(value), one_per_object(recording, value, lambda *_: made)
+    """A tree of points, which the program makes again of its points; an opaque object where it cannot."""
+    return scientific.enter_tree(recording, value, slot) or _opaque(recording, value, slot)
 
 
 def _bound(recording: Recording, value: Any, slot: int) -> Entered:
@@ -282,7 +256,7 @@ def _bound(recording: Recording, value: Any, slot: int) -> Entered:
 
 
 def callable_stand_in(recording: Recording, value: object) -> Any:
-    """What recorded code calls instead of a function: its rule, its followed text, or the end of the tape."""
+    """The stand-in of a function: its rule, its followed code, or an opaque call."""
     if is_method(value):
         return method_stand_in(recording, value)
     # What has a rule comes first, then Python's own; a function is followed only if nothing is known of it.
@@ -291,20 +265,9 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
         return stand_in(recording, value, make)
     if lookup(value) is not None or isinstance(value, np.ufunc) or _is_pure(value):
         return RuleFunction(value)
-    if is_maker(value):
-        return Maker(recording, value)
-    if value is os.getenv:
-        return EnvironmentFunction(recording)
-    if value is dataclasses.replace:
-        return Replace(recording, value)
-    if type(value) is CacheWrapper:
-        return Cached(recording, value)
-    if isinstance(value, FunctionType) and value in LOG_FUNCTIONS:
-        return LogFunction(recording, value)
-    if value is logging.getLogger:
-        return GetLogger(recording)
-    if value is warnings.warn:
-        return WarnFunction(recording)
+    for accepts, kind in _STAND_INS:
+        if accepts(value):
+            return kind(recording, value)
     name = getattr(value, "__name__", "")
     if vars(builtins).get(name) is value and is_pythons(name, value):
         return recording.builtins[name]
@@ -316,8 +279,20 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
     return Followed(recording, function, (), value) if isinstance(function, FunctionType) else Opaque(recording, value)
 
 
+_STAND_INS: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
+    (is_maker, Maker),
+    (lambda value: value is os.getenv, EnvironmentFunction),
+    (lambda value: value is dataclasses.replace, Replace),
+    (lambda value: type(value) is CacheWrapper, Cached),
+    (lambda value: isinstance(value, FunctionType) and value in LOG_FUNCTIONS, LogFunction),
+    (lambda value: value is logging.getLogger, GetLogger),
+    (lambda value: value is warnings.warn, WarnFunction),
+)
+"""Single functions that recorded code has a stand-in for."""
+
+
 def _in_library(value: object) -> tuple[Callable[..., Any] | None, Any]:
-    """What stands for a function of a library that copies or calls back, and what that is made with."""
+    """The stand-in class for a library function that copies or calls back, and its argument."""
     try:
         return next((each, makers[value]) for each, makers in _MAKERS if value in makers)
     except (StopIteration, TypeError):  # none of them, or not hashable
@@ -398,13 +373,13 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (_is(collections.Counter), _proxied(CounterProxy)),
     (_is(set), _proxied(SetProxy)),
     (lambda value, kind: value is os.environ, _environ),
-    (lambda value, kind: kind in loggers.LOGGERS, _proxied(LoggerProxy)),
+    (lambda value, kind: kind in log.LOGGERS, _proxied(LoggerProxy)),
     (lambda value, kind: is_stream(value), _stream),
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),
     (_is(functools.partial), _partial),
-    (_is(np.vectorize), _vectorized),
-    (lambda value, kind: derived.is_tree(kind), _tree),
+    (_is(np.vectorize), vectorized.enter_vectorized),
+    (lambda value, kind: scientific.is_tree(kind), _tree),
     (lambda value, kind: callable(value) and not issubclass(kind, type) and _transparent(value), _identical),
     (lambda value, kind: issubclass(kind, type), _class),
     (_rule_object, _callable),

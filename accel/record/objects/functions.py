@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.record.state.recording import current
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import unwrap
+from accel.record.state.wrapper import StandIn, unwrap
 from accel.record.values.calls.call import call
 from accel.record.values.elements import call_with_elements, has_elements
 from accel.record.values.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call

@@ -1,4 +1,4 @@
-"""What recorded code has in the place of a generator, and of its methods."""
+"""Proxies of random generators, and stand-ins of their methods."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from accel.record.state import inputs
 from accel.record.state.draw import Draw, not_drawn
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import unwrap
+from accel.record.state.wrapper import StandIn, unwrap
 from accel.record.values.arrays import RecordedArray, remember
 from accel.record.values.draws.generators import KINDS
-from accel.record.values.draws.recording import DrawCall, NotThere, given_template, record_draw
+from accel.record.values.draws.recording import DrawCall, NotYetComputed, given_template, record_draw
 from accel.rules.rule import Unsupported
 
 
@@ -65,10 +64,6 @@ class Maker(StandIn):
 
     __slots__ = ()
 
-    def __init__(self, recording: Recording, maker: object) -> None:
-        self._recording_ = recording
-        self._plain_ = maker
-
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(unwrap(value), self._plain_)
 
@@ -88,7 +83,7 @@ class Maker(StandIn):
         try:
             given = tuple(given_template(arg, static=False) for arg in args)
             named = {key: given_template(value, static=False) for key, value in kwargs.items()}
-        except NotThere:
+        except NotYetComputed:
             raise Unsupported("effect.random", "a generator is made of what the program has yet to compute") from None
         slot = recording.inputs.add(("draw", len(recording.draws)), f"{name}()", not_drawn(len(recording.draws)))
         recording.draws.append(Draw(slot, None, name, given, named, None))

@@ -1,4 +1,4 @@
-"""What surrounds the program: modules, the environment, and objects that accel does not look into."""
+"""Modules, the environment, and objects that accel does not look into."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class
 from accel.record.state import inputs
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import unwrap
+from accel.record.state.wrapper import StandIn, unwrap
 from accel.record.values.arrays import as_static
 from accel.rules.rule import Unsupported
 
@@ -25,7 +24,7 @@ from accel.rules.rule import Unsupported
 def _noted(recording: Recording, frame: FrameType, entered: Any) -> Any:
     """A module's attribute, read by a frame: a function that shows text is about to be called there."""
     if getattr(type(entered), "shows_text", False):
-        recording.texts.note_load(frame)
+        recording.display.texts.note_load(frame)
     return entered
 
 
@@ -137,10 +136,6 @@ class EnvironmentFunction(StandIn):
 
     __slots__ = ()
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording_ = recording
-        self._plain_ = os.getenv
-
     def __call__(self, key: Any, default: Any = None) -> Any:
         value = read_environment(self._recording_, key)
         return default if value is None else value
@@ -157,7 +152,7 @@ def _is_method(value: object, name: str) -> bool:
 
 
 class Opaque(Proxy):
-    """What accel does not look into: it gets plain values, and calling it ends the tape."""
+    """An object that accel does not look into: it gets plain values, and calling it ends the tape."""
 
     __slots__ = ()
 

@@ -21,7 +21,7 @@ from accel.rules.rule import Unsupported
 
 _KINDS = (np.ndarray, np.recarray)
 _OF_FORM = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes"})
-"""What follows from the array's form, which is guarded."""
+"""Attributes that follow from the array's form, which is guarded."""
 
 _OWN = OWN | {"_fields_", "_parent_", "_key_", "_field_", "_ended"}
 
@@ -81,7 +81,7 @@ class Records(Opaque):
         if _names_field(self, key):
             return self._field_(key)
         if self._recording_.active and _is_basic(key) and real.ndim:
-            return Part(self, real[unwrap(key)], key)  # raises where it is out of bounds, as NumPy does
+            return RecordsPart(self, real[unwrap(key)], key)  # raises where it is out of bounds, as NumPy does
         return self._ended(f"[{_told(key)}]", "__getitem__", key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -112,12 +112,12 @@ class Records(Opaque):
         return field[...]
 
     def _ended(self, what: str, method: str, *args: Any) -> Any:
-        """What NumPy does, where the tape ends. method: of the array's."""
+        """End the tape and do as NumPy does. method: of the array's."""
         self._recording_.break_("array.records", f"{what} of an array of records", touched=True)
         return getattr(type(self._plain_), method)(self._plain_, *unwrap(args))
 
 
-class Part(Records):
+class RecordsPart(Records):
     """A record of such an array, or a part of it: a view of its memory."""
 
     __slots__ = ("_key_", "_parent_")

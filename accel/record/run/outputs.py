@@ -23,20 +23,19 @@ from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.objects import ObjectProxy
 from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.record.objects.proxy import Proxy
-from accel.record.state.attributes import AttributeState, Item
-from accel.record.state.changes import Asked, Change, Emptied, Ends, Write
+from accel.record.state.changes import Asked, AttributeState, Change, Emptied, Ends, Item, Write
 from accel.record.state.inputs import MISSING
 from accel.record.state.leaves import (
     COMPOSITE,
+    FixedValue,
     FromSlot,
     Leaf,
-    Literal,
-    Made,
+    NewArray,
     NewContainer,
     NewObject,
     NewSet,
     Number,
-    Shared,
+    SharedLeaf,
     all_leaves,
 )
 from accel.record.state.recording import Recording
@@ -70,14 +69,14 @@ class Outputs:
     def nodes(self, template: Any) -> Iterator[Node]:
         """The nodes of a result or of a written value."""
         for leaf in all_leaves(template):
-            if isinstance(leaf, Made):
+            if isinstance(leaf, NewArray):
                 yield self.arrays[leaf.index]
             elif isinstance(leaf, Number):
                 yield self.numbers[leaf.index]
 
 
 MOST_NESTED = 50
-"""Replays build what leaves the call by recursion, and may be called with little of Python's stack left."""
+"""Maximum nesting of a result: replays build it by recursion, and may have little of Python's stack left. Guess."""
 
 
 class Planner:
@@ -87,9 +86,9 @@ class Planner:
         self._recording = recording
         self._outputs = Outputs()
         self._made: dict[int, int] = {}
-        self._new: dict[int, Shared] = {}  # by id of the plain object
-        self._uses: dict[Shared, int] = {}
-        self._unfinished: set[Shared] = set()
+        self._new: dict[int, SharedLeaf] = {}  # by id of the plain object
+        self._uses: dict[SharedLeaf, int] = {}
+        self._unfinished: set[SharedLeaf] = set()
         self._depth = 0
         self._circular = False  # something new contains itself
 
@@ -116,7 +115,7 @@ class Planner:
         outputs.result = self._in_one_place(outputs.result)
         for write in outputs.writes:
             write.replace_values(self._in_one_place)
-        outputs.shown = [effect.with_leaves(self._seen) for effect in recording.shown]
+        outputs.shown = [effect.with_leaves(self._seen) for effect in recording.display.shown]
         outputs.asked = list(recording.asked)
         return outputs
 
@@ -124,16 +123,16 @@ class Planner:
         """The leaf of a value that was shown: its node is what it was then."""
         if seen.kind is np.ndarray:
             self._outputs.arrays.append(seen.node)
-            return Made(len(self._outputs.arrays) - 1)
+            return NewArray(len(self._outputs.arrays) - 1)
         self._outputs.numbers.append(seen.node)
         return Number(len(self._outputs.numbers) - 1, seen.kind)
 
-    def _shared(self, value: object, make: Callable[[], Any]) -> Shared:
+    def _shared(self, value: object, make: Callable[[], Any]) -> SharedLeaf:
         """The one leaf of a new object."""
         leaf = self._new.get(id(value))
         if leaf is None:
             # It is there while its parts are looked at: they may contain it.
-            leaf = self._new[id(value)] = Shared(None)
+            leaf = self._new[id(value)] = SharedLeaf(None)
             self._unfinished.add(leaf)
             _set_template(leaf, make())
             self._unfinished.discard(leaf)
@@ -144,10 +143,10 @@ class Planner:
     def _in_one_place(self, template: object) -> Any:
         """The template with the leaves of objects that are in one place only replaced by what makes them."""
         # What contains itself is made in two steps, for which each part has to be a leaf.
-        return template if self._circular else fill(template, self._unshared, (Shared, *COMPOSITE))
+        return template if self._circular else fill(template, self._unshared, (SharedLeaf, *COMPOSITE))
 
-    def _unshared(self, leaf: Shared | NewObject | NewContainer) -> Any:
-        if not isinstance(leaf, Shared):
+    def _unshared(self, leaf: SharedLeaf | NewObject | NewContainer) -> Any:
+        if not isinstance(leaf, SharedLeaf):
             return leaf.with_parts(self._in_one_place(leaf.parts))
         made = self._in_one_place(leaf.template)
         if self._uses[leaf] == 1:
@@ -159,7 +158,7 @@ class Planner:
         owner = state.owner._slot_
         is_item = isinstance(state.name, Item)
         before = self._slot_before(state, is_item=is_item)
-        value = Literal(MISSING) if state.wrapped is MISSING else self._template(state.wrapped)
+        value = FixedValue(MISSING) if state.wrapped is MISSING else self._template(state.wrapped)
         if is_item and isinstance(value, FromSlot) and not value.chain and value.slot == before:
             return  # an in-place operator stored the array back; an attribute may be another call's class's alone
         # The attribute was read as well as written: the next call's input is this call's output, which may stay on the
@@ -173,7 +172,7 @@ class Planner:
         self._outputs.writes.append(Write(owner, name, value, is_item, state.is_anew))
 
     def _note_read_next(self, change: Change) -> None:
-        """What is put where this call has read an element is what the next call reads."""
+        """Note new elements at the places of elements that this call has read: the next call reads them."""
         if isinstance(change, Ends):
             for index, value in change.read_next():
                 before = self._recording.inputs.find(("item", change.owner, Item(index)))
@@ -181,8 +180,8 @@ class Planner:
                     self._outputs.state.extend(self._carried(before, value))
 
     def _carried(self, slot: int, template: Any) -> Iterator[tuple[int, Node]]:
-        """What the next call reads of a value that is stored where this one read `slot`: the slots, and the nodes."""
-        inner = template.template if isinstance(template, Shared) else template
+        """Slots and nodes that the next call reads of a value stored where this call read `slot`."""
+        inner = template.template if isinstance(template, SharedLeaf) else template
         if not isinstance(inner, NewObject):
             yield from ((slot, node) for node in self._outputs.nodes(inner))
             return
@@ -218,10 +217,10 @@ class Planner:
         if kind in (*LISTS, tuple, *DICTS) or issubclass(kind, tuple):
             return self._container(value)
         if kind in _LITERALS or issubclass(kind, (np.generic, np.dtype, type, enum.Enum)):
-            return Literal(value)
+            return FixedValue(value)
         # A frozenset of constants may be one for all calls; a set is made anew in each.
         if kind is frozenset and not has_wrapper(value):
-            return Literal(value)
+            return FixedValue(value)
         if kind is set and all(is_simple_key(unwrap(member)) for member in value):
             return self._shared(value, lambda: NewSet(unwrap(value)))
         raise Unsupported("escape.object", f"a new {kind.__name__} leaves the recorded call")
@@ -286,14 +285,14 @@ class Planner:
         if index is None:
             index = self._made[id(storage)] = len(self._outputs.arrays)
             self._outputs.arrays.append(storage.version)
-        return Made(index, self._placed(chain))
+        return NewArray(index, self._placed(chain))
 
     def _scalar(self, value: RecordedScalar) -> Leaf:
         node = value.node()
         forced = value._recording_.writer.forced(node)
         # The path fixes its value: there is nothing to fetch from the device. The type says 1 from 1.0 and True.
         if forced is not MISSING and type(forced) is type(value._plain_):
-            return Literal(value._plain_)
+            return FixedValue(value._plain_)
         return self._number(node, type(value._plain_))
 
     def _compressed(self, value: CompressedArray) -> Leaf:
@@ -304,7 +303,7 @@ class Planner:
         if value._slot_ is not None:
             return FromSlot(value._slot_)
         if isinstance(value._plain_, (type, ModuleType)):
-            return Literal(value._plain_)
+            return FixedValue(value._plain_)
         if not issubclass(type(value), ObjectProxy):
             raise Unsupported("escape.object", f"a new {type(value._plain_).__name__} leaves the recorded call")
         if issubclass(type(value), NamedTupleProxy):
@@ -324,10 +323,10 @@ class Planner:
     def _followed(self, value: Followed) -> Leaf:
         if value._bound or isinstance(value._function.__globals__, SubstitutedGlobals):
             raise Unsupported("escape.object", "a method or nested function leaves the recorded call")
-        return Literal(value._plain_)
+        return FixedValue(value._plain_)
 
 
-def _set_template(leaf: Shared, template: Any) -> None:
+def _set_template(leaf: SharedLeaf, template: Any) -> None:
     """The leaf is frozen for everybody else; its identity is what says that two places hold the same object."""
     object.__setattr__(leaf, "template", template)
 
@@ -352,6 +351,6 @@ _LEAVES: tuple[tuple[Any, Callable[[Planner, Any], Leaf]], ...] = (
     (CompressedArray, Planner._compressed),
     (Proxy, Planner._proxy),
     (Followed, Planner._followed),
-    ((RuleFunction, TypeStandIn, Builtin), lambda planner, value: Literal(unwrap(value))),
+    ((RuleFunction, TypeStandIn, Builtin), lambda planner, value: FixedValue(unwrap(value))),
     (FunctionType, _refuse_function),
 )

@@ -1,4 +1,4 @@
-"""Trace: a finished recording, as guards, passes and programs read it."""
+"""Trace: a finished recording, as guards, passes and programs read it; and the results of recording a call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from accel.record.objects.generators import GeneratorProxy
 from accel.record.objects.objects import ObjectProxy
 from accel.record.objects.records import Records
 from accel.record.run import outputs
-from accel.record.run.loops.heads import Run
+from accel.record.run.loops.heads import LoopRun
 from accel.record.state import inputs
 from accel.record.state.draw import Draw
 from accel.record.state.joins import Join
@@ -46,7 +46,7 @@ class Trace:
     identity: bool
     pinned: dict[int, Any]
     draws: list[Draw]
-    runs: list[Run] = field(default_factory=list)
+    runs: list[LoopRun] = field(default_factory=list)
     joins: list[Join] = field(default_factory=list)
     reused: list[Node] = field(default_factory=list)
     key: str | None = None
@@ -60,7 +60,7 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         if issubclass(type(wrapper), (ObjectProxy, ContainerProxy, GeneratorProxy)) and wrapper._slot_ is not None
     ]
     # `a is b` of two tuples or arrays of records: in a later call they must be different objects again.
-    if recording.compares_identity:
+    if recording.code.compares_identity:
         objects += [entered.slot for entered in recording.kept.tuples.values()]
         objects += [each._slot_ for each in recording.registry.values.values() if issubclass(type(each), Records)]
     nodes = [node for node in recording.writer.tape.nodes if node.is_input and node.host]
@@ -81,11 +81,48 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
         [slot for slot in numbers if slot not in drawn],
         frozenset(recording.inlined),
-        recording.compares_identity,
+        recording.code.compares_identity,
         pinned,
         list(recording.draws),
-        [] if recording.heads is None else recording.heads.runs,
+        recording.heads.runs,
         # which objects are one, and what has been drawn, is no part of a state
-        [] if recording.compares_identity or recording.draws else recording.joins.found,
+        [] if recording.code.compares_identity or recording.draws else recording.joins.found,
         recording.writer.reused,
     )
+
+
+@dataclass(slots=True)
+class Completed:
+    """The call went through and gave `result`.
+
+    refusal: why the trace is no program; it then tells only which calls are like this one.
+    """
+
+    result: Any
+    trace: Trace | None
+    refusal: Refusal | None
+
+
+@dataclass(slots=True)
+class Undone:
+    """The writes of the call were put back: the caller runs it again, on NumPy.
+
+    refusal: why. trace: as far as it got; None after a fault of accel's.
+    """
+
+    refusal: Refusal
+    trace: Trace | None
+
+
+@dataclass(slots=True)
+class Raised:
+    """The program's own code raised `error`, and what it did before cannot be undone: the caller raises the error.
+
+    refusal: why the tape broke.
+    """
+
+    error: BaseException
+    refusal: Refusal | None
+
+
+Result = Completed | Undone | Raised

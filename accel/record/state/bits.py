@@ -1,4 +1,4 @@
-"""The same bit by bit: how guards compare what arrays and numbers hold. -0.0 differs from 0.0, a NaN equals itself."""
+"""Bitwise equality, by which guards compare arrays and numbers: -0.0 differs from 0.0, a NaN equals itself."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 MOST_BYTES = 1 << 20
-"""Up to so many bytes the time of a comparison is not that of reading memory alone."""
+"""Maximum bytes of an array that is also held as bytes: larger comparisons take the time of reading memory anyway."""
 
 
 class Content:
-    """What an array holds, for comparing other arrays of its dtype and shape with it, bit by bit."""
+    """An array's contents, for bitwise comparison with other arrays of its dtype and shape."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
@@ -22,6 +22,7 @@ class Content:
         self._bytes = bytearray(array.data) if has_bytes else None
 
     def is_same(self, other: np.ndarray[Any, Any]) -> bool:
+        """Whether an array of the same dtype and shape has the same bits."""
         if self._bytes is not None and other.flags.c_contiguous:
             return self._bytes == other.data
         # Integers, since a NaN must equal itself and -0.0 must differ from 0.0; and no copy is made, as by tobytes().
@@ -47,7 +48,7 @@ def _words(array: np.ndarray[Any, Any]) -> Any:
 
 
 def same_array(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
-    """The same dtype, shape and bits; without copies, where there are integers of the elements' size."""
+    """Whether dtype, shape and bits are equal; without copies, where there are integers of the elements' size."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
     mine, other = _words(left), _words(right)
@@ -62,14 +63,29 @@ def same_value(left: Any, right: Any) -> bool:
 
 
 def same_scalar(left: object, right: object) -> bool:
-    """The same type and bits: -0.0 differs from 0.0, a NaN equals itself."""
+    """Whether type and bits are equal: -0.0 differs from 0.0, a NaN equals itself."""
     return type(left) is type(right) and same_number(left, right)
 
 
 def same_number(left: Any, right: Any) -> bool:
-    """The same number, whatever its type: -0.0 differs from 0.0, a NaN equals itself."""
+    """Whether two numbers of any types are equal: -0.0 differs from 0.0, a NaN equals itself."""
     if isinstance(left, (complex, np.complexfloating)):
         return same_number(left.real, right.real) and same_number(left.imag, right.imag)
     if left == right:
         return bool(left != 0) or math.copysign(1.0, left) == math.copysign(1.0, right)
     return bool(left != left and right != right)
+
+
+def same_constant(one: Any, other: Any) -> bool:
+    """Whether constants of generated code are equal, or one object where they are not compared by value."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(same_constant, one, other))
+    if type(one) in (float, complex):
+        return same_number(one, other)
+    return isinstance(one, _BY_VALUE) and bool(one == other)
+
+
+_BY_VALUE = (str, bytes, int, np.bool_, np.dtype, set, Content)
+"""Types of constants that are the same if they are equal. All others must be one object."""

@@ -1,4 +1,4 @@
-"""Changes: what a recorded call did to the program's objects and containers, as parts of its plan.
+"""Changes of the program's objects and containers by a recorded call, as parts of its plan.
 
 Each is one change of the object in the slot `owner`. Values are templates, as in `accel.record.run.outputs`. A change
 of a container is relative to what a later call finds in it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 Template = Any
 
@@ -35,6 +35,7 @@ class Write:
             yield ("key", repr(self.name)), self.name
 
     def replace_values(self, change: Callable[[Template], Template]) -> None:
+        """Put `change(value)` in the place of each value."""
         self.value = change(self.value)
 
 
@@ -54,6 +55,7 @@ class Ends:
     keeps: bool = True
 
     def values(self) -> Iterator[tuple[Hashable, Template]]:
+        """Each new element with its place, counted from its end of the container."""
         # By the distance from their end: what the next call reads as `a[-1]` is one use, however many were appended.
         yield from ((("front", position), value) for position, value in enumerate(self.front))
         yield from ((("back", position - len(self.back)), value) for position, value in enumerate(self.back))
@@ -69,7 +71,7 @@ class Ends:
 
 
 @dataclass(slots=True)
-class Members:
+class SetMembers:
     """A set gets elements (True) and loses some (False), one after another. keeps: False where it is emptied first.
 
     In this order, because the order of its elements depends on its history.
@@ -96,10 +98,10 @@ class Emptied:
         return iter(())
 
     def replace_values(self, change: Callable[[Template], Template]) -> None:
-        pass
+        """Do nothing: there are no values."""
 
 
-Change = Write | Ends | Members | Emptied
+Change = Write | Ends | SetMembers | Emptied
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,40 @@ class Asked:
     kwargs: dict[str, Any]
 
     def step(self, owner: object) -> Callable[[], Any]:
-        """What asks the cache again, once everything else is done. owner: the object in that slot."""
+        """Make the call that asks the cache again, after everything else is done. owner: the object in that slot."""
         bound = () if self.owner is None else (owner,)
         return partial(self.function, *bound, *self.args, **self.kwargs)
+
+
+class Item(NamedTuple):
+    """Names an item of a list or dict, as a string names an attribute. key: its index or key."""
+
+    key: Any
+
+
+class PlainOwner:
+    """Stands for what has no wrapper, such as a cell or a class, among the owners of what the call writes."""
+
+    __slots__ = ("_plain_", "_slot_")
+
+    def __init__(self, plain: Any, slot: int) -> None:
+        self._plain_ = plain
+        self._slot_ = slot
+
+
+class AttributeState:
+    """The present state of one attribute or item that the recording read or wrote.
+
+    owner: the object's wrapper. wrapped: the recorded value, or MISSING. written: whether the recording set it.
+    held: what the real object holds, by identity. is_anew: an item that was deleted and set again, so that it is last.
+    """
+
+    __slots__ = ("held", "is_anew", "name", "owner", "wrapped", "written")
+
+    def __init__(self, owner: Any, name: str | Item, wrapped: object, written: bool, held: object) -> None:
+        self.held = held
+        self.owner = owner
+        self.name = name
+        self.wrapped = wrapped
+        self.written = written
+        self.is_anew = False

@@ -12,7 +12,7 @@ from accel.record.state.inputs import Fetch, of_constant
 
 
 class Form(NamedTuple):
-    """What a draw gives: shape and dtype of an array, or the type of a number."""
+    """The form of a draw's result: shape and dtype of an array, or the type of a number."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any] | None

@@ -60,3 +60,41 @@ class Events:
 
     def assign(self, frame: FrameType, values: Mapping[str, Any]) -> None:
         """Give variables of the frame that has just been told of these values."""
+
+
+class LoopHeads(Protocol):
+    """The tests of loops that a recording passes (see accel.record.run.loops.heads)."""
+
+    runs: list[Any]
+
+    def note(self, truth: bool, on_host: bool) -> None:
+        """Python has asked for a truth, which is an outcome now. on_host: Python checks it before launch."""
+
+    def iterate(self, values: range) -> Any:
+        """Give recorded code an iterator in the place of a range."""
+
+    def enter(self, frame: FrameType) -> None:
+        """A frame of recorded code begins."""
+
+    def exchange(self, frame: FrameType) -> None:
+        """Put recorded numbers in the place of plain ones, before the frame's next instruction."""
+
+    def let_go(self) -> None:
+        """Hold on to nothing of the program's."""
+
+
+class Frames(Protocol):
+    """The frames of recorded code (see accel.record.run.frames). events: tells of them."""
+
+    events: Events
+
+    def __enter__(self) -> object: ...
+    def __exit__(self, *exc: object) -> None: ...
+    def follow(self, code: CodeType) -> None:
+        """Watch code that is about to run."""
+
+    def clear_up(self) -> None:
+        """Leave the recorded code, or let it go on with plain values: the tape is broken."""
+
+    def finish(self) -> None:
+        """Make sure that assignments to variables outside the code have arrived there."""

@@ -14,14 +14,14 @@ from types import CodeType
 from accel.record.state.instructions import READ_ALL, accesses, effect, goes_on, jumps
 
 MOST_INSTRUCTIONS = 8000
-"""Longer code is not analysed: the sets of instructions below would take too long."""
+"""Maximum length of code that is analysed: the sets of instructions would take too long. Guess."""
 
 _ONLY_POP = ("STORE_", "DELETE_", "POP_", "RETURN_", "JUMP_", "LIST_", "SET_", "MAP_", "DICT_", "END_FOR")
 _NEUTRAL = frozenset({"NOP", "RESUME", "CACHE", "EXTENDED_ARG", "COPY_FREE_VARS", "MAKE_CELL", "KW_NAMES", "NOT_TAKEN"})
 
 Entry = int | str | None
 Stack = tuple[Entry, ...]
-"""What a frame's evaluation stack holds, from the bottom: for an iterator of a `for` loop the offset of the instruction
+"""A frame's evaluation stack, from the bottom. An iterator of a `for` loop is the offset of the instruction
 that made it, for what has a name in the code that name, None for anything else."""
 
 RANGE = "range()"

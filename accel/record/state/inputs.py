@@ -8,7 +8,6 @@ empty the caches, so that all of it is one generated function instead of hundred
 from __future__ import annotations
 
 import keyword
-import os
 from collections.abc import Callable, Iterable, Mapping
 from types import CellType, FunctionType, MethodType
 from typing import Any, NamedTuple
@@ -16,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.process.own_code import is_alike, is_function_or_entry
-from accel.record.state.bits import Content, same_number
+from accel.record.state.bits import Content, same_constant
+from accel.record.state.environment import Environment
 
 
 class Code(NamedTuple):
@@ -109,11 +109,12 @@ class Inputs:
         self.slots[index - self.ROOTS] = self.slots[index - self.ROOTS]._replace(name=name, fetch=fetch)
 
     def name(self, index: int) -> str:
+        """The input of a slot, as the user would write it."""
         return self.slots[index - self.ROOTS].name
 
     def prepare(self) -> None:
         """Generate the function that fetches. Where that fails, nothing matches from then on."""
-        self._generated = _nothing
+        self._generated = lambda args, kwargs: 0
         self._generated = self._generate()
 
     def fetch(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], Slot | None]:
@@ -133,7 +134,7 @@ class Inputs:
         """
         # `at` says how far it came when an exception ends it: one `try` around everything costs nothing, one per slot
         # would.
-        lines, constants = ["def fetch(v0, v1):", "  at = 0", "  try:"], Names()
+        lines, constants = ["def fetch(v0, v1):", "  at = 0", "  try:"], ConstantNames()
         for position, slot in enumerate(self.slots):
             index = position + self.ROOTS
             lines += [f"    at = {position}", f"    x = v{index} = {constants.fill(slot.fetch)}"]
@@ -149,57 +150,28 @@ class Inputs:
         return fetch
 
 
-def _nothing(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int:
-    return 0
-
-
-class Names:
+class ConstantNames:
     """Names for what generated code refers to."""
 
     def __init__(self) -> None:
         self.namespace: dict[str, Any] = {}
 
     def name(self, value: object) -> str:
+        """A new name for a constant."""
         name = f"c{len(self.namespace)}"
         self.namespace[name] = value
         return name
 
     def fill(self, code: Code) -> str:
+        """The text of an expression, with names for its constants."""
         return code.text.format(*map(self.name, code.constants), parent=f"v{code.parent}")
-
-
-class Environment:
-    """Environment variables that must stay what they were, checked at once.
-
-    Most of what programs ask for is not set, and asking `os.environ` for that costs an exception each time.
-    """
-
-    def __init__(self, expected: Mapping[str, str | None], positions: Mapping[str, int]) -> None:
-        self._positions = positions
-        self._original = os.environ
-        self._raw: Any = getattr(os, "environb", os.environ)  # the same variables, less the decoding
-        encode: Callable[[str], Any] = os.fsencode if self._raw is not os.environ else str
-        self._set = [(encode(name), encode(value), name) for name, value in expected.items() if value is not None]
-        self._unset = {encode(name): name for name, value in expected.items() if value is None}
-        self._names = frozenset(self._unset)
-
-    def changed(self) -> int | None:
-        """The position of a variable that is not what it was."""
-        if os.environ is not self._original:
-            return next(iter(self._positions.values()))
-        get = self._raw.get
-        for name, value, text in self._set:
-            if get(name) != value:
-                return self._positions[text]
-        if self._names.isdisjoint(self._raw):
-            return None
-        return next(self._positions[text] for name, text in self._unset.items() if name in self._raw)
 
 
 # -- ways to fetch ----------------------------------------------------------------------------------------------------
 
 
 def item(parent: int, key: object) -> Fetch:
+    """Fetch `parent[key]`."""
     return Code("{parent}[{0}]", (key,), parent)
 
 
@@ -209,12 +181,14 @@ def item_that_is_there(parent: int, key: object) -> Fetch:
 
 
 def attribute(parent: int, name: str) -> Fetch:
+    """Fetch `parent.name`."""
     if name.isidentifier() and not keyword.iskeyword(name):
         return Code(f"{{parent}}.{name}", (), parent)
     return Code("getattr({parent}, {0})", (name,), parent)
 
 
 def attribute_or_missing(parent: int, name: str) -> Fetch:
+    """Fetch `parent.name`, or MISSING."""
     return Code("getattr({parent}, {0}, {1})", (name, MISSING), parent)
 
 
@@ -224,6 +198,7 @@ def of_object(owner: object, name: str) -> Fetch:
 
 
 def of_constant(value: object) -> Fetch:
+    """Fetch an object that the recording names itself."""
     return Code("{0}", (value,))
 
 
@@ -233,11 +208,12 @@ def of_namespace(namespace: Mapping[str, Any], name: str) -> Fetch:
 
 
 def of_keyword_default(function: object, name: str) -> Fetch:
+    """Fetch a function's default of a keyword-only parameter."""
     return Code("{0}.__kwdefaults__[{1}]", (function, name))
 
 
 def of_class(kind: type, name: str) -> Fetch:
-    """What a lookup of `name` through a class's method resolution order finds, before any descriptor acts."""
+    """Fetch what a lookup of `name` through a class finds, before any descriptor acts."""
     # The common case, and the cheap one: a single dict lookup. It suffices, since a class's own entry hides all
     # inherited ones.
     if name in kind.__dict__:
@@ -258,7 +234,7 @@ def of_closure(parent: int, place: int) -> Fetch:
 
 
 def of_cell(function: object, place: int) -> Fetch:
-    """The same of a function that the recording names itself."""
+    """Fetch the cell at a place of the closure of a function that the recording names itself."""
     return Code("{0}.__closure__[{1}]", (function, place))
 
 
@@ -275,15 +251,17 @@ def named_cell(fetch: Fetch) -> CellType | None:
 
 
 def of_contents(cell: Fetch) -> Fetch:
-    """What a cell holds. cell: how that is found."""
+    """Fetch a cell's contents. cell: how that is found."""
     return cell._replace(text=f"{cell.text}.cell_contents")
 
 
 def of_slot(parent: int, function: Callable[[Any], Any]) -> Fetch:
+    """Fetch `function(parent)`."""
     return Code("{0}({parent})", (function,), parent)
 
 
 def length(parent: int) -> Fetch:
+    """Fetch `len(parent)`."""
     return Code("len({parent})", (), parent)
 
 
@@ -296,21 +274,7 @@ CALL_SHAPE = Code("(len(v0), tuple(v1))")
 
 def is_same_code(one: Code, other: Code) -> bool:
     """Whether two expressions ask the same of the same objects."""
-    return one.text == other.text and one.parent == other.parent and _is_same_constant(one.constants, other.constants)
-
-
-def _is_same_constant(one: Any, other: Any) -> bool:
-    if one is other or type(one) is not type(other):
-        return one is other
-    if isinstance(one, (tuple, list)):
-        return len(one) == len(other) and all(map(_is_same_constant, one, other))
-    if type(one) in (float, complex):
-        return same_number(one, other)
-    return isinstance(one, _BY_VALUE) and bool(one == other)
-
-
-_BY_VALUE = (str, bytes, int, np.bool_, np.dtype, set, Content)
-"""Types of constants that are the same if they are equal. All others must be one object."""
+    return one.text == other.text and one.parent == other.parent and same_constant(one.constants, other.constants)
 
 
 def satisfies(predicate: Callable[..., Any], *about: object) -> Check:
@@ -342,19 +306,22 @@ def has_own(name: str) -> Check:
 
 
 def has_type(kind: type) -> Check:
+    """A value of exactly this type."""
     return Code("type(x) is {0}", (kind,))
 
 
 def has_length(kind: type, length: int) -> Check:
+    """A container of exactly this type and length."""
     return Code("type(x) is {0} and len(x) == {1}", (kind, length))
 
 
 def has_least(count: int, known: bool) -> Check:
-    """A container with at least so many elements, or with fewer."""
+    """A container with at least `count` elements, or with fewer, as `known` says."""
     return Code("(len(x) >= {0}) is {1}", (count, known))
 
 
 def has_keys(keys: tuple[Any, ...]) -> Check:
+    """A dict with these keys in this order."""
     # Strings differ from everything else by `==`; but 1 == 1.0 == True, so that the types of other keys are compared
     # too.
     if all(type(key) is str for key in keys):

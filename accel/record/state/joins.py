@@ -28,23 +28,23 @@ from accel.record.state.events import Events
 from accel.record.state.flow import flow_of
 
 if TYPE_CHECKING:
-    from accel.record.state.writer import Writer
+    from accel.record.state.writer import TapeWriter
 
 MOST_JOINS = 96
-"""So many joins are noted in one recording."""
+"""Maximum number of joins noted in one recording. Guess."""
 
 MOST_VISITS = 8
-"""So often in one recording the same place is a join: the rounds of a long loop are not worth it."""
+"""Maximum joins at one place of one recording: more are iterations of a long loop. Guess."""
 
 
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-class Opaque(Exception):
+class UnknownState(Exception):
     """A state that cannot be described."""
 
 
-class Value(NamedTuple):
+class NumberSymbol(NamedTuple):
     """In a state: the recorded number of this node."""
 
     node: Node
@@ -63,7 +63,7 @@ class Entered(NamedTuple):
     slot: int
 
 
-class Literal(NamedTuple):
+class ConstantKey(NamedTuple):
     """In a state: what is the same in all recordings. key: tells it from others."""
 
     key: Hashable
@@ -91,8 +91,8 @@ class Memory:
 
 
 @dataclass(slots=True)
-class State:
-    """What recorded code can reach. template: of tuples, with the leaves above. memories: of its arrays.
+class JoinState:
+    """All that recorded code can reach at a join. template: of tuples, with the leaves above. memories: of its arrays.
 
     written: owner's slot, name and kind of each attribute and item that the call has written, with its value.
     """
@@ -103,8 +103,9 @@ class State:
 
 
 class Inherited(NamedTuple):
-    """What is hidden at a join: as at a branch, before which there were this join (-1: none), so many outcomes, and so
-    many that were used again.
+    """The branch whose hidden values a join has.
+
+    join: the last join before the branch, -1 if none. outcomes, reused: numbers of them before the branch.
     """
 
     join: int
@@ -125,7 +126,7 @@ class Join:
     outcomes: int
     reused: int
     hidden: Inherited | None
-    state: State
+    state: JoinState
 
 
 @dataclass(slots=True)
@@ -142,9 +143,9 @@ class _Region:
 
 
 Roots = list[tuple[Hashable, Any]]
-"""What frames can reach at once: what each is, and itself."""
+"""The values that frames can reach at once: a name for each, and the value."""
 
-UNBOUND = Literal("unbound")
+UNBOUND = ConstantKey("unbound")
 """In the place of a variable that has no value."""
 
 
@@ -164,18 +165,20 @@ def roots(frames: list[FrameType]) -> Roots:
 class Joins:
     """The joins of one recording, and the branches that are open.
 
-    writer: writes the tape; from a join on it numbers values afresh. frames: gives those of recorded code on the stack,
-    the innermost first. describe: gives the state that some roots lead to; raises Opaque. Without it there are no
-    joins. events: tells of the frames.
+    writer: writes the tape; from a join on it numbers values afresh. events: tells of the frames. describe: gives the
+    state that some roots lead to; raises UnknownState. reachable: gives the recorded values that some roots lead to.
     """
 
-    def __init__(self, writer: Writer, frames: Callable[[], list[FrameType]]) -> None:
+    def __init__(
+        self,
+        writer: TapeWriter,
+        events: Events,
+        describe: Callable[[Roots], JoinState],
+        reachable: Callable[[Roots], list[Any]],
+    ) -> None:
         self.found: list[Join] = []
-        self.describe: Callable[[Roots], State] | None = None
-        self.events = Events()
-        self._writer = writer
-        self._frames = frames
-        self.reachable: Callable[[Roots], list[Any]] = lambda roots: []
+        self._writer, self._events, self._describe, self._reachable = writer, events, describe, reachable
+        self._is_on = True
         self._open: list[_Region] = []
         self._visits: Counter[Hashable] = Counter()
 
@@ -185,11 +188,11 @@ class Joins:
 
     def branch(self) -> None:
         """A branch is taken: from here on the recordings of a program part."""
-        frames = self._frames() if self.describe is not None and len(self.found) < MOST_JOINS else []
+        frames = self._writer.frames() if self._is_on and len(self.found) < MOST_JOINS else []
         # a generator goes on when its consumer asks: the branch is one of the consumer's instruction
         while frames and frames[0].f_code.co_flags & _GENERATORS:
             frames = frames[1:]
-        if not frames or not self.events.tells_of(frames[0]):
+        if not frames or not self._events.tells_of(frames[0]):
             return
         frame = frames[0]
         hidden = Inherited(len(self.found) - 1, len(self._writer.tape.outcomes), len(self._writer.reused))
@@ -200,9 +203,9 @@ class Joins:
         if any(other.frame is frame and other.join == region.join for other in self._open):
             return
         if len(frames) > 1 or _hides_values(frames):
-            region.held = self.reachable(roots(frames))
+            region.held = self._reachable(roots(frames))
         self._open.append(region)
-        self.events.ask(frame)
+        self._events.ask(frame)
 
     def _region(self, frame: FrameType, hidden: Inherited) -> _Region | None:
         flow = flow_of(frame.f_code)
@@ -227,11 +230,11 @@ class Joins:
         mine = [region for region in self._open if region.frame is frame]
         if not mine:
             return
-        frames = self._frames()
+        frames = self._writer.frames()
         place = next((at for at, each in enumerate(frames) if each is frame), len(frames))
         caller = frames[place + 1] if place + 1 < len(frames) else None
         del self._open[self._open.index(mine[0]) :]
-        if caller is None or not self.events.tells_of(caller):
+        if caller is None or not self._events.tells_of(caller):
             return
         region = self._region(caller, mine[0].inherited)
         if region is not None:
@@ -239,20 +242,20 @@ class Joins:
                 return
             region.held = [value for each in mine for value in each.held]
             self._open.append(region)
-            self.events.ask(caller)
+            self._events.ask(caller)
 
     def interrupted(self) -> None:
         """An exception was raised: where it leads, the analysis of the code does not know."""
         self._open.clear()
 
     def stop(self) -> None:
-        """Have no joins: there is more to the state than can be described."""
-        self.describe = None
+        """Note no more joins: there is more to the state than can be described."""
+        self._is_on = False
         self.found.clear()
         self._open.clear()
 
     def _note(self, frame: FrameType, hidden: Inherited, held: list[Any]) -> None:
-        frames, flow = self._frames(), flow_of(frame.f_code)
+        frames, flow = self._writer.frames(), flow_of(frame.f_code)
         if not frames or frames[0] is not frame or flow is None:
             return
         point = self._point(frames, frame.f_lasti)
@@ -261,15 +264,14 @@ class Joins:
         if _hides_values(frames):
             known += [("held", value) for value in held]
         try:
-            state = self.describe(known) if self.describe is not None else None
-        except Opaque:
+            state = self._describe(known)
+        except UnknownState:
             return
-        if state is not None:
-            hides = len(frames) > 1 or flow.hides(frame.f_lasti)
-            tape = self._writer.tape
-            counts = len(tape.nodes), len(tape.outcomes), len(self._writer.reused)
-            self.found.append(Join(point, *counts, hidden if hides else None, state))
-            self._writer.number_afresh()
+        hides = len(frames) > 1 or flow.hides(frame.f_lasti)
+        tape = self._writer.tape
+        counts = len(tape.nodes), len(tape.outcomes), len(self._writer.reused)
+        self.found.append(Join(point, *counts, hidden if hides else None, state))
+        self._writer.number_afresh()
 
     def _point(self, frames: list[FrameType], offset: int | None) -> tuple[tuple[int, int], ...]:
         number_of = self._writer.number_of

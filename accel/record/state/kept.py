@@ -1,4 +1,4 @@
-"""What outlives a recorded call: containers and tuples that the program keeps, unwrapped in the end."""
+"""Containers and tuples that the program keeps after a recorded call, unwrapped in the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EnteredTuple(NamedTuple):
 
 
 class Kept:
-    """What the program keeps of one recording's values.
+    """The values of one recording that the program keeps.
 
     containers: lists, dicts and sets that the program stored, wrappers in them. tuples: those that came in from
     outside, by id of their recorded form. leaked: something that holds recorded values, and that cannot be unwrapped,
@@ -78,7 +78,7 @@ class Kept:
         return made
 
     def entered_tuple(self, value: object) -> EnteredTuple | None:
-        """What is known of a tuple that came in from outside: its recorded form is another object."""
+        """The entry of a tuple that came in from outside: its recorded form is another object."""
         entered = self.tuples.get(id(value))
         return entered if entered is not None and entered.made is value else None
 

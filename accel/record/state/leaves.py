@@ -26,7 +26,7 @@ class FromSlot(Leaf):
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Leaf):
+class NewArray(Leaf):
     """New array number `index`; `chain` makes a view of it, as in `FromSlot`."""
 
     index: int
@@ -42,14 +42,14 @@ class Number(Leaf):
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Leaf):
+class FixedValue(Leaf):
     """A value that the path fixes."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shared(Leaf):
+class SharedLeaf(Leaf):
     """A new object, list, dict or view that is in several places: made once. template: what makes it, itself perhaps
     among its parts."""
 
@@ -124,8 +124,8 @@ def all_leaves(template: Any) -> Iterator[Leaf]:
 
 
 def _inside(leaf: Leaf) -> Any:
-    """What a leaf with parts is made of."""
-    if isinstance(leaf, Shared):
+    """The template inside a leaf that has parts; None for other leaves."""
+    if isinstance(leaf, SharedLeaf):
         return leaf.template
     return leaf.parts if isinstance(leaf, COMPOSITE) else None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
@@ -33,6 +33,15 @@ def on_behalf(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappi
     return FunctionType(_at(frame.f_code.co_filename, frame.f_lineno), namespace)(function, args, kwargs or {})
 
 
+def frames_of(recording: object) -> Iterator[FrameType]:
+    """Yield the frames of a recording's code on the stack, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if getattr(frame.f_globals, "recording", None) is recording:
+            yield frame
+        frame = frame.f_back
+
+
 def recorded_frame() -> FrameType | None:
     """The innermost frame of recorded code, if there is one."""
     frame: FrameType | None = sys._getframe(1)
@@ -43,6 +52,6 @@ def recorded_frame() -> FrameType | None:
 
 
 def is_for_exception() -> bool:
-    """Whether what recorded code computes now is for an exception that it is about to raise."""
+    """Whether recorded code is computing arguments of an exception that it is about to raise."""
     frame = recorded_frame()
     return frame is not None and frame.f_lasti in raising(frame.f_code)

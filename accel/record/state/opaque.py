@@ -11,8 +11,7 @@ from typing import Any
 
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import unwrap
+from accel.record.state.wrapper import StandIn, unwrap
 from accel.rules.rule import lookup
 
 _OPAQUE_REASONS = {
@@ -98,13 +97,9 @@ class Harmless(StandIn):
 
     __slots__ = ()
 
-    def __init__(self, recording: Recording, function: object) -> None:
-        self._recording_ = recording
-        self._plain_ = function
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = unwrap(args), unwrap(kwargs)
-        self._recording_.filters_changed |= getattr(self._plain_, "__module__", "") == "warnings"
+        self._recording_.display.filters_changed |= getattr(self._plain_, "__module__", "") == "warnings"
         # `with warnings.catch_warnings(record=True) as log`: the program looks at the warnings, of which a replay gives
         # none.
         if kwargs.get("record"):
@@ -119,6 +114,7 @@ _LOUD = frozenset({"raise", "call", "print", "log", "error"})
 
 
 def is_harmless(function: object) -> bool:
+    """Whether replays may leave out what a function does: it changes no number."""
     module = (getattr(function, "__module__", "") or "").partition(".")[0]
     return module in _HARMLESS_MODULES and getattr(function, "__name__", "") in _HARMLESS
 

@@ -23,13 +23,13 @@ from accel.rules import core
 from accel.rules.rule import Unsupported
 
 MANY = 32
-"""Elements of an array from which it is compared as a whole."""
+"""Number of needed elements from which an array is compared as a whole. Guess."""
 
 MOST_COMPARED = 4096
-"""Elements of an array that is needed as a whole: later calls compare all of them. Chosen, not measured."""
+"""Maximum size of an array that is needed as a whole: later calls compare all of it. Guess."""
 
 MOST_STEPS = 16
-"""Operations that make one number of a table's elements. Chosen, not measured."""
+"""Maximum operations that make one number of a table's elements. Guess."""
 
 
 def pinned_whole(array: Any) -> NDArray[Any]:

@@ -12,17 +12,17 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Container, Iterator
-from types import CodeType
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
-from accel.ir.tape import Node, Place, nodes_in
+from accel.ir.tape import Node, Place
 from accel.process import interrupts
 from accel.process.own_code import under_own_wrapper
 from accel.reasons import Refusal, source_line
-from accel.record.state.attributes import AttributeState, Item
-from accel.record.state.changes import Asked
+from accel.record.state.changes import Asked, AttributeState, Item
 from accel.record.state.draw import Draw
-from accel.record.state.events import Events
+from accel.record.state.events import Frames, LoopHeads
 from accel.record.state.inputs import (
     CALL_SHAPE,
     Check,
@@ -34,22 +34,29 @@ from accel.record.state.inputs import (
     of_constant,
     satisfies,
 )
-from accel.record.state.joins import Joins
-from accel.record.state.journal import Journal
+from accel.record.state.joins import Joins, JoinState, Roots
 from accel.record.state.kept import Kept
 from accel.record.state.registry import Registry
-from accel.record.state.shown import Effect
-from accel.record.state.storages import Storages
-from accel.record.state.texts import Texts
-from accel.record.state.writer import Writer
+from accel.record.state.shown import Display
+from accel.record.state.storages import Journal, Storages
+from accel.record.state.writer import NO_LIMITS, Limits, TapeWriter
 from accel.rules.rule import Unsupported
 
-if TYPE_CHECKING:
-    from accel.record.run.loops.heads import Heads
 
-RECORDABLE_KINDS = frozenset("biufc")
+class Hooks(NamedTuple):
+    """Functions of the layers above that a recording calls.
 
-Entering = Callable[["Recording", Any, int], tuple[Check | None, Any]]
+    enter: gives the guard and the recorded form of a value that comes in through a slot. marker: see
+    accel.record.values.text.markers. builtins: those of recorded code. describe, reachable: see Joins.
+    """
+
+    enter: Callable[[Recording, Any, int], tuple[Check | None, Any]]
+    marker: Callable[..., str | None]
+    builtins: Callable[[Recording], dict[str, Any]]
+    heads: Callable[[Recording], LoopHeads]
+    frames: Callable[[Recording], Frames]
+    describe: Callable[[Recording, Roots], JoinState]
+    reachable: Callable[[Recording, Roots], list[Any]]
 
 
 class _Current(threading.local):
@@ -71,66 +78,66 @@ class Unwound(BaseException):
     """Leaves the recorded code where the tape breaks: the call is undone and run plainly. Never seen by the program."""
 
 
+@dataclass(slots=True)
+class FollowedCode:
+    """Facts about the code that a recording has followed so far (see accel.record.objects.follow).
+
+    makes_writers: nested functions write variables outside. makes_functions: nested functions capture variables.
+    handles_exceptions: it has handlers. compares_identity: it tests `is`, or the program compares objects so.
+    """
+
+    makes_writers: bool = False
+    makes_functions: bool = False
+    handles_exceptions: bool = False
+    compares_identity: bool = False
+
+
 class Recording:
     """The state of one recording.
 
     package, module: the target's root package and its module, whose functions are followed wherever they are. start:
-    the target's first line. max_nodes: the tape breaks beyond. refusal: why the tape is broken, or None.
-    refused_for_text: it is broken because the text of a value was needed. touched: something outside was changed in a
-    way that cannot be undone. raised: an exception passed through recorded code. entered: gives the guard and the
-    recorded form of a value that comes in through a slot. makes_writers, makes_functions, handles_exceptions: some
-    followed code does (see accel.record.objects.follow). watcher: told of the first exception, of the break and of the
-    end, while everything is still there (accel.explain). worth: see Writer. effects: whether replays may show text.
-    shown: what the call shows so far, in order. waiting: what shows it, once the call cannot be undone any more.
-    asked: the results that it takes from caches, in order.
-    of_sink: what a stream raised then. marker: see accel.record.values.text.markers. events: tells of recorded frames.
+    the target's first line. refusal: why the tape is broken, or None. refused_for_text: it is broken because the text
+    of a value was needed. touched: something outside was changed in a way that cannot be undone. raised: an exception
+    passed through recorded code. watcher: told of the first exception, of the break and of the end, while everything is
+    still there (accel.explain). asked: the results that it takes from caches, in order.
 
     Its parts: inputs, what the call read; storages, the memory of its arrays; writer, the tape; registry, what stands
-    for what; journal, the way back; kept, what the program holds on to afterwards; texts, the formatted values; heads,
-    where loops were asked for their conditions; joins, where the sides of branches come together.
+    for what; journal, the way back; kept, what the program holds on to afterwards; display, the text that it shows;
+    code, facts about what was followed; heads, where loops were asked for their conditions; joins, where the sides of
+    branches come together.
     """
 
     def __init__(
         self,
         package: str,
         module: str,
-        max_nodes: int,
         start: Place,
-        entered: Entering,
-        worth: Callable[[list[Node]], bool] = lambda nodes: True,
+        hooks: Hooks,
+        limits: Limits = NO_LIMITS,
         effects: bool = True,
     ) -> None:
-        self._entered = entered
+        self._hooks = hooks
+        self.marker = hooks.marker
         self.start = start
         self.package = package
         self.module = module
         self.inputs = Inputs()
-        self.writer = Writer(self, self.inputs, start, max_nodes, worth)
+        self.heads = hooks.heads(self)
+        self.writer = TapeWriter(self, self.inputs, start, limits, self.heads.note)
         self.registry = Registry()
         self.journal = Journal()
         self.kept = Kept(self)
-        self.texts = Texts()
-        self.shown: list[Effect] = []
-        self.silent = False  # whether sinks show nothing
-        self.waiting: list[Callable[[], Any]] = []
         self.asked: list[Asked] = []
-        self.of_sink: Exception | None = None
-        self.shows_effects = effects
-        self.filters_changed = False  # those of `warnings`, by the recorded code
-        self.marker: Callable[..., str | None] = _no_marker
-        self.joins = Joins(self.writer, self.writer.frames)
+        self.frames = hooks.frames(self)
+        self.events = self.frames.events
+        self.joins = Joins(self.writer, self.events, partial(hooks.describe, self), partial(hooks.reachable, self))
         self.refusal: Refusal | None = None
         self.refused_for_text = False
         self.closed = False
         self.touched = False
-        self.on_break: Callable[[], None] | None = None
-        self.on_follow: Callable[[CodeType], None] | None = None
-        self.events = Events()
         self.watcher: Callable[[], None] | None = None
-        self.compares_identity = False
-        self.makes_writers = False
-        self.makes_functions = False
-        self.handles_exceptions = False
+        self.code = FollowedCode()
+        self.display = Display(effects)
         self.raised: tuple[str, Place] | None = None
         self.inlined: set[Any] = set()
         self.storages = Storages(self)
@@ -142,10 +149,9 @@ class Recording:
         self.draws: list[Draw] = []
         self.drawn_from: set[int] = set()  # ids of generators whose state is journalled
         self.absent: dict[int, set[str]] = {}  # slot of an object -> names that it must not have of its own
-        self.builtins: dict[str, Any] = {}
+        self.builtins = hooks.builtins(self)
         self.new_names: set[tuple[int, str]] = set()  # attributes that objects, by id, got only in this call
         self.made: dict[int, int] = {}  # objects that the call made, by id -> number (see accel.ir.tape.SERIAL)
-        self.heads: Heads | None = None
         self._foreseen: list[Exception] = []
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -178,8 +184,7 @@ class Recording:
         self.storages.let_go()
         for held in (self.attributes, self.entered, self.changed, self._foreseen, self.made, self.new_names):
             held.clear()
-        if self.heads is not None:
-            self.heads.let_go()
+        self.heads.let_go()
 
     def close(self) -> None:
         """End the recording: what of it outlives it is passive from now on, and holds on to nothing."""
@@ -189,6 +194,7 @@ class Recording:
 
     @property
     def active(self) -> bool:
+        """Whether operations are still written down."""
         return self.refusal is None and not self.closed
 
     def break_(self, reason: str, detail: str = "", *, touched: bool = False) -> None:
@@ -218,27 +224,25 @@ class Recording:
     @property
     def can_be_undone(self) -> bool:
         """Whether the call may be undone where its tape breaks. What a text is for shows only later."""
-        return not self.touched and (not self.refused_for_text or self.makes_writers)
+        return not self.touched and (not self.refused_for_text or self.code.makes_writers)
 
     def refuse(self, refusal: Refusal) -> None:
         """Break the tape because of `refusal`."""
         if self.refusal is None:
             self.refusal = refusal
-            if self.heads is not None:
-                self.heads.let_go()
+            self.heads.let_go()
             self.tell_watcher()
-            if self.on_break is not None:
-                self.on_break()
+            self.frames.clear_up()
 
     def show_waiting(self) -> None:
         """Show what waits for the end of the call. From now on the call cannot be undone."""
         self.touched = True
         try:
-            while self.waiting:
-                self.waiting.pop(0)()
+            while self.display.waiting:
+                self.display.waiting.pop(0)()
         except Exception as error:  # the program's; it gets it at the end of the call
             interrupts.pass_on(error)
-            self.of_sink = self.of_sink or error
+            self.display.error = self.display.error or error
 
     def tell_watcher(self) -> None:
         if self.watcher is not None:
@@ -249,11 +253,6 @@ class Recording:
         key = ("function", id(self.registry.keep_alive(function)))
         if self.inputs.find(key) is None:
             self.inputs.add(key, f"{function.__qualname__}'s code", of_constant(function), has_code(function))
-
-    def watch_code(self, code: CodeType) -> None:
-        """Let be seen what happens in code that is about to be followed."""
-        if self.on_follow is not None:
-            self.on_follow(code)
 
     def guard_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Let replays check that the call has as many arguments, and the same keywords in the same order."""
@@ -285,7 +284,7 @@ class Recording:
         return self.write_down(lambda: self._enter_again(value, slot), value)
 
     def _enter_first(self, value: object, slot: int) -> Any:
-        guard, wrapped = self._entered(self, value, slot)
+        guard, wrapped = self._hooks.enter(self, value, slot)
         if guard is not None:
             self.inputs.narrow(slot, guard)
         self.entered[slot] = (value, wrapped)
@@ -317,6 +316,7 @@ class Recording:
             raise
 
     def is_foreseen(self, error: object) -> bool:
+        """Whether an error follows from guarded inputs alone."""
         return any(error is each for each in self._foreseen)
 
     def note_exception(self, error: BaseException, place: Place) -> None:
@@ -324,7 +324,7 @@ class Recording:
         if interrupts.raised_by_handler(error):
             self.touched = True
             self.break_("path.exception", "a signal handler raised it")
-        self.texts.refused = True  # its handlers may look at them
+        self.display.texts.refused = True  # its handlers may look at them
         # The first is the cause; what is raised while it is handled follows from it.
         if self.raised is None:
             self.raised = (f"{type(error).__name__}: {error}", place)
@@ -363,10 +363,6 @@ class Recording:
         return plain
 
 
-def _no_marker(*about: object) -> None:
-    return None
-
-
 def _lacks(namespace: Container[str], name: str) -> bool:
     return name not in namespace
 
@@ -380,13 +376,3 @@ def gap_text(error: BaseException, callers: int = 0) -> str:
 
 def place_text(place: Place) -> str:
     return source_line(*place)
-
-
-def recordable(array: Any) -> bool:
-    """Whether XLA has the array's dtype."""
-    dtype = array.dtype
-    return dtype.kind in RECORDABLE_KINDS and dtype.isnative and dtype.itemsize <= (16 if dtype.kind == "c" else 8)
-
-
-def all_host(template: tuple[Any, ...]) -> bool:
-    return all(node.host for node in nodes_in(template))

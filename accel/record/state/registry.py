@@ -14,12 +14,13 @@ from weakref import WeakValueDictionary
 from accel.record.state.wrapper import Wrapper
 
 LOOKS, LOOK_S = 10, 0.001
-"""A thread that looks at this one's stack, as `--auto` and profilers do, holds its frames until it runs again: it is
-given so many times so many seconds."""
+"""Number and length in seconds of the pauses for threads that hold this one's frames until they run again. Guess.
+
+`--auto` and profilers are such threads."""
 
 
 class Registry:
-    """What stands for what in one recording, by the identity of the program's object.
+    """The stand-ins of one recording, by the identity of the program's object.
 
     values, arrays: the one wrapper of an object, of an array. stand_ins: of functions, modules, classes ...: the object
     and what stands for it. namespaces: the substitute for a module's globals. links: for a cell. functions: the

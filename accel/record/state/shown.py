@@ -1,4 +1,4 @@
-"""What a recorded call showed, as data: the plan by which replays show the same with their own values.
+"""Text that a recorded call showed, as data: the plan by which replays show it with their own values.
 
 While a call is recorded, the templates hold `Seen` leaves, which name nodes of the tape. In a finished trace they hold
 leaves of the outputs (see accel.record.run.outputs).
@@ -7,11 +7,12 @@ leaves of the outputs (see accel.record.run.outputs).
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
@@ -22,10 +23,10 @@ from accel.ir.template import fill
 from accel.process.own_code import PACKAGE
 
 MOST_DIGITS = 12
-"""A number that was computed from arrays is shown with at most so many digits: the last ones of more are rounding."""
+"""Maximum digits that a replay shows of a number computed from arrays: rounding decides those behind. Guess."""
 
 MOST_PRECISION = 8
-"""NumPy's own default for arrays. Those that are shown in more digits stay on NumPy."""
+"""Maximum print precision of arrays that a replay shows: NumPy's default. Others stay on NumPy."""
 
 Build = Callable[[Any], Any]
 """Fills the leaves of a template from the outputs of a run."""
@@ -67,9 +68,11 @@ class Text:
     parts: tuple[str | Formatted, ...]
 
     def made(self, build: Build) -> str:
+        """The text of a run. Raises Unshowable."""
         return "".join([part if isinstance(part, str) else part.text(build) for part in self.parts])
 
     def with_leaves(self, leaf_of: Callable[[Seen], Any]) -> Text:
+        """The text with leaves of the outputs in the place of nodes."""
         parts = [
             part if isinstance(part, str) else replace(part, value=fill(part.value, leaf_of, Seen))
             for part in self.parts
@@ -136,6 +139,7 @@ class Printed:
         return replace(self, args=args, sep=self.sep.with_leaves(leaf_of), end=self.end.with_leaves(leaf_of))
 
     def ready(self, values: Sequence[Any], build: Build) -> Ready:
+        """The effect with a run's values. Raises Unshowable."""
         stream, args = values[self.stream], [each.made(build) for each in self.args]
         sep, end = self.sep.made(build), self.end.made(build)
         make = functools.partial(print, *args, sep=sep, end=end, file=stream, flush=self.flush)
@@ -143,13 +147,13 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class StreamWrite:
     """`stream.write(text)`. stream: its slot."""
 
     stream: int
     text: Text
 
-    def with_leaves(self, leaf_of: Callable[[Seen], Any]) -> Written:
+    def with_leaves(self, leaf_of: Callable[[Seen], Any]) -> StreamWrite:
         return replace(self, text=self.text.with_leaves(leaf_of))
 
     def ready(self, values: Sequence[Any], build: Build) -> Ready:
@@ -204,7 +208,7 @@ def record_of(logger: Any, level: int, message: str, args: tuple[Any, ...], plac
 
 
 Place = tuple[str, int, str] | int
-"""What a warning names: a file, a line and a module; or how many frames above the accelerated call it is."""
+"""The place that a warning names: file, line and module; or the number of frames above the accelerated call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +243,7 @@ def warn(text: str, category: type[Warning], place: Place) -> None:
 
 
 def program_frame_above(number: int) -> FrameType | None:
-    """The frame of other code than accel's that is so many above the innermost of these; None above the outermost."""
+    """The frame `number` frames above the innermost one that is not accel's; None above the outermost."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not frame.f_code.co_filename.startswith(str(PACKAGE)):
@@ -250,7 +254,7 @@ def program_frame_above(number: int) -> FrameType | None:
     return None
 
 
-Effect = Printed | Written | Flushed | Logged | Warned
+Effect = Printed | StreamWrite | Flushed | Logged | Warned
 
 
 def templates_of(effect: Effect) -> list[Any]:
@@ -260,8 +264,89 @@ def templates_of(effect: Effect) -> list[Any]:
     match effect:
         case Printed():
             texts = (*effect.args, effect.sep, effect.end)
-        case Written() | Warned():
+        case StreamWrite() | Warned():
             texts = (effect.text,)
         case Logged():
             texts, rest = (effect.message,), effect.args
     return [*(part.value for text in texts for part in text.parts if isinstance(part, Formatted)), *rest]
+
+
+class Texts:
+    """The markers of one recording.
+
+    refused: no more of them are made, since an exception may show a text to a handler of the program's.
+    """
+
+    def __init__(self) -> None:
+        self.refused = False
+        self._formatted: list[tuple[Formatted, str]] = []
+        self._pattern: re.Pattern[str] | None = None
+        self._token = ""
+        self._loaded: set[tuple[int, int]] = set()
+
+    @property
+    def are_made(self) -> bool:
+        """Whether there are markers."""
+        return self._pattern is not None
+
+    def mark(self, formatted: Formatted, text: str) -> str:
+        """A marker for a value that is formatted as `text` now."""
+        if self._pattern is None:
+            self._token = f"\ue000accel{os.urandom(9).hex()}:"
+            self._pattern = re.compile(re.escape(self._token) + "([0-9]+)\ue001")
+        self._formatted.append((formatted, text))
+        return f"{self._token}{len(self._formatted) - 1}\ue001"
+
+    def parts(self, text: str) -> Text:
+        """A string as text: what stands for markers in it, between what the path fixes."""
+        if self._pattern is None:
+            return Text((text,))
+        split = self._pattern.split(text)
+        parts = [self._formatted[int(part)][0] if i % 2 else part for i, part in enumerate(split)]
+        return Text(tuple(part for part in parts if part != ""))
+
+    def holds_marker(self, value: Any) -> bool:
+        """Whether a value is text with a marker in it."""
+        return self._pattern is not None and type(value) is str and self._token in value
+
+    def resolved(self, value: Any) -> Any:
+        """A string with the digits in the place of the markers; anything else as it is, and so are lists and the like.
+
+        (A marker is in no list: the flow of a text ends where one is made.)
+        """
+        if not self.holds_marker(value):
+            return value
+        assert self._pattern is not None
+        return self._pattern.sub(lambda found: self._formatted[int(found[1])][1], value)
+
+    # -- methods of sinks, loaded to be called ------------------------------------------------------------------------
+
+    def note_load(self, frame: FrameType) -> None:
+        """A sink is being loaded by the frame's present instruction, as an attribute."""
+        self._loaded.add((id(frame), frame.f_lasti))
+
+    def is_loaded(self, frame: FrameType, offset: int) -> bool:
+        """Whether the instruction at `offset` has loaded a sink's method that the frame has not called yet."""
+        return (id(frame), offset) in self._loaded
+
+    def note_call(self, frame: FrameType) -> None:
+        """A sink is called by the frame: whatever it loads next, it notes anew."""
+        self._loaded = {each for each in self._loaded if each[0] != id(frame)}
+
+
+@dataclass(slots=True)
+class Display:
+    """The text that one recorded call shows.
+
+    allowed: replays may show text. silent: sinks show nothing. shown: the effects so far, in order. waiting: the calls
+    that show them, once the recorded call cannot be undone any more. error: of a stream then. filters_changed: the
+    recorded code has changed the filters of `warnings`.
+    """
+
+    allowed: bool
+    silent: bool = False
+    shown: list[Effect] = field(default_factory=list)
+    waiting: list[Callable[[], Any]] = field(default_factory=list)
+    error: Exception | None = None
+    filters_changed: bool = False
+    texts: Texts = field(default_factory=lambda: Texts())

@@ -1,9 +1,9 @@
-"""The memory of the arrays that a recording read: a write keeps what it overwrites, and meets no other input."""
+"""The memory of the arrays that a recording read, and the journal that puts back all that the call wrote."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,32 @@ from accel.ir.vast import is_vast
 
 if TYPE_CHECKING:
     from accel.record.state.recording import Recording
+
+
+class Journal:
+    """The writes of one recorded call. actions: what undoes each, in the order of the writes."""
+
+    def __init__(self) -> None:
+        self.actions: list[Callable[[], None]] = []
+
+    def add(self, action: Callable[[], None]) -> None:
+        """Remember what puts back a write that is about to be made."""
+        self.actions.append(action)
+
+    def undo(self) -> None:
+        """Put back everything that the recorded call wrote."""
+        while self.actions:
+            self.actions.pop()()
+
+    def clear(self) -> None:
+        """Forget the writes: they stay."""
+        self.actions.clear()
+
+
+def recordable(array: Any) -> bool:
+    """Whether XLA has the array's dtype."""
+    dtype = array.dtype
+    return dtype.kind in "biufc" and dtype.isnative and dtype.itemsize <= (16 if dtype.kind == "c" else 8)
 
 
 class Storages:

@@ -1,4 +1,4 @@
-"""Wrappers: what stands for the program's values while a call is recorded, and how to get the plain values back."""
+"""Wrappers stand for the program's values while a call is recorded; `unwrap` gives the plain values back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from accel.record.state.recording import Recording
-
 
 LISTS = (list, deque)
 DICTS = (dict, defaultdict, Counter, OrderedDict)
@@ -27,6 +26,10 @@ class Wrapper:
     def as_operand(self) -> Any:
         """The plain value to pass to NumPy, which must be guarded. Raises Unsupported if it is not."""
         return self._plain_
+
+
+set_class: Callable[[Any, type], None] = object.__dict__["__class__"].__set__
+"""Sets a wrapper's class, past the property by which it answers as the plain value would."""
 
 
 def unwrap(value: Any) -> Any:
@@ -96,3 +99,51 @@ def has_wrapper(value: Any) -> bool:
         is_wrapped = kind is defaultdict and isinstance_wrapper(value.default_factory)
         return is_wrapped or any(map(has_wrapper, value)) or any(map(has_wrapper, value.values()))
     return kind is slice and any(map(has_wrapper, (value.start, value.stop, value.step)))
+
+
+class _OfReal(str):
+    """A class's `__module__` or `__doc__`, which is text. Its instances have those of what they stand in for."""
+
+    def __new__(cls, text: str, name: str) -> _OfReal:
+        made = super().__new__(cls, text)
+        made._name = name
+        return made
+
+    _name: str
+
+    def __get__(self, instance: StandIn | None, owner: type) -> Any:
+        return self if instance is None else getattr(instance._plain_, self._name)
+
+
+class StandIn(Wrapper):
+    """Is called in its own way; all else (its class, attributes, text, equality and hash) is that of the real one."""
+
+    __slots__ = ()
+
+    def __init__(self, recording: Recording, real: Any) -> None:
+        self._recording_, self._plain_ = recording, real
+
+    def __init_subclass__(cls, **about: Any) -> None:
+        """Python finds these two in the class, and asks `__getattr__` for what it does not find."""
+        super().__init_subclass__(**about)
+        cls.__module__ = _OfReal(cls.__module__, "__module__")
+        cls.__doc__ = _OfReal(cls.__doc__ or "", "__doc__")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._plain_)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plain_, name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._plain_ == unwrap(other))
+
+    def __hash__(self) -> int:
+        return hash(self._plain_)
+
+    def __repr__(self) -> str:
+        return repr(self._plain_)
+
+    def __subclasscheck__(self, kind: type[Any]) -> bool:
+        return issubclass(unwrap(kind), self._plain_)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from accel.ir.fingerprint import code_number
 from accel.ir.tape import Node, Outcome, Place, Storage, Tape
 from accel.ir.template import form
-from accel.ir.views import At, Chain, Places, Step, is_window, seen_through
+from accel.ir.views import At, Chain, Step, StridedElements, is_window, seen_through
 from accel.reasons import source_line
 from accel.record.state.inputs import MISSING, Inputs, is_writeable
+from accel.record.state.on_behalf import frames_of
 from accel.record.state.pinned import element_of
 from accel.record.state.storages import overlaps_itself
 from accel.record.state.wrapper import unwrap
@@ -24,43 +24,54 @@ from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported
 
 LOOK_AT = 8192
-"""Operations after which a recording that cannot lead to a program is given up."""
+"""Number of operations after which `Limits.worth` is asked. Guess."""
 
 LOOK_EVERY = 64
-"""Operations and outcomes between two looks at the time."""
+"""Number of operations and outcomes between two looks at the clock. Guess."""
 
 MAX_OUTCOMES = 4096
-"""Outcomes on the device: a path that assumes so much of its arrays' values is hardly ever taken again."""
+"""Maximum outcomes on the device: a path with more assumptions about arrays is hardly ever taken again. Guess."""
 
 CHECKED_TOGETHER = range(9, 1 << 14)
 """Sizes of arrays all of whose elements are checked where one of them is an index. Fewer may be coordinates, each for
 an axis of its own; more take too long. Chosen, not measured."""
 
 
-class Writer:
+class Limits(NamedTuple):
+    """Bounds of one recording; beyond, its tape breaks.
+
+    max_nodes: operations recorded. longest: operations on the tape, without those that were taken off. max_s: seconds
+    of the thread's processor time. worth: whether to go on, from the nodes so far; asked at LOOK_AT of them.
+    """
+
+    max_nodes: float = math.inf
+    longest: float = math.inf
+    max_s: float = math.inf
+    worth: Callable[[list[Node]], bool] = lambda nodes: True
+
+
+NO_LIMITS = Limits()
+
+
+class TapeWriter:
     """Writes one recording's tape. It raises Unsupported where it cannot go on, and knows nothing of wrappers.
 
-    owner: the recording, as the frames of recorded code name it. start: the target's first line. max_nodes: the tape
-    may have so many. worth: whether it makes sense to go on, from the nodes so far; asked at LOOK_AT of them. on_truth:
-    is told of each truth that becomes an outcome, and whether Python checks it before launch. max_s: of the thread's
-    processor time, that it may take. longest: so many operations the tape may hold, without those that were taken off.
-    reused: outcomes from before a join whose values were used again after it.
+    owner: the recording, as the frames of recorded code name it. start: the target's first line. on_truth: is told of
+    each truth that becomes an outcome, and whether Python checks it before launch. reused: outcomes from before a join
+    whose values were used again after it.
     """
 
     def __init__(
-        self, owner: object, inputs: Inputs, start: Place, max_nodes: int, worth: Callable[[list[Node]], bool]
+        self, owner: object, inputs: Inputs, start: Place, limits: Limits, on_truth: Callable[[bool, bool], None]
     ) -> None:
         self.tape = Tape()
         self.reused: list[Node] = []
         self._owner = owner
         self._inputs = inputs
         self._start = start
-        self._max_nodes = max_nodes
-        self._worth = worth
-        self.max_s, self._began = math.inf, time.thread_time()
-        self.longest = math.inf
+        self._limits, self._began = limits, time.thread_time()
+        self._on_truth = on_truth
         self._looked_at = 0
-        self.on_truth: Callable[[bool, bool], None] | None = None
         self._assumed = 0
         self._epoch = 0
         self._again = 0  # operations whose node was there already
@@ -77,32 +88,18 @@ class Writer:
 
     def frames(self) -> list[FrameType]:
         """The frames of recorded code on the stack, the innermost first."""
-        found: list[FrameType] = []
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if getattr(frame.f_globals, "recording", None) is self._owner:
-                found.append(frame)
-            frame = frame.f_back
-        return found
+        return list(frames_of(self._owner))
 
     def where(self) -> Place:
         """The line of the user's program that is running."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if getattr(frame.f_globals, "recording", None) is self._owner:
-                return frame.f_code.co_filename, frame.f_lineno
-            frame = frame.f_back
-        return self._start
+        return next(((frame.f_code.co_filename, frame.f_lineno) for frame in frames_of(self._owner)), self._start)
 
     def _standing(self) -> tuple[Place, int]:
         """The line of the user's program that is running, and the site: the instructions of all its frames."""
-        frame: FrameType | None = sys._getframe(1)
         where, site = None, 0
-        while frame is not None:
-            if getattr(frame.f_globals, "recording", None) is self._owner:
-                where = where or (frame.f_code.co_filename, frame.f_lineno)
-                site = hash((site, self.number_of(frame.f_code), frame.f_lasti))
-            frame = frame.f_back
+        for frame in frames_of(self._owner):
+            where = where or (frame.f_code.co_filename, frame.f_lineno)
+            site = hash((site, self.number_of(frame.f_code), frame.f_lasti))
         return where or self._start, site
 
     def number_of(self, code: CodeType) -> int:
@@ -117,17 +114,20 @@ class Writer:
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 
-    def node(self, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: object, *, host: bool) -> Node:
+    def node(
+        self, rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], result: object, *, host: bool = False
+    ) -> Node:
         """Write one operation down. result: the real value, for its shape, dtype and type."""
         # Repeats count as well: a loop that computes the same again and again would be recorded for as long as it runs.
-        if len(self.tape.nodes) + self._again >= self._max_nodes:
-            raise Unsupported("limit.nodes", f"more than {self._max_nodes} operations")
-        if len(self.tape.nodes) >= self.longest:
-            raise Unsupported("limit.nodes", f"more than {self.longest} operations, where other paths have fewer")
+        limits = self._limits
+        if len(self.tape.nodes) + self._again >= limits.max_nodes:
+            raise Unsupported("limit.nodes", f"more than {limits.max_nodes} operations")
+        if len(self.tape.nodes) >= limits.longest:
+            raise Unsupported("limit.nodes", f"more than {limits.longest} operations, where other paths have fewer")
         self._look_at_time()
-        # Asked once, early: a long tape whose operations do not form equal rounds takes longer to compile than it can
-        # save.
-        if len(self.tape.nodes) == LOOK_AT and not self._worth(self.tape.nodes):
+        # Asked once, early: a long tape whose operations do not form equal iterations takes longer to compile than it
+        # can save.
+        if len(self.tape.nodes) == LOOK_AT and not limits.worth(self.tape.nodes):
             raise Unsupported("limit.nodes", f"{LOOK_AT} operations, too few of them in equal rounds")
         key = (rule.name, id(rule), frozen(args), frozen(kwargs))
         # Value numbering while recording. It is sound since a write makes a new version of a storage, which is another
@@ -150,21 +150,18 @@ class Writer:
 
     def _look_at_time(self) -> None:
         self._looked_at += 1
-        if not self._looked_at % LOOK_EVERY and time.thread_time() - self._began > self.max_s:
-            raise Unsupported("limit.nodes", f"recording it took more than {self.max_s:.1f} s")
+        if not self._looked_at % LOOK_EVERY and time.thread_time() - self._began > self._limits.max_s:
+            raise Unsupported("limit.nodes", f"recording it took more than {self._limits.max_s:.1f} s")
 
     def forget(self) -> None:
-        """Take no more for known what was computed or assumed so far.
-
-        The same computation is another node from now on, and what is needed of it is assumed anew.
-        """
+        """Forget value numbers and assumptions: an equal computation is another node from now on, and assumed anew."""
         self._numbered.clear()
-        self._elements.clear()  # a variable may hold an element of an array now, and something else in the next round
+        self._elements.clear()  # a variable that holds an element now may hold something else in the next iteration
         self._epoch += 1
         self._forced.clear()
 
     def rewind(self, nodes: int, outcomes: int) -> None:
-        """Take off the tape all but so many operations and outcomes. Call `forget` before.
+        """Cut the tape to its first `nodes` operations and `outcomes` outcomes. Call `forget` before.
 
         They count towards the limit on operations all the same.
         """
@@ -189,6 +186,7 @@ class Writer:
         return not outcome.node.host and element_of(outcome.node) is None
 
     def input_node(self, slot: int, value: object) -> Node:
+        """The node of an input slot's value."""
         host = not isinstance(value, np.ndarray)
         return self.node(core.INPUT, (slot,), {}, value, host=host)
 
@@ -217,12 +215,12 @@ class Writer:
             self._assumed += self._is_counted(outcome)
             if self._assumed > MAX_OUTCOMES:
                 raise Unsupported("limit.nodes", f"more than {MAX_OUTCOMES} branches that depend on arrays' values")
-            if type(expected) is bool and self.on_truth is not None:
-                self.on_truth(expected, node.host)
+            if type(expected) is bool:
+                self._on_truth(expected, node.host)
 
     def counter(self, value: int | float) -> Node:
         """A plain number as a value that the device computes from now on: a loop may count with it."""
-        node = self.node(core.COUNTER, (value,), {}, value, host=False)
+        node = self.node(core.COUNTER, (value,), {}, value)
         node.constant = False  # in another call the loop may have come further
         return node
 
@@ -230,7 +228,7 @@ class Writer:
         """A number that Python computes as one that the device computes from now on."""
         if type(value) is int:
             self.assume(scalars.EXACT, (node,), (value,))
-        return self.node(core.SCALAR, (node,), {}, value, host=False)
+        return self.node(core.SCALAR, (node,), {}, value)
 
     def forced(self, node: Node) -> Any:
         """The value that an outcome fixed `node` to, or MISSING."""
@@ -278,7 +276,7 @@ class Writer:
 
     def assume_distinct(self, rule: Rule, args: tuple[Any, ...], distinct: bool) -> None:
         """Let replays check that no two indices name the same place. Unsupported where some do now."""
-        self.outcome(self.node(rule, args, {}, True, host=False), distinct)
+        self.outcome(self.node(rule, args, {}, True), distinct)
         if not distinct:
             raise Unsupported("rule.parameter", "assignment through indices that repeat")
 
@@ -317,8 +315,8 @@ class Writer:
 
     def _read(self, base: Node, step: Step, view: object) -> Node:
         if isinstance(step, At):
-            return self.node(core.READ_AT, (base, step.extent, step.starts), {}, view, host=False)
-        return self.node(core.READ, (base, step), {}, view, host=False)
+            return self.node(core.READ_AT, (base, step.extent, step.starts), {}, view)
+        return self.node(core.READ, (base, step), {}, view)
 
     def write_view(self, storage: Storage, chain: Chain, value: Node) -> None:
         """A new version of the storage with `value`, cast to its dtype and broadcast, stored through the view."""
@@ -326,7 +324,7 @@ class Writer:
             # NumPy raises for a read-only array, and a replay must not write where it would.
             self._inputs.narrow(storage.origin.args[0], is_writeable)
         for depth, step in enumerate(chain, 1):
-            if isinstance(step, Places) and overlaps_itself(seen_through(storage.base, chain[:depth])):
+            if isinstance(step, StridedElements) and overlaps_itself(seen_through(storage.base, chain[:depth])):
                 raise Unsupported("alias.overlap", "an array that is written holds elements that share memory")
         value = self._fitted(value, seen_through(storage.base, chain))
         # From the innermost view outwards: a write through `a[1:][::2]` is a write into `a[1:]`, and that one into `a`.
@@ -353,10 +351,10 @@ class Writer:
         if value.dtype != view.dtype:
             # Only its shape and dtype are looked at, so that no array is computed or allocated.
             sample = np.broadcast_to(np.zeros((), view.dtype), value.shape)
-            value = self.node(core.CAST, (value, view.dtype), {}, sample, host=False)
+            value = self.node(core.CAST, (value, view.dtype), {}, sample)
         if value.shape != view.shape:
             sample = np.broadcast_to(np.zeros((), view.dtype), view.shape)
-            value = self.node(core.BROADCAST, (value, view.shape), {}, sample, host=False)
+            value = self.node(core.BROADCAST, (value, view.shape), {}, sample)
         return value
 
 

@@ -2,7 +2,6 @@
 
 arrays      the classes of recorded arrays and numbers, and how values are wrapped
 operators   their operators, put on the classes
-operations  operators, each with its ufunc
 methods     their attributes and methods
 elements    single numbers that stand for all elements of an array
 numbers     Python's numbers: arithmetic on the host or the device, and their types
@@ -15,7 +14,7 @@ late        selections along a later axis
 rows        selections row by row: moved to the front, counted
 settling    selections whose length the path fixes
 grids       objects that are indexed instead of called: mgrid, r_ and the like
-operands    checks of operands
+operands    operators with their ufuncs, and checks of operands
 draws/      random numbers
 text/       text made of recorded numbers
 """

@@ -21,7 +21,8 @@ from accel.ir.views import Chain
 from accel.record.state.inputs import MISSING
 from accel.record.state.on_behalf import is_for_exception, on_behalf
 from accel.record.state.pinned import is_of_table, pinned_whole
-from accel.record.state.recording import Recording, recordable
+from accel.record.state.recording import Recording
+from accel.record.state.storages import recordable
 from accel.record.state.wrapper import Wrapper, has_wrapper, isinstance_wrapper, unwrap
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported
@@ -29,11 +30,11 @@ from accel.rules.rule import Unsupported
 NUMBERS = (int, float, complex)
 
 MOST_COUNTED = 10_000
-"""Operations that are looked at to see whether a number is counted."""
+"""Maximum operations examined to see whether a number is a loop's count. Guess."""
 
 
 class RecordedValue(Wrapper):
-    """What arrays and scalars share: operators, and the hooks by which C code would take the plain value."""
+    """The base of recorded arrays and scalars: operators, and the hooks by which C code would take the plain value."""
 
     __slots__ = ()
 
@@ -146,7 +147,7 @@ class RecordedNumPyScalar(RecordedScalar):
 
 
 class _ArrayValue(RecordedValue):
-    """What the two kinds of recorded arrays share: one layout, so that a selection can become an array in place."""
+    """The base of recorded arrays, with one layout, so that a selection can become an array in place."""
 
     __slots__ = ("_chain", "_full", "_mask", "_parent", "_storage", "_views")
 
@@ -212,6 +213,7 @@ class CompressedArray(_ArrayValue):
         return self._parent is not None or bool(self._views)
 
     def node(self) -> Node:
+        """The node of the selection as an array of the length that it has now."""
         self.settle()  # type: ignore[attr-defined]
         return RecordedArray.node(self)  # type: ignore[arg-type]  # which it is now
 
@@ -246,7 +248,7 @@ def force(value: RecordedValue, needed_as: str) -> None:
 
 
 def as_text(value: RecordedValue, how: str, spec: str, text: str, frame: FrameType) -> str:
-    """The text of a value, or a marker where nothing but sinks can see it (accel.record.state.texts).
+    """The text of a value, or a marker where nothing but sinks can see it (accel.record.state.shown).
 
     how: "format", "str" or "repr", by which `text` was made. frame: the one that asks.
     """
@@ -266,13 +268,13 @@ def as_text(value: RecordedValue, how: str, spec: str, text: str, frame: FrameTy
 
 def _note_known(value: RecordedValue) -> bool:
     """Make a value that the host knows an outcome. Returns whether it does."""
-    writer, is_scalar = value._recording_.writer, issubclass(type(value), RecordedScalar)
-    known_to_host = is_scalar and (
-        value.node().host or writer.forced(value.node()) is not MISSING or _is_counted(value.node())
-    )
-    if known_to_host:
-        writer.outcome(value.node(), value._plain_)
-    return known_to_host
+    if not issubclass(type(value), RecordedScalar):
+        return False
+    writer, node = value._recording_.writer, value.node()
+    is_known = node.host or writer.forced(node) is not MISSING or _is_counted(node)
+    if is_known:
+        writer.outcome(node, value._plain_)
+    return is_known
 
 
 def _is_counted(node: Node) -> bool:
@@ -314,8 +316,7 @@ def as_static(value: Any) -> Any:
                 return value._plain_
             raise Unsupported("value.forced", "a number computed from an array is needed as a plain number")
         if issubclass(type(value), RecordedValue):
-            node = value.node()
-            return value._plain_ if node.constant else pinned_whole(value)
+            return value._plain_ if value.node().constant else pinned_whole(value)
         return as_static(type(value).as_operand(value))
     kind = type(value)
     if kind in (tuple, list):
@@ -340,14 +341,13 @@ def as_template(value: Any) -> Any:
             return value.node()
         return as_template(type(value).as_operand(value))
     kind = type(value)
-    if kind in (tuple, list):
-        return kind([as_template(part) for part in value])
+    if kind in (tuple, list, deque):  # to NumPy a deque is as good as a list
+        return (tuple if kind is tuple else list)([as_template(part) for part in value])
     if kind is slice:
         return slice(as_template(value.start), as_template(value.stop), as_template(value.step))
     if isinstance(value, np.ndarray):
         raise Unsupported("array.unknown", "an array whose origin the recording did not see")
-    if kind is deque:  # to NumPy it is as good as a list
-        return as_template(list(value))
+
     if has_wrapper(value):
         raise Unsupported("call.opaque", f"a {kind.__name__} of recorded values")
     return value

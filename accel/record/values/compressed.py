@@ -14,14 +14,7 @@ from accel.ir.tape import Node
 from accel.ir.views import Reshape
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
-from accel.record.values.arrays import (
-    CompressedArray,
-    RecordedArray,
-    RecordedValue,
-    as_static,
-    as_template,
-    wrap,
-)
+from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedValue, as_static, as_template, wrap
 from accel.record.values.operands import check_casts, flat, ufunc_kwargs
 from accel.record.values.rows import align, full_node, is_compressed, like_mask, new, product_rule, record_rows
 from accel.rules import core, gathers, selections
@@ -83,9 +76,7 @@ def record_nonzero(recording: Recording, condition: Any, result: object) -> Any:
         new(
             recording,
             indices,
-            recording.writer.node(
-                core.UNRAVELLED, (shape, axis), {}, core.UNRAVELLED.function(shape, axis), host=False
-            ),
+            recording.writer.node(core.UNRAVELLED, (shape, axis), {}, core.UNRAVELLED.function(shape, axis)),
             mask,
         )
         for axis, indices in enumerate(result)
@@ -152,7 +143,7 @@ def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: Com
     if rule.recorded.needs_elements:
         recording.writer.assume(core.ANY, (chosen._mask,))
     template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
-    node = recording.writer.node(masked_rule(rule), (), {**template, "mask": chosen._mask}, result, host=False)
+    node = recording.writer.node(masked_rule(rule), (), {**template, "mask": chosen._mask}, result)
     return wrap(recording, result, node)
 
 
@@ -164,7 +155,7 @@ def record_product(recording: Recording, operands: tuple[Any, ...], result: Any)
     dot = lookup(np.dot)
     assert dot is not None
     parts = {name: x._full for name, x in zip(dot.operands, operands, strict=True)}
-    node = recording.writer.node(product_rule(dot), (), {**parts, "mask": mask}, result, host=False)
+    node = recording.writer.node(product_rule(dot), (), {**parts, "mask": mask}, result)
     return wrap(recording, result, node)
 
 
@@ -196,7 +187,7 @@ def _positive(axis: object, ndim: int) -> Any:
 def common_mask(operands: Any, result: Any) -> Node:
     """The one mask that all selections among the operands share.
 
-    Of different masks, which select as many rows as each other, it is that of so many rows in front.
+    Different masks that select the same number of rows are replaced by the mask of the first rows.
     """
     chosen = [value for value in operands if is_compressed(value)]
     if any(value._mask is not chosen[0]._mask for value in chosen):
@@ -267,7 +258,7 @@ def count(chosen: CompressedArray) -> Any:
     recording = chosen._recording_
 
     def write() -> Any:
-        return wrap(recording, number, recording.writer.node(core.COUNT, (chosen._mask,), {}, number, host=False))
+        return wrap(recording, number, recording.writer.node(core.COUNT, (chosen._mask,), {}, number))
 
     return recording.write_down(write, number)
 
@@ -276,7 +267,7 @@ def record_get(chosen: CompressedArray, key: Any, result: Any) -> Any:
     """`selection[key]`: an element, whole rows with new axes or parts of them, or a selection of the selection."""
     recording = chosen._recording_
     if is_compressed(key) and key._plain_.dtype == np.bool_ and key._plain_.ndim == 1 and key._mask is chosen._mask:
-        both = recording.writer.node(core.BOTH, (chosen._mask, key._full), {}, like_mask(chosen._mask), host=False)
+        both = recording.writer.node(core.BOTH, (chosen._mask, key._full), {}, like_mask(chosen._mask))
         return new(recording, result, chosen._full, both)
     entries = key if isinstance(key, tuple) else (key,)
     if any(isinstance_wrapper(e) and issubclass(type(e), RecordedValue) and np.ndim(unwrap(e)) for e in entries):
@@ -294,7 +285,7 @@ def record_get(chosen: CompressedArray, key: Any, result: Any) -> Any:
     bounds = as_static((entries[0].start, entries[0].stop, entries[0].step))
     if bounds[2] is not None and bounds[2] < 1:
         raise Unsupported("shape.dynamic", "a masked selection in reverse order")
-    mask = recording.writer.node(selections.SLICED, (chosen._mask, *bounds), {}, like_mask(chosen._mask), host=False)
+    mask = recording.writer.node(selections.SLICED, (chosen._mask, *bounds), {}, like_mask(chosen._mask))
     return _view(chosen, entries, mask, result)
 
 
@@ -303,7 +294,7 @@ def _used(entries: tuple[Any, ...]) -> int:
 
 
 def _view(chosen: CompressedArray, entries: tuple[Any, ...], mask: Node, result: Any) -> CompressedArray:
-    """What shares the selection's memory, `mask` saying which of its rows there are."""
+    """A view of the selection's memory. mask: of the selected rows."""
     recording, static = chosen._recording_, as_static(entries)
     rows = (slice(None), *static[1:]) if static[0] is not Ellipsis else static
     full = full_node(recording, gathers.GATHER, (chosen._full, rows), {}, mask, result)
@@ -317,9 +308,9 @@ def _element(chosen: CompressedArray, entries: tuple[Any, ...], result: Any) -> 
     """One element, by its place among those that are selected."""
     writer, place = chosen._recording_.writer, as_template(entries[0])
     writer.assume(selections.HAS_NTH, (chosen._mask, place))
-    position = writer.node(selections.NTH, (chosen._mask, place), {}, np.int64(0), host=False)
+    position = writer.node(selections.NTH, (chosen._mask, place), {}, np.int64(0))
     key = (position, *as_static(entries[1:]))
-    return wrap(chosen._recording_, result, writer.node(gathers.GATHER, (chosen._full, key), {}, result, host=False))
+    return wrap(chosen._recording_, result, writer.node(gathers.GATHER, (chosen._full, key), {}, result))
 
 
 def assign(array: RecordedArray, mask: RecordedArray, value: Any, axis: int = 0) -> None:
@@ -334,7 +325,7 @@ def assign(array: RecordedArray, mask: RecordedArray, value: Any, axis: int = 0)
         template = _for_all(recording, value, mask._plain_.ndim, rest)
     wide = (*(1,) * axis, *mask._plain_.shape, *(1,) * rest)
     condition = _reshaped(recording, mask.node(), wide, np.dtype(bool))
-    node = recording.writer.node(core.SELECT, (condition, template, array.node()), {}, array._plain_, host=False)
+    node = recording.writer.node(core.SELECT, (condition, template, array.node()), {}, array._plain_)
     _check_fits(recording, value, array)
     recording.writer.write_view(array._storage, array._chain, node)
 
@@ -377,7 +368,7 @@ def scatter(rows: RecordedArray, index: CompressedArray, value: Any) -> None:
     recording.writer.assume_distinct(gathers.SELECTED_DISTINCT, (index._full, index._mask, len(rows._plain_)), distinct)
     template = value._full if is_compressed(value) else as_template(value)
     node = recording.writer.node(
-        gathers.SCATTER_ROWS, (rows.node(), index._full, index._mask, template), {}, rows._plain_, host=False
+        gathers.SCATTER_ROWS, (rows.node(), index._full, index._mask, template), {}, rows._plain_
     )
     _check_fits(recording, value, rows)
     recording.writer.write_view(rows._storage, rows._chain, node)
@@ -387,4 +378,4 @@ def _reshaped(recording: Recording, node: Node, shape: tuple[int, ...], dtype: n
     if node.shape == shape:
         return node
     sample = np.broadcast_to(np.zeros((), dtype), shape)
-    return recording.writer.node(core.RESHAPE, (node, shape), {}, sample, host=False)
+    return recording.writer.node(core.RESHAPE, (node, shape), {}, sample)

@@ -16,17 +16,15 @@ from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.record.state.recording import Recording
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import isinstance_wrapper, unwrap
+from accel.record.state.wrapper import StandIn, isinstance_wrapper, unwrap
 from accel.record.values.arrays import as_template
-from accel.record.values.operands import ufunc_kwargs
-from accel.record.values.operations import BINARY, COMPARE, UNARY, Operations
+from accel.record.values.operands import BINARY, COMPARE, UNARY, Operations, ufunc_kwargs
 from accel.rules import scalars
 from accel.rules.rule import Unsupported
 from accel.rules.tables import ufuncs
 
 KINDS = (float, bool, np.float64, np.bool_)
-"""What an element may be: Python's integers have no bounds, and complex numbers only come of roots."""
+"""Types of elements: Python's integers have no bounds, and complex numbers only come of roots."""
 
 _ARITHMETIC: Operations = {name: BINARY[name] for name in "add sub mul truediv floordiv mod pow".split()}
 _OTHERS: Operations = {
@@ -83,7 +81,7 @@ def _written(
         array = np.asarray(ufunc(*arrays))
     if any(isinstance(unwrap(each), np.generic) for each in operands) or isinstance(function, np.ufunc):
         kwargs = ufunc_kwargs(ufunc, tuple(arrays), None)
-        node = recording.writer.node(ufuncs.rule_for(ufunc), template, kwargs, array, host=False)
+        node = recording.writer.node(ufuncs.rule_for(ufunc), template, kwargs, array)
     else:
         node = _pythons(recording, function, ufunc, template, arrays, array)
     return Elements(recording, plain, node, array)
@@ -103,7 +101,7 @@ def _pythons(
     for check in () if is_whole_power else row.checks:
         used = 1 if len(template) > 1 and check is scalars.FINITE else len(template)
         writer.assume(scalars.each_holds(check), template[:used], tuple(arrays[:used]))
-    node = writer.node(scalars.each_of(function, ufunc), template, {}, array, host=False)
+    node = writer.node(scalars.each_of(function, ufunc), template, {}, array)
     if row.after is not None:
         writer.assume(scalars.each_holds(row.after), (node,), (array,))
     return node

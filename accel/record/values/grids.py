@@ -44,9 +44,9 @@ def _fixed(recording: Recording, grid: Any, key: Any) -> Any:
 
     def write() -> Any:
         if isinstance(result, np.ndarray):
-            return wrap(recording, result, recording.writer.node(GRID, (grid, as_static(key)), {}, result, host=False))
+            return wrap(recording, result, recording.writer.node(GRID, (grid, as_static(key)), {}, result))
         static = as_static(key)
-        parts = [recording.writer.node(GRID, (grid, static, i), {}, part, host=False) for i, part in enumerate(result)]
+        parts = [recording.writer.node(GRID, (grid, static, i), {}, part) for i, part in enumerate(result)]
         return type(result)(wrap(recording, part, node) for part, node in zip(result, parts, strict=True))
 
     return recording.write_down(write, result)
@@ -95,4 +95,5 @@ _GRIDS: tuple[tuple[Any, Take], ...] = (
 
 
 def is_grid(value: object) -> bool:
+    """Whether a value is one of NumPy's objects that are indexed."""
     return any(value is grid for grid, _ in _GRIDS)

@@ -20,11 +20,9 @@ from accel.record.values.arrays import (
     RecordedValue,
     as_static,
     as_template,
-    known,
-    remember,
     wrap,
 )
-from accel.record.values.operands import check_casts
+from accel.record.values.operands import check_casts, view
 from accel.record.values.positions import position_of, steps_of, within_axis
 from accel.record.values.settling import or_settled, settle
 from accel.rules import core, gathers
@@ -60,10 +58,12 @@ def set_item(array: RecordedArray, key: object, value: object) -> None:
 
 
 def is_mask(entry: Any) -> bool:
+    """Whether an entry of a key is a recorded array of truths."""
     return issubclass(type(entry), RecordedArray) and entry._plain_.dtype == np.bool_
 
 
 def is_advanced(entry: object) -> bool:
+    """Whether an entry of a key makes the indexing advanced: arrays, lists and truths do."""
     if issubclass(type(entry), (RecordedArray, CompressedArray)):
         return True
     return isinstance(entry, (list, tuple, np.ndarray, np.bool_, bool))
@@ -81,7 +81,7 @@ def is_selection(entry: object) -> bool:
 
 
 def _by_advanced(key: tuple[Any, ...], of_any_length: Callable[[], Any], at_places: Callable[[], Any]) -> Any:
-    """What a key does that is not basic: by its selection, whose length is open; else at the places it names now."""
+    """Apply a key with arrays in it: by its selection, whose length is open; else at the places it names now."""
     if any(map(is_selection, key)):
         _settle_masks(key)
         try:
@@ -113,7 +113,7 @@ def _select(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
 
 def _gather(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
     template = index_template(array, key)
-    node = array._recording_.writer.node(gathers.GATHER, (array.node(), template), {}, result, host=False)
+    node = array._recording_.writer.node(gathers.GATHER, (array.node(), template), {}, result)
     return wrap(array._recording_, result, node)
 
 
@@ -121,12 +121,9 @@ def _view(array: RecordedArray, key: tuple[Any, ...], result: Any) -> Any:
     recording = array._recording_
     chain = (*array._chain, *steps_of(array, key))
     if isinstance(result, np.ndarray):
-        seen = known(recording, result)
-        if seen is not None:
-            return seen
-        return remember(recording, RecordedArray(recording, result, array._storage, chain))
+        return view(recording, result, array._storage, chain)
     node = recording.writer.read_view(array._storage, chain)
-    picked = recording.writer.node(core.SCALAR, (node,), {}, result, host=False)
+    picked = recording.writer.node(core.SCALAR, (node,), {}, result)
     recording.writer.note_element(picked, array._storage, chain)
     return wrap(recording, result, picked)
 
@@ -210,7 +207,7 @@ def _stacked(recording: Recording, entry: Any, size: int) -> Any:
     plain, template = np.asarray(unwrap(entry)), as_template(list(entry))
     if not nodes_in(template):  # the path fixes all of them
         return _literal(plain)
-    node = recording.writer.node(core.STACK, (template, plain.dtype, plain.shape), {}, plain, host=False)
+    node = recording.writer.node(core.STACK, (template, plain.dtype, plain.shape), {}, plain)
     recording.writer.assume(core.IN_BOUNDS, (node, size))
     return node
 
@@ -233,7 +230,7 @@ def _scatter(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
     if issubclass(type(value), RecordedValue) and np.ndim(unwrap(value)) and not _is_one_mask(key):
         _assume_distinct(array, key, template)
     node = array._recording_.writer.node(
-        gathers.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_, host=False
+        gathers.SCATTER, (array.node(), template, value_node(array, value)), {}, array._plain_
     )
     array._recording_.writer.write_view(array._storage, array._chain, node)
 
@@ -283,11 +280,7 @@ def value_node(array: RecordedArray, value: object) -> Any:
     if type(template) in (list, tuple):
         shape = np.shape(unwrap(value))
         return array._recording_.writer.node(
-            core.STACK,
-            (list(template), np.asarray(unwrap(value)).dtype, shape),
-            {},
-            np.asarray(unwrap(value)),
-            host=False,
+            core.STACK, (list(template), np.asarray(unwrap(value)).dtype, shape), {}, np.asarray(unwrap(value))
         )
     return template
 
@@ -299,7 +292,5 @@ def _store(array: RecordedArray, key: tuple[Any, ...], value: Any) -> None:
     recording = array._recording_
     node, shape = value_node(array, value), np.shape(array._plain_[unwrap(key)])
     if not isinstance(node, Node) or node.shape != shape:
-        node = recording.writer.node(
-            core.BROADCAST, (node, shape), {}, core.broadcast_to_assign(unwrap(value), shape), host=False
-        )
+        node = recording.writer.node(core.BROADCAST, (node, shape), {}, core.broadcast_to_assign(unwrap(value), shape))
     recording.writer.write_view(array._storage, chain, node)

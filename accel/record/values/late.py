@@ -6,22 +6,14 @@ needs it: only then is its length an outcome (see accel.record.values.settling).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from accel.ir.tape import Node, Storage
 from accel.record.state.recording import Recording
-from accel.record.state.wrapper import unwrap
-from accel.record.values.arrays import (
-    CompressedArray,
-    RecordedArray,
-    as_static,
-    as_template,
-    remember,
-    wrap,
-)
+from accel.record.state.wrapper import set_class, unwrap
+from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template, remember, wrap
 from accel.record.values.rows import is_compressed, product_rule
 from accel.rules import core, selections
 from accel.rules.columns import Locality, Reads
@@ -54,9 +46,6 @@ class LateSelection(RecordedArray):
         return self._chain
 
 
-_SET_CLASS: Callable[[Any, type], None] = object.__dict__["__class__"].__set__
-
-
 def axis_of(value: Any) -> int:
     """The axis that a late selection selects along."""
     axis: int = value._parent
@@ -64,6 +53,7 @@ def axis_of(value: Any) -> int:
 
 
 def is_late(value: object) -> bool:
+    """Whether a value is a selection along a later axis."""
     return issubclass(type(value), LateSelection)
 
 
@@ -73,15 +63,15 @@ def settle(value: Any) -> None:
         return
     recording, plain, full = value._recording_, value._plain_, value._full
     node: Node = recording.write_down(lambda: _settled(value), full)
-    _SET_CLASS(value, RecordedArray)
+    set_class(value, RecordedArray)
     value._storage, value._chain = Storage(plain, node), ()
 
 
 def _settled(value: Any) -> Node:
     writer, mask, axis = value._recording_.writer, value._mask, axis_of(value)
     number = value._plain_.shape[axis]
-    writer.outcome(writer.node(core.COUNT, (mask,), {}, number, host=False), number)
-    node: Node = writer.node(selections.SELECTED, (value._full, mask, number, axis), {}, value._plain_, host=False)
+    writer.outcome(writer.node(core.COUNT, (mask,), {}, number), number)
+    node: Node = writer.node(selections.SELECTED, (value._full, mask, number, axis), {}, value._plain_)
     return node
 
 
@@ -107,7 +97,7 @@ def shape(value: Any) -> tuple[Any, ...]:
     now = sizes[axis]
 
     def write() -> Any:
-        return wrap(recording, now, recording.writer.node(core.COUNT, (value._mask,), {}, now, host=False))
+        return wrap(recording, now, recording.writer.node(core.COUNT, (value._mask,), {}, now))
 
     return *sizes[:axis], recording.write_down(write, now), *sizes[axis + 1 :]
 
@@ -149,7 +139,7 @@ def _full_node(
 ) -> Node:
     shape = (*result.shape[:axis], like._mask.shape[0], *result.shape[axis + 1 :])
     sample = np.broadcast_to(np.zeros((), result.dtype), shape)
-    return recording.writer.node(rule, args, kwargs, sample, host=False)
+    return recording.writer.node(rule, args, kwargs, sample)
 
 
 def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
@@ -170,7 +160,7 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
         if rule.recorded.needs_elements:
             recording.writer.assume(core.ANY, (like._mask,))
         template |= {"mask": like._mask, "along": along}
-        return wrap(recording, result, recording.writer.node(_reduction(rule), (), template, result, host=False))
+        return wrap(recording, result, recording.writer.node(_reduction(rule), (), template, result))
     template["axis"] = axis % like._plain_.ndim
     if result.ndim < like._plain_.ndim and axis % like._plain_.ndim < along:
         along -= 1
@@ -206,4 +196,4 @@ def record_product(recording: Recording, operands: tuple[Any, ...], result: Any)
     dot = lookup(np.dot)
     assert dot is not None
     template = {"a": left._full, "b": right._full, "mask": left._mask}
-    return wrap(recording, result, recording.writer.node(product_rule(dot), (), template, result, host=False))
+    return wrap(recording, result, recording.writer.node(product_rule(dot), (), template, result))

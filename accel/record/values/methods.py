@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.views import Part, Reshape, Transpose
+from accel.ir.views import ComplexPart, Reshape, Transpose
 from accel.record.state.inputs import has_flags
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.opaque import EFFECTS_IN_NUMPY
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import Wrapper, unwrap
+from accel.record.state.wrapper import StandIn, Wrapper, unwrap
 from accel.record.values import compressed, late, rows
 from accel.record.values.arrays import (
     CompressedArray,
@@ -22,12 +21,11 @@ from accel.record.values.arrays import (
     as_template,
     force,
     known,
-    remember,
     wrap,
 )
 from accel.record.values.calls.call import record_rule
 from accel.record.values.numbers import record_scalar, scalar_call
-from accel.record.values.operands import check_casts
+from accel.record.values.operands import check_casts, view
 from accel.record.values.settling import or_settled
 from accel.record.values.ufuncs import one_out, record_ufunc
 from accel.rules import core, scalars
@@ -175,13 +173,11 @@ def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any
             raise Unsupported("shape.dynamic", f"{name} of a masked selection")
         return value
     recording = value._recording_
-    if known(recording, result) is not None:
-        return known(recording, result)
     step = Reshape(result.shape, value._plain_.shape)
     # Whether reshape gives a view depends on strides, which guards hold (`is_array_like`): it will be one again.
     if np.shares_memory(result, value._plain_):
-        return remember(recording, RecordedArray(recording, result, value._storage, (*value._chain, step)))
-    node = recording.writer.node(core.RESHAPE, (value.node(), result.shape), {}, result, host=False)
+        return view(recording, result, value._storage, (*value._chain, step))
+    node = recording.writer.node(core.RESHAPE, (value.node(), result.shape), {}, result)
     return wrap(recording, result, node)
 
 
@@ -203,7 +199,7 @@ def _astype(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     if node.host:
         raise Unsupported("rule.missing", "astype of a scalar")
     check_casts(recording, value, result.dtype)
-    return wrap(recording, result, recording.writer.node(core.CAST, (node, result.dtype), {}, result, host=False))
+    return wrap(recording, result, recording.writer.node(core.CAST, (node, result.dtype), {}, result))
 
 
 def _item(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
@@ -218,20 +214,18 @@ def _item(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
         return _item(value[index], name, (), {}, result)
     node = value.node()
     if node.shape:
-        node = value._recording_.writer.node(
-            core.RESHAPE, (node, ()), {}, np.asarray(value._plain_).reshape(()), host=False
-        )
+        node = value._recording_.writer.node(core.RESHAPE, (node, ()), {}, np.asarray(value._plain_).reshape(()))
     kind = type(result)
     if node.host:
         convert: Callable[..., Any] = kind
         made = value._recording_.writer.node(scalars.host_rule(convert), (node,), {}, result, host=True)
     else:
-        made = value._recording_.writer.node(core.CONVERT, (node, kind), {}, result, host=False)
+        made = value._recording_.writer.node(core.CONVERT, (node, kind), {}, result)
     return wrap(value._recording_, result, made)
 
 
 MOST_LISTED = 1000
-"""Elements of an array that becomes a list: each is a number of its own."""
+"""Maximum size of an array that becomes a list, each element a number of its own. Guess."""
 
 
 def _tolist(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
@@ -256,7 +250,7 @@ def _fill(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
     given = args[0] if args else kwargs["value"]
     check_casts(recording, given, real.dtype)
     fill = as_template(given)
-    node = recording.writer.node(core.FULL, (real.shape, fill, real.dtype), {}, real, host=False)
+    node = recording.writer.node(core.FULL, (real.shape, fill, real.dtype), {}, real)
     recording.writer.write_view(value._storage, value._chain, node)
 
 
@@ -266,7 +260,7 @@ def _sort(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
     bound = {"a": value.node(), **dict(zip(("axis", "kind"), as_static(args), strict=False)), **as_static(kwargs)}
     if set(bound) - {"a", "axis", "kind"}:
         raise Unsupported("rule.parameter", f"ndarray.sort: {', '.join(bound)}")
-    node = value._recording_.writer.node(rule, (), bound, value._plain_, host=False)
+    node = value._recording_.writer.node(rule, (), bound, value._plain_)
     one_out(value._recording_, node, value, True, value._plain_)
 
 
@@ -275,7 +269,7 @@ def _view_method(value: RecordedArray, name: str, args: tuple[Any, ...], kwargs:
         raise Unsupported("shape.dynamic", "ndarray.view of a masked selection")
     if type(result) is not np.ndarray or result.dtype != value._plain_.dtype:
         raise Unsupported("rule.missing", "ndarray.view of another dtype or type")
-    return remember(value._recording_, RecordedArray(value._recording_, result, value._storage, value._chain))
+    return view(value._recording_, result, value._storage, value._chain)
 
 
 _CHANGING = frozenset({"fill", "put", "sort"})
@@ -311,23 +305,19 @@ def _part(value: RecordedScalar, name: str, attribute: Any) -> Any:
     function, rule = _PARTS[name]
     if node.host:
         return record_scalar(recording, function, (value,), attribute)
-    return wrap(recording, attribute, recording.writer.node(rule, (node,), {}, attribute, host=False))
+    return wrap(recording, attribute, recording.writer.node(rule, (node,), {}, attribute))
 
 
 def _view(value: RecordedArray, name: str, attribute: Any) -> Any:
-    recording = value._recording_
-    seen = known(recording, attribute)
-    if seen is not None:
-        return seen
-    ndim = value._plain_.ndim
+    recording, ndim = value._recording_, value._plain_.ndim
     if name in ("real", "imag"):
         if value._plain_.dtype.kind != "c":
             if name == "real":
-                return remember(recording, RecordedArray(recording, attribute, value._storage, value._chain))
-            node = recording.writer.node(core.FULL, (attribute.shape, 0, attribute.dtype), {}, attribute, host=False)
+                return view(recording, attribute, value._storage, value._chain)
+            node = recording.writer.node(core.FULL, (attribute.shape, 0, attribute.dtype), {}, attribute)
             return wrap(recording, attribute, node)
-        step: Any = Part(name)
+        step: Any = ComplexPart(name)
     else:
         axes = tuple(range(ndim))
         step = Transpose(axes[::-1] if name == "T" else (*axes[:-2], axes[-1], axes[-2]))
-    return remember(recording, RecordedArray(recording, attribute, value._storage, (*value._chain, step)))
+    return view(recording, attribute, value._storage, (*value._chain, step))

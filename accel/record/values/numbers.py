@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from accel.record.state.on_behalf import on_behalf
-from accel.record.state.recording import Recording, all_host, current
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import has_wrapper, isinstance_wrapper, unwrap
+from accel.record.state.recording import Recording, current
+from accel.record.state.wrapper import StandIn, has_wrapper, isinstance_wrapper, unwrap
 from accel.record.values.arrays import NUMBERS, RecordedScalar, RecordedValue, as_template, wrap
+from accel.record.values.operands import all_host
 from accel.record.values.ufuncs import record_ufunc
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported, own_rule
@@ -67,7 +67,7 @@ def _as_python_float(value: Any) -> Any:
     if node.host:
         node = recording.writer.node(scalars.host_rule(float), (node,), {}, float(number), host=True)
     else:
-        node = recording.writer.node(core.CONVERT, (node, float), {}, float(number), host=False)
+        node = recording.writer.node(core.CONVERT, (node, float), {}, float(number))
     return RecordedScalar(recording, float(number), node)
 
 
@@ -99,7 +99,7 @@ def _record_python(
         recording.writer.assume(check, template, unwrap(args))
     if function in scalars.COMPARISONS:
         _assume_compared_alike(recording, args)
-    node = recording.writer.node(row.rule, template, {}, result, host=False)
+    node = recording.writer.node(row.rule, template, {}, result)
     # What Python raises for by looking at the result, such as OverflowError of math.exp.
     if row.after is not None:
         recording.writer.assume(row.after, (node,), (result,))
@@ -149,9 +149,7 @@ def convert(recording: Recording, kind: type, value: Any) -> Any:
         if isinstance(result, np.ndarray) or node.dtype is None:
             raise Unsupported("rule.missing", f"{kind.__name__} of an array")
         if node.shape:
-            node = recording.writer.node(
-                core.RESHAPE, (node, ()), {}, np.asarray(unwrap(value)).reshape(()), host=False
-            )
+            node = recording.writer.node(core.RESHAPE, (node, ()), {}, np.asarray(unwrap(value)).reshape(()))
         if node.dtype.kind == "c":
             raise Unsupported("rule.missing", f"{kind.__name__} of a complex number")
         if np.dtype(kind).kind in "iu" and node.dtype.kind == "f":
@@ -165,18 +163,19 @@ def convert(recording: Recording, kind: type, value: Any) -> Any:
             recording.writer.assume(scalars.IN_RANGE, (node, info.min, info.max), (unwrap(value), info.min, info.max))
         elif kind is int and node.dtype == np.uint64:
             recording.writer.assume(scalars.EXACT, (node,), (int(unwrap(value)),))
-        converted = recording.writer.node(core.CONVERT, (node, kind), {}, result, host=False)
+        converted = recording.writer.node(core.CONVERT, (node, kind), {}, result)
         return wrap(recording, result, converted)
 
     return recording.write_down(write, result)
 
 
 def record_extreme(recording: Recording, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+    """`max` or `min` of numbers of one type, as one operation on the device."""
     result = function(*unwrap(values))
 
     def write() -> Any:
         rule = scalars.PYTHON[function].rule
-        return wrap(recording, result, recording.writer.node(rule, as_template(values), {}, result, host=False))
+        return wrap(recording, result, recording.writer.node(rule, as_template(values), {}, result))
 
     return recording.write_down(write, result)
 

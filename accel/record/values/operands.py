@@ -1,17 +1,54 @@
-"""Operands: checks and small questions that every way of writing a call down shares."""
+"""Operators with their ufuncs, and checks of operands that all kinds of calls share."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import Node
+from accel.ir.tape import Node, Storage, nodes_in
+from accel.ir.views import Chain
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
-from accel.record.values.arrays import RecordedArray, RecordedScalar, as_static, as_template
+from accel.record.values.arrays import RecordedArray, RecordedScalar, as_static, as_template, known, remember
 from accel.rules import core, scalars
 from accel.rules.tables import ufuncs
+
+Operations = Mapping[str, tuple[Callable[..., Any], np.ufunc]]
+
+BINARY: Operations = {
+    "add": (operator.add, np.add),
+    "sub": (operator.sub, np.subtract),
+    "mul": (operator.mul, np.multiply),
+    "truediv": (operator.truediv, np.true_divide),
+    "floordiv": (operator.floordiv, np.floor_divide),
+    "mod": (operator.mod, np.remainder),
+    "pow": (operator.pow, np.power),
+    "matmul": (operator.matmul, np.matmul),
+    "and": (operator.and_, np.bitwise_and),
+    "or": (operator.or_, np.bitwise_or),
+    "xor": (operator.xor, np.bitwise_xor),
+    "lshift": (operator.lshift, np.left_shift),
+    "rshift": (operator.rshift, np.right_shift),
+}
+
+COMPARE: Operations = {
+    "lt": (operator.lt, np.less),
+    "le": (operator.le, np.less_equal),
+    "eq": (operator.eq, np.equal),
+    "ne": (operator.ne, np.not_equal),
+    "gt": (operator.gt, np.greater),
+    "ge": (operator.ge, np.greater_equal),
+}
+
+UNARY: Operations = {
+    "neg": (operator.neg, np.negative),
+    "abs": (abs, np.absolute),
+    "invert": (operator.invert, np.invert),
+}
+
 
 STORED = frozenset(
     """a_max a_min constant_values default end_values fill_value funclist initial max min src start stop val vals
@@ -39,6 +76,17 @@ def check_casts(recording: Recording, value: object, dtype: np.dtype[Any]) -> No
             _assume_in_range(recording, node, dtype)
         elif issubclass(type(part), RecordedScalar) and not np.can_cast(node.dtype, dtype):
             _assume_in_range(recording, node, dtype, unwrap(part))  # NumPy's raise like Python's where they are stored
+
+
+def view(recording: Recording, value: Any, storage: Storage, chain: Chain) -> Any:
+    """The recorded form of an array that looks at a storage through a chain of views, one for each array."""
+    seen = known(recording, value)
+    return remember(recording, RecordedArray(recording, value, storage, chain)) if seen is None else seen
+
+
+def all_host(template: Any) -> bool:
+    """Whether Python computes all values in a template before launch."""
+    return all(node.host for node in nodes_in(template))
 
 
 def flat(values: Any) -> Any:

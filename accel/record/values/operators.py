@@ -27,7 +27,7 @@ from accel.record.values.calls.call import call
 from accel.record.values.indexing import get_item, get_item_of_selection, set_item
 from accel.record.values.methods import attribute_of
 from accel.record.values.numbers import TYPE_STAND_INS, record_scalar, scalar_call
-from accel.record.values.operations import BINARY, COMPARE, UNARY
+from accel.record.values.operands import BINARY, COMPARE, UNARY
 from accel.record.values.settling import or_settled, settle
 from accel.record.values.ufuncs import record_ufunc
 
@@ -75,6 +75,7 @@ def _answers_first(other: Any, real: object) -> bool:
 
 
 def unary(value: RecordedValue, function: Callable[..., Any], ufunc: np.ufunc) -> Any:
+    """`function(value)` for an operator of a recorded value."""
     recording = value._recording_
     result = on_behalf(function, (value._plain_,))
     return recording.write_down(lambda: _record_operator(recording, function, ufunc, (value,), result), result)

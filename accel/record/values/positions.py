@@ -23,7 +23,7 @@ from accel.rules.rule import Rule
 from accel.rules.tables import ufuncs
 
 MOST_EXPANDED = 32
-"""Sums that are looked into to see whether two bounds of a slice differ by a constant. Chosen, not measured."""
+"""Maximum sums expanded to see whether two bounds of a slice differ by a constant. Guess."""
 
 
 def position_of(entry: Any) -> Node | None:
@@ -174,7 +174,7 @@ def _index(node: Node) -> int:
 
 
 def _terms_unclamped(node: Node) -> Terms | None:
-    """The same, with `max(i, 0)` and its like as `i`: what they are but at the ends."""
+    """As `_terms`, with `max(i, 0)` and `min(i, n)` taken for `i`."""
     if node.rule in _CLAMPS:
         moving = [part for part in node.args if isinstance(part, Node)]
         return [((moving[0],), 1)] if len(moving) == 1 else None
@@ -182,7 +182,7 @@ def _terms_unclamped(node: Node) -> Terms | None:
 
 
 def _terms(node: Node) -> Terms | None:
-    """What a sum, difference or product of whole numbers consists of; None for any other operation."""
+    """The terms of a sum, difference or product of whole numbers; None for any other operation."""
     operands = [part for part in node.args if isinstance(part, (Node, int, np.integer))]
     parts: list[tuple[Product, int]] = [((x,), 1) if isinstance(x, Node) else ((), int(x)) for x in operands]
     if not all(isinstance(x, (int, np.integer)) or (x.dtype is not None and x.dtype.kind in "iu") for x in operands):
@@ -211,7 +211,7 @@ _LINEAR: dict[Rule, Callable[..., Any]] = {core.CONVERT: operator.index, scalars
     )
     for rule in (scalars.host_rule(function), scalars.PYTHON[function].rule, ufuncs.rule_for(ufunc))
 }
-"""What rules compute of whole numbers, where that is linear in each operand."""
+"""Rules that are linear in each operand, for whole numbers -> the operator of Python's."""
 
 _CLAMPS = frozenset(
     rule

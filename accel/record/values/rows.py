@@ -15,10 +15,12 @@ from accel.rules.rule import Rule, Unsupported, derived
 
 
 def is_compressed(value: object) -> bool:
+    """Whether a value is a selection along the first axis."""
     return issubclass(type(value), CompressedArray)
 
 
 def new(recording: Recording, value: Any, full: Node, mask: Node) -> CompressedArray:
+    """A selection. full: node of the full array; mask: node of its truths."""
     wrapper: CompressedArray = remember(recording, CompressedArray(recording, value, full, mask))
     return wrapper
 
@@ -28,10 +30,11 @@ def full_node(
 ) -> Node:
     """A node on full arrays: shaped like `result`, with the mask's length along the first axis."""
     sample = np.broadcast_to(np.zeros((), result.dtype), (*mask.shape, *result.shape[1:]))
-    return recording.writer.node(rule, args, kwargs, sample, host=False)
+    return recording.writer.node(rule, args, kwargs, sample)
 
 
 def like_mask(mask: Node) -> Any:
+    """A sample of a mask's shape and dtype, without memory."""
     return np.broadcast_to(np.bool_(True), mask.shape)
 
 
@@ -64,7 +67,7 @@ def _first_rows(chosen: CompressedArray) -> Node:
     mask = chosen._mask
     if mask.rule is selections.FIRST:
         return mask
-    return chosen._recording_.writer.node(selections.FIRST, (mask,), {}, like_mask(mask), host=False)
+    return chosen._recording_.writer.node(selections.FIRST, (mask,), {}, like_mask(mask))
 
 
 def _pack(chosen: CompressedArray) -> None:
@@ -99,8 +102,8 @@ def counted_range(recording: Recording, rule: Rule, start: int, chosen: Node, re
     size = chosen.shape[0]
     numbers = np.arange(start, start + size, dtype=result.dtype)
     bounds = {"start_or_stop": start, "stop": start + size, "dtype": result.dtype}
-    full = recording.writer.node(rule, (), bounds, numbers, host=False)
-    first = recording.writer.node(selections.FIRST, (chosen,), {}, like_mask(chosen), host=False)
+    full = recording.writer.node(rule, (), bounds, numbers)
+    first = recording.writer.node(selections.FIRST, (chosen,), {}, like_mask(chosen))
     return new(recording, result, full, chosen if chosen.rule is selections.FIRST else first)
 
 

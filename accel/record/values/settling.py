@@ -13,6 +13,7 @@ from typing import Any
 from accel.ir.tape import Node, Storage
 from accel.ir.views import basic_key
 from accel.record.state.recording import Recording
+from accel.record.state.wrapper import set_class
 from accel.record.values.arrays import CompressedArray, RecordedArray
 from accel.record.values.operands import flat
 from accel.record.values.positions import steps_of
@@ -32,25 +33,21 @@ def settle(value: Any) -> None:
 
 
 def _become(value: Any, storage: Storage, chain: tuple[Any, ...]) -> None:
-    """The same wrapper, with all who hold it, is of another class from now on."""
+    """Make the wrapper a recorded array in place, so that all who hold it see an array."""
     views = value._views
     value._storage, value._chain = storage, chain
     value._full = value._mask = value._parent = None
     value._views = []
-    _SET_CLASS(value, RecordedArray)
+    set_class(value, RecordedArray)
     for view, key in views:
         _become(view, storage, (*chain, *steps_of(value, basic_key(key))))
-
-
-_SET_CLASS: Callable[[Any, type], None] = object.__dict__["__class__"].__set__
-"""Past the property of recorded values, which answers as the plain value would."""
 
 
 def selected(recording: Recording, full: Node, mask: Node, plain: Any) -> Node:
     """The rows of `full` where `mask` holds, as many as now. plain: those rows."""
     writer = recording.writer
-    writer.outcome(writer.node(core.COUNT, (mask,), {}, len(plain), host=False), len(plain))
-    return writer.node(selections.SELECTED, (full, mask, len(plain)), {}, plain, host=False)
+    writer.outcome(writer.node(core.COUNT, (mask,), {}, len(plain)), len(plain))
+    return writer.node(selections.SELECTED, (full, mask, len(plain)), {}, plain)
 
 
 def or_settled(write: Callable[[], Any], values: Iterable[Any]) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node, nodes_in
-from accel.record.state.recording import Recording, all_host
+from accel.record.state.recording import Recording
 from accel.record.values import compressed, late
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_template, wrap
-from accel.record.values.operands import ufunc_kwargs
+from accel.record.values.operands import all_host, ufunc_kwargs
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported
 from accel.rules.tables import ufuncs
@@ -54,7 +54,7 @@ def record_ufunc(
         return compressed.record_elementwise(recording, rule, operands, chosen, result)
     template = as_template(operands)
     # `np.sqrt(dt)` of an argument: NumPy itself computes it before launch, so that the program may branch on it.
-    if all_host(template) and not isinstance(result, np.ndarray) and nodes_in_any(template):
+    if nodes_in(template) and all_host(template) and not isinstance(result, np.ndarray):
         if dtype is not None or where is not True:
             raise Unsupported("rule.parameter", f"{rule.name} of scalars with dtype or where")
         return wrap(recording, result, recording.writer.node(scalars.host_rule(ufunc), template, {}, result, host=True))
@@ -76,10 +76,6 @@ def assume_defined(recording: Recording, ufunc: np.ufunc, template: tuple[Any, .
         recording.writer.assume(found[0], (template[found[1]],))
 
 
-def nodes_in_any(template: tuple[Any, ...]) -> bool:
-    return bool(nodes_in(template))
-
-
 def _ufunc_node(
     recording: Recording,
     rule: Rule,
@@ -90,7 +86,7 @@ def _ufunc_node(
     computed: object,
 ) -> Node:
     """The node of the loop's own result: with `out`, its dtype may differ from the array that it is cast to."""
-    node = recording.writer.node(rule, template, kwargs, result, host=False)
+    node = recording.writer.node(rule, template, kwargs, result)
     if computed is None and ufunc.nout == 1:
         node.dtype = kwargs["loop"][-1]
         if not ufunc.signature:
@@ -104,7 +100,7 @@ def _masked_or_out(
 ) -> Any:
     results = result if ufunc.nout > 1 else (result,)
     parts = (
-        [recording.writer.node(core.PICK, (node, i), {}, part, host=False) for i, part in enumerate(results)]
+        [recording.writer.node(core.PICK, (node, i), {}, part) for i, part in enumerate(results)]
         if ufunc.nout > 1
         else [node]
     )
@@ -118,6 +114,7 @@ def _masked_or_out(
 
 
 def one_out(recording: Recording, node: Node, out: Any, where: Any, value: Any) -> Any:
+    """Store a result in `out`, where the mask `where` holds; without `out` the result itself."""
     if out is None:
         if where is not True:
             raise Unsupported("rule.parameter", "where without out leaves elements undefined")
@@ -131,6 +128,6 @@ def one_out(recording: Recording, node: Node, out: Any, where: Any, value: Any) 
         if node.dtype.kind == "f":
             recording.writer.assume(core.FITS, (node, np.dtype(out.dtype)))
     if where is not True:
-        node = recording.writer.node(core.SELECT, (as_template(where), node, out.node()), {}, out._plain_, host=False)
+        node = recording.writer.node(core.SELECT, (as_template(where), node, out.node()), {}, out._plain_)
     recording.writer.write_view(out._storage, out._chain, node)
     return out

@@ -1,4 +1,4 @@
-"""What all containers from outside share: changes are journalled, lengths recorded, everything else ends the tape."""
+"""The base of containers from outside: changes are journalled, lengths recorded, all else ends the tape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from accel.ir.tape import Node
 from accel.record.objects.kinds import is_bare_enum
 from accel.record.objects.proxy import Proxy
 from accel.record.state import inputs
-from accel.record.state.attributes import Item
+from accel.record.state.changes import Item
 from accel.record.state.wrapper import unwrap
 from accel.record.values.arrays import as_static
 
@@ -66,7 +66,7 @@ class ContainerProxy(Proxy):
         self._recording_.journal.add(put_back)
 
     def _forget_items(self) -> None:
-        """What single items hold is of no importance any more: all are known, or gone."""
+        """Forget the states of single items: all are known by now, or gone."""
         attributes = self._recording_.attributes
         for key in [key for key in attributes if key[0] == id(self._plain_) and isinstance(key[1], Item)]:
             del attributes[key]
@@ -128,7 +128,7 @@ class ContainerProxy(Proxy):
         return len(self._plain_) > 0
 
     def _guard_least(self, count: int) -> None:
-        """Let replays check that it has at least so many elements now, or has not, as in this call."""
+        """Let replays check whether it has at least `count` elements now, as in this call."""
         recording, slot, growth = self._recording_, self._slot_, self._growth()
         if recording.active and slot is not None and growth is not None and count > growth:
             holds = len(self._base) >= count - growth
@@ -147,7 +147,7 @@ class ContainerProxy(Proxy):
 
     @property
     def _comparable(self) -> type:
-        """What it may be equal to."""
+        """The type of values that may be equal to it."""
         return type(self._plain_)
 
     def __ne__(self, other: object) -> Any:

@@ -1,4 +1,4 @@
-"""What dicts and sets from outside share: keys, some of which are computed anew in each call."""
+"""The base of dicts and sets from outside: some keys are computed anew in each call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from accel.record.values.arrays import RecordedScalar, as_static, wrap
 from accel.rules.scalars import host_rule
 
 MOST_RELATED = 32
-"""So many keys of one container may be told apart by guards. Beyond, computed ones are what the path fixes."""
+"""Maximum number of keys of one container that guards tell apart; later computed keys are fixed by the path. Guess."""
 
 
 class KeyedProxy(ContainerProxy):

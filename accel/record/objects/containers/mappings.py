@@ -10,8 +10,7 @@ from typing import Any
 from accel.record.objects.containers.container import is_bare_key, is_simple_key
 from accel.record.objects.containers.keyed import KeyedProxy
 from accel.record.state import inputs
-from accel.record.state.attributes import AttributeState, Item
-from accel.record.state.changes import Emptied
+from accel.record.state.changes import AttributeState, Emptied, Item
 from accel.record.state.inputs import MISSING
 from accel.record.state.wrapper import Wrapper, unwrap
 
@@ -27,7 +26,7 @@ class DictProxy(KeyedProxy):
         return dict(self.items())
 
     def change(self, template: Callable[[Any], Any]) -> Emptied | None:
-        """What a replay has to do to it, before it sets and deletes single items."""
+        """The change that a replay makes before it sets and deletes single items."""
         return Emptied(self._slot_) if self._emptied and self._slot_ is not None else None
 
     @property
@@ -54,7 +53,7 @@ class DictProxy(KeyedProxy):
             recording.inputs.narrow(slot, inputs.has_keys(tuple(self._base)))
 
     def _state(self, key: object) -> AttributeState | None:
-        """What this call knows of an item that it has set or deleted."""
+        """The state of an item that this call has set or deleted; None for other items."""
         if not is_simple_key(key):
             return None
         state: AttributeState | None = self._recording_.attributes.get((id(self._plain_), Item(key)))
@@ -106,7 +105,7 @@ class DictProxy(KeyedProxy):
         return recording.enter(value, ("item", slot, Item(key)), name, fetch(slot, key))
 
     def _missing(self, key: Any) -> Any:
-        """What `d[key]` gives, or raises, without such an item."""
+        """Give `d[key]` for a key that is missing, or raise."""
         self._raise_missing(key)
 
     def get(self, key: object, default: object = None) -> Any:

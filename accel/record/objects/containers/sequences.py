@@ -1,4 +1,4 @@
-"""What lists and deques from outside share.
+"""The base of lists and deques from outside.
 
 A call keeps a stretch of what was there, and takes away and adds at the two ends; that needs neither the length nor
 the elements of the stretch. What is done in the middle needs all of them.
@@ -14,12 +14,11 @@ import numpy as np
 
 from accel.record.objects.containers.container import ContainerProxy
 from accel.record.state import inputs
-from accel.record.state.attributes import AttributeState, Item
-from accel.record.state.changes import Ends
+from accel.record.state.changes import AttributeState, Ends, Item
 from accel.record.state.wrapper import unwrap
 
 MOST_KNOWN = 1000
-"""A longer container is not looked at as a whole for a change in its middle."""
+"""Maximum length of a container that may be changed in its middle: all elements become inputs. Guess."""
 
 Element = tuple[Any, Any]
 """A new element: its recorded form, and what the real container holds."""
@@ -49,7 +48,7 @@ class SequenceProxy(ContainerProxy):
         return list(self)
 
     def change(self, template: Callable[[Any], Any]) -> Ends | None:
-        """What a replay has to do to it."""
+        """The change of the ends that a replay makes; None if there is none."""
         front, back = ([template(wrapped) for wrapped, _ in part] for part in (self._front, self._back))
         is_same = self._keeps and not (self._skip or self._drop or front or back)
         if is_same or self._slot_ is None:
@@ -252,7 +251,7 @@ class SequenceProxy(ContainerProxy):
         self._cut(-count)
 
     def _cut(self, count: int) -> None:
-        """Take so many of the real elements away: the first ones, or the last ones if negative."""
+        """Remove `count` of the real elements: the first ones, or the last ones if negative."""
         for _ in range(abs(count)):
             self._plain_.pop() if count < 0 else self._pop_first()
 

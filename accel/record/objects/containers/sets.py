@@ -7,7 +7,7 @@ from typing import Any
 
 from accel.record.objects.containers.container import is_simple_key
 from accel.record.objects.containers.keyed import KeyedProxy
-from accel.record.state.changes import Members
+from accel.record.state.changes import SetMembers
 from accel.record.state.wrapper import unwrap
 
 
@@ -29,11 +29,11 @@ class SetProxy(KeyedProxy):
     def as_container(self) -> Any:
         return set(self)
 
-    def change(self, template: Callable[[Any], Any]) -> Members | None:
-        """What a replay has to do to it."""
+    def change(self, template: Callable[[Any], Any]) -> SetMembers | None:
+        """The change of members that a replay makes; None if there is none."""
         is_same = not (self._turns or self._emptied)
         turns = [(template(member), is_in) for member, is_in in self._turns]
-        return None if is_same or self._slot_ is None else Members(self._slot_, turns, not self._emptied)
+        return None if is_same or self._slot_ is None else SetMembers(self._slot_, turns, not self._emptied)
 
     def _known_keys(self) -> Iterable[Any]:
         return self._known

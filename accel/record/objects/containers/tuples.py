@@ -67,7 +67,7 @@ def _as_dict(self: Any, /) -> dict[str, Any]:
 
 
 _METHODS: dict[str, Callable[..., Any]] = {"_replace": _replaced, "_asdict": _as_dict}
-"""Those that a class has from collections, where it has no others."""
+"""Methods that named tuples have from collections, by name."""
 
 
 def _as_tuple(name: str) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ run in the middle of it.
 from __future__ import annotations
 
 import functools
+import gc
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from accel.record.objects.computed import guard_class, opaque_attribute
 from accel.record.objects.follow import Followed
-from accel.record.objects.library.caches import Cache, Wrapper
 from accel.record.objects.objects import DESCRIPTORS, ObjectProxy, set_attribute
 from accel.record.objects.proxy import find_in_class
 from accel.record.state import inputs
@@ -23,10 +23,60 @@ from accel.record.state.changes import Asked
 from accel.record.state.inputs import MISSING
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import unwrap
+from accel.record.state.wrapper import StandIn, unwrap
 from accel.record.values.arrays import as_static
 from accel.rules.rule import Unsupported
+
+Wrapper = type(functools.lru_cache(lambda: None))
+"""The class of functions that the decorator makes."""
+
+
+class Cache:
+    """The entries of one cache. Raises LookupError where they are not found.
+
+    Python does not show the entries of a cache, but its garbage collector does. A cache refers to, in this order: key,
+    result and type of each entry (where the cache has a limit), the dict of entries, the function, and the mark that
+    stands before keyword arguments in keys. This class checks as much of that as it can.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        parameters = function.cache_parameters()
+        self._typed, self._limited = bool(parameters["typed"]), parameters["maxsize"] is not None
+        held, wrapped = gc.get_referents(function), function.__wrapped__
+        places = [at for at, each in enumerate(held) if each is wrapped]
+        if not places or places[-1] + 1 >= len(held):
+            raise LookupError
+        self._entries, self._mark = held[places[-1] - 1], held[places[-1] + 1]
+        size = function.cache_info().currsize
+        if type(self._entries) is not dict or type(self._mark) is not object or len(self._entries) != size:
+            raise LookupError
+
+    def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The cache's key for these arguments."""
+        if not (kwargs or self._typed) and len(args) == 1 and type(args[0]) in (int, str):
+            return args[0]
+        key = args
+        if kwargs:
+            key += (self._mark, *(part for item in kwargs.items() for part in item))
+        if self._typed:
+            key += (*map(type, args), *map(type, kwargs.values()))
+        return key
+
+    def result(self, key: Any) -> Any:
+        """The result that is kept under a key, or MISSING."""
+        entry = self._entries.get(key, MISSING)
+        if entry is MISSING or not self._limited:
+            return entry
+        held = gc.get_referents(self.function)
+        for at, kind in enumerate(held):
+            if kind is type(entry) and at > 1 and type(held[at - 2]) is type(key) and held[at - 2] == key:
+                return held[at - 1]
+        return MISSING
+
+    def result_for(self, owner: object, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result that a method has for an object."""
+        return self.result(self.key((owner, *rest), kwargs))
 
 
 class Cached(StandIn):
@@ -81,7 +131,7 @@ class Cached(StandIn):
             raise Unsupported("call.opaque", f"{name}, which has to run: its cache does not have the result yet")
         asked = Asked(function, None if owner is None else owner._slot_, args, kwargs)
         recording.asked.append(asked)
-        recording.waiting.append(asked.step(unwrap(owner)))
+        recording.display.waiting.append(asked.step(unwrap(owner)))
         return recording.enter(value, place, text, fetch)
 
 

@@ -24,14 +24,13 @@ from accel.record.objects.computed import guard_class
 from accel.record.objects.containers.container import ContainerProxy
 from accel.record.objects.containers.tuples import NamedTupleProxy
 from accel.record.objects.kinds import followable_class, is_bare_namedtuple
-from accel.record.objects.objects import ObjectProxy, get_attribute, set_attribute
+from accel.record.objects.objects import ObjectProxy, construct, get_attribute, set_attribute
 from accel.record.objects.own_attributes import is_slot, own_names
 from accel.record.objects.proxy import find_in_class
 from accel.record.state import inputs
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording, gap_text
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import unwrap
+from accel.record.state.wrapper import StandIn, unwrap
 from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedScalar, remember
 from accel.rules.rule import Unsupported
 
@@ -191,7 +190,7 @@ __del__ __getattr__""".split()
 
 
 def _own_methods(kind: type) -> list[str]:
-    """What a class has for copying its objects beside what `object` has."""
+    """Methods by which a class copies its objects beside those of `object`."""
     found = [name for name in _METHODS if find_in_class(kind, name)[0] not in (None, object)]
     return [*found, "function in copyreg"] if kind in copyreg.dispatch_table else found
 
@@ -288,4 +287,31 @@ MAKERS: dict[Any, Callable[[Recording, Any], Any]] = {
     dataclasses.asdict: as_dict,
     dataclasses.astuple: as_tuple,
 }
-"""What the functions of Python's that copy do with recorded values."""
+"""Copying functions of Python's library -> how they act on recorded values."""
+
+
+class Replace(StandIn):
+    """dataclasses.replace in recorded code."""
+
+    __slots__ = ()
+
+    def __call__(self, /, *args: Any, **changes: Any) -> Any:
+        recording, kind = self._recording_, type(unwrap(args[0])) if args else object
+        if not recording.active or len(args) != 1 or not issubclass(type(args[0]), ObjectProxy) or not _is_plain(kind):
+            return call_opaque(recording, self._plain_, args, changes)
+        guard_class(recording, kind, _FIELDS, getattr(kind, _FIELDS))
+        # Those that are given first, the others behind them, as Python passes them on.
+        others = [name for name in getattr(kind, _FIELDS) if name not in changes and name in _names(kind)]
+        return construct(recording, kind, (), {**changes, **{name: getattr(args[0], name) for name in others}})
+
+
+def _names(kind: Any) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether a class is a dataclass all of whose fields `__init__` takes, and keeps."""
+    if not dataclasses.is_dataclass(kind):
+        return False
+    kinds = {repr(field._field_type) for field in getattr(kind, _FIELDS).values()}
+    return "_FIELD_INITVAR" not in kinds and all(field.init for field in dataclasses.fields(kind))

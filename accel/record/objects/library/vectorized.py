@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from accel.record.objects.names.namespaces import SubstitutedGlobals, programs_own
+from accel.record.objects.proxy import one_per_object
+from accel.record.state import inputs
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording, current
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import unwrap
+from accel.record.state.wrapper import StandIn, unwrap
 from accel.record.values.arrays import RecordedArray, as_static, wrap
 from accel.record.values.elements import MATH, Elements, is_number
 from accel.record.values.numbers import TYPE_STAND_INS, TypeStandIn
@@ -27,17 +28,17 @@ from accel.rules import core
 from accel.rules.rule import Unsupported
 
 RTOL = 1e-12
-"""How far the operations on whole arrays may be from what the function gave for each element."""
+"""Maximum relative difference between the operations on whole arrays and the function of each element."""
 
 MOST_CALLS = 5
-"""The depth of calls that the function may make of others like it."""
+"""Maximum depth of calls that the function makes of others like it. Guess."""
 
 _COMPUTING = tuple(
     """LOAD_FAST LOAD_CONST LOAD_SMALL_INT LOAD_GLOBAL LOAD_ATTR LOAD_METHOD LOAD_DEREF BINARY_OP COMPARE_OP
     UNARY_NEGATIVE CALL PRECALL PUSH_NULL RETURN_VALUE RETURN_CONST STORE_FAST RESUME CACHE NOP COPY_FREE_VARS
     EXTENDED_ARG""".split()
 )
-"""What instructions begin with that compute and do no more."""
+"""Prefixes of instructions that only compute."""
 
 
 def why_not(function: Any, depth: int = 0) -> str:
@@ -57,7 +58,7 @@ def why_not(function: Any, depth: int = 0) -> str:
 
 
 def _used(function: FunctionType, instructions: list[dis.Instruction]) -> Iterator[Any]:
-    """What a function reads from outside: values of names, and attributes of modules; None for other attributes."""
+    """Values that a function reads from outside: of names, and attributes of modules; None for other attributes."""
     namespace = programs_own(function.__globals__)
     value: Any = None
     for each in instructions:
@@ -90,7 +91,7 @@ def _is_substituted(function: FunctionType) -> bool:
     return isinstance(function.__globals__, SubstitutedGlobals)
 
 
-class Vectorized(StandIn):
+class VectorizedFunction(StandIn):
     """A numpy.vectorize object. follow: its function, as recorded code calls it."""
 
     __slots__ = ("_follow",)
@@ -131,7 +132,7 @@ def _elements(value: Any) -> Any:
 
 
 def _written(recording: Recording, traced: Any, result: Any) -> Any:
-    """What NumPy's call gave, with the node of what was traced."""
+    """Give NumPy's result the node that was traced. Raises Unsupported where the two differ."""
     if type(traced) is not Elements or type(result) is not np.ndarray or result.dtype.kind not in "fb":
         raise Unsupported("call.opaque", "numpy.vectorize of a function whose results are no floats or truths")
     if traced.array.shape != result.shape or not np.allclose(
@@ -140,7 +141,7 @@ def _written(recording: Recording, traced: Any, result: Any) -> Any:
         raise Unsupported("call.opaque", "numpy.vectorize of a function that gives an array something else")
     node = traced.node
     if node.dtype != result.dtype:
-        node = recording.writer.node(core.CAST, (node, result.dtype), {}, result, host=False)
+        node = recording.writer.node(core.CAST, (node, result.dtype), {}, result)
     return wrap(recording, result, node)
 
 
@@ -149,13 +150,22 @@ def _epsilon(dtype: np.dtype[Any]) -> float:
 
 
 def options(made: Any) -> tuple[Any, ...]:
-    """What a program may change of a numpy.vectorize object."""
+    """The attributes of a numpy.vectorize object that a program may change."""
     return made.otypes, made.signature, made.cache, frozenset(made.excluded)
 
 
 def has_options(made: Any, other: Any, known: tuple[Any, ...]) -> bool:
     """Whether it is this object, as it was."""
     return made is other and options(made) == known
+
+
+def enter_vectorized(recording: Recording, value: Any, slot: int) -> tuple[inputs.Check, Any]:
+    """Guard and stand-in of a numpy.vectorize object from outside: its function is entered."""
+    fetch, name = inputs.attribute(slot, "pyfunc"), f"{recording.inputs.name(slot)}.pyfunc"
+    function = recording.enter(value.pyfunc, ("attr", slot, "pyfunc"), name, fetch)
+    made = VectorizedFunction(recording, value, function)
+    check = inputs.satisfies(has_options, value, options(value))
+    return check, one_per_object(recording, value, lambda *_: made)
 
 
 class VectorizeType(TypeStandIn):
@@ -178,7 +188,7 @@ class VectorizeType(TypeStandIn):
             # made by the recorded call: for single numbers it runs as the program would have made it
             plain = FunctionType(plain.__code__, programs_own(plain.__globals__), plain.__name__, plain.__defaults__)
         options = as_static(tuple(args[1:])), as_static(kwargs)
-        return Vectorized(recording, self._plain_(plain, *options[0], **options[1]), function)
+        return VectorizedFunction(recording, self._plain_(plain, *options[0], **options[1]), function)
 
 
 TYPE_STAND_INS[np.vectorize] = VectorizeType(np.vectorize)

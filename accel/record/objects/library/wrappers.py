@@ -1,4 +1,4 @@
-"""What decorators of Python's own library make of the program's functions, by the code that they put around them.
+"""Decorators of Python's own library, known by the code that they put around the program's functions.
 
 `contextlib.contextmanager` and `functools.singledispatch` each put a function of their own in the place of the
 program's. That function is not followed; what it leads to is.

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
-from accel.record.objects.names.bodies import fetch_of_cell
+from accel.process.bodies import is_body
 from accel.record.objects.names.steps import writes_of
-from accel.record.objects.names.variables import OF_CELL, Variable, contents_of, fill, slot_of_cell, write
+from accel.record.objects.names.variables import OF_CELL, OuterVariable, contents_of, fill, slot_of_cell, write
 from accel.record.state import inputs
-from accel.record.state.inputs import MISSING
+from accel.record.state.inputs import MISSING, Check, Fetch
 from accel.record.state.recording import Recording
+
+
+def enter_body(recording: Recording, function: FunctionType, slot: int) -> Check:
+    """Note that the body of an outlined loop comes in through this slot. Returns the check that knows it by its code.
+
+    Each call of the function around it has another body, over new variables. So its cells are fetched from the body of
+    the present call.
+    """
+    recording.inputs.note(("function", id(recording.registry.keep_alive(function))), slot)
+    return inputs.runs_code(function.__code__)
+
+
+def fetch_of_cell(recording: Recording, function: FunctionType, place: int) -> Fetch:
+    """How a later call finds the cell at a place of a function's closure."""
+    slot = recording.inputs.find(("function", id(function))) if is_body(function) else None
+    if slot is not None:
+        return inputs.of_closure(slot, place)
+    # the function may have a name that a later run finds it by, a cell has none
+    return inputs.of_cell(function, place)
 
 
 class Link:
@@ -23,7 +43,7 @@ class Link:
 
     __slots__ = ("_recording", "_variable", "held", "inner", "known", "wrapped")
 
-    def __init__(self, recording: Recording, variable: Variable) -> None:
+    def __init__(self, recording: Recording, variable: OuterVariable) -> None:
         self._recording = recording
         self._variable = variable
         self.inner = CellType()
@@ -109,7 +129,7 @@ def _link_of(recording: Recording, function: FunctionType, place: int) -> Link:
     link: Link | None = links.get(id(cell))
     if link is None:
         fetch = fetch_of_cell(recording, function, place)
-        variable = Variable(cell, name, f"{function.__name__}'s {name}", f"{OF_CELL}{name}", fetch)
+        variable = OuterVariable(cell, name, f"{function.__name__}'s {name}", f"{OF_CELL}{name}", fetch)
         link = links[id(recording.registry.keep_alive(cell))] = Link(recording, variable)
     return link
 
@@ -131,3 +151,50 @@ def links_of_code(recording: Recording, code: CodeType) -> dict[str, Link] | Non
 def links_of(recording: Recording) -> Iterator[Link]:
     """All cells for which recorded code has others."""
     return iter(list(recording.registry.links.values()))
+
+
+class LocalNames:
+    """The result of `locals()` in a function that shares variables with the functions around it.
+
+    `name in locals()` is guarded. What else is asked of it ends the recording.
+    """
+
+    def __init__(self, recording: Recording, frame: FrameType, links: dict[str, Link]) -> None:
+        self._recording = recording
+        self._frame = frame
+        self._links = links
+
+    def __contains__(self, name: object) -> bool:
+        link = self._links.get(name) if type(name) is str else None
+        return name in self._frame.f_locals if link is None else link.is_bound()
+
+    def _all(self) -> dict[str, Any]:
+        self._recording.break_("code.unsupported", "the values of locals()")
+        found = dict(self._frame.f_locals)
+        return found | {name: link.cell.cell_contents for name, link in self._links.items() if link.is_bound()}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all()[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._all(), name)
+
+
+def locals_(recording: Recording) -> Any:
+    """`locals()` in recorded code."""
+    frame = sys._getframe(2)  # beyond Builtin.__call__
+    links = links_of_code(recording, frame.f_code) if frame.f_code.co_freevars else {}
+    if recording.active and links is None:
+        recording.break_("code.unsupported", "locals() of a nested function")
+    if recording.active and links:
+        return LocalNames(recording, frame, links)
+    for link in (links or {}).values():
+        link.bring_in()  # the tape is broken: what comes in is plain
+    found = frame.f_locals
+    return found if type(found) is dict else dict(found)  # from Python 3.13 on it writes through, as no locals() do

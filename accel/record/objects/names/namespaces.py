@@ -7,9 +7,9 @@ import itertools
 from types import BuiltinFunctionType
 from typing import Any
 
-from accel.record.objects.names.variables import OF_GLOBALS, Variable, state_of, write
+from accel.record.objects.names.variables import OF_GLOBALS, OuterVariable, state_of, write
 from accel.record.state import inputs
-from accel.record.state.attributes import AttributeState, Item
+from accel.record.state.changes import AttributeState, Item
 from accel.record.state.inputs import MISSING
 from accel.record.state.recording import Recording
 
@@ -61,12 +61,12 @@ class SubstitutedGlobals(dict[str, Any]):
             self._to_delete = name
 
 
-def variable_of(namespace: dict[str, Any], name: str) -> Variable:
+def variable_of(namespace: dict[str, Any], name: str) -> OuterVariable:
     """A module's variable."""
     module = namespace.get("__name__", "")
     # a function always has the same globals
     fetch = inputs.of_constant(namespace)
-    return Variable(namespace, name, f"{module}.{name}", f"{OF_GLOBALS}{module}", fetch)
+    return OuterVariable(namespace, name, f"{module}.{name}", f"{OF_GLOBALS}{module}", fetch)
 
 
 def read_global(recording: Recording, namespace: dict[str, Any], name: str) -> Any:
@@ -82,7 +82,7 @@ def read_global(recording: Recording, namespace: dict[str, Any], name: str) -> A
 
 
 def _current(recording: Recording, namespace: dict[str, Any], name: str, state: AttributeState) -> Any:
-    """What the recorded call has written there; anything else was put there behind its back."""
+    """The value that the recorded call has written there. Breaks the tape if something else has replaced it."""
     if namespace.get(name, MISSING) is not state.held:
         recording.break_unseen(f"{variable_of(namespace, name).text} was changed from outside the recorded code")
         return namespace[name]
@@ -113,7 +113,7 @@ def delete_global(recording: Recording, namespace: dict[str, Any], name: str) ->
 
 
 def _builtin(recording: Recording, namespace: dict[str, Any], name: str) -> Any:
-    """What the program has put among the builtins. KeyError for Python's own: recorded code has stand-ins."""
+    """The value that the program has put among the builtins. Raises KeyError for Python's own: these have stand-ins."""
     found = namespace.get("__builtins__", builtins)
     surrounding = found if isinstance(found, dict) else vars(found)
     key, known = ("builtin", id(surrounding), name), recording.inputs
@@ -129,7 +129,7 @@ _CONSTANTS = (None, True, False, Ellipsis, NotImplemented)
 
 
 def is_pythons(name: str, value: object) -> bool:
-    """Whether what stands under a builtin's name is the builtin."""
+    """Whether a value is the builtin of that name."""
     if isinstance(value, BuiltinFunctionType):
         return value.__name__ == name
     if isinstance(value, type):

@@ -11,8 +11,8 @@ from types import CodeType
 from typing import NamedTuple
 
 
-class Kind(enum.Enum):
-    """What an instruction is about to do."""
+class AccessKind(enum.Enum):
+    """The access that an instruction is about to make."""
 
     STORE = enum.auto()
     DELETE_GLOBAL = enum.auto()
@@ -20,21 +20,21 @@ class Kind(enum.Enum):
     READ_CELL = enum.auto()
 
 
-class Step(NamedTuple):
+class Access(NamedTuple):
     """An instruction that is watched, and the variable that it names."""
 
-    kind: Kind
+    kind: AccessKind
     name: str
 
 
-_OF_GLOBALS = {"STORE_GLOBAL": Kind.STORE, "DELETE_GLOBAL": Kind.DELETE_GLOBAL}
+_OF_GLOBALS = {"STORE_GLOBAL": AccessKind.STORE, "DELETE_GLOBAL": AccessKind.DELETE_GLOBAL}
 _OF_CELLS = {
-    "STORE_DEREF": Kind.STORE,
-    "DELETE_DEREF": Kind.DELETE_CELL,
-    "LOAD_DEREF": Kind.READ_CELL,
-    "LOAD_CLOSURE": Kind.READ_CELL,
+    "STORE_DEREF": AccessKind.STORE,
+    "DELETE_DEREF": AccessKind.DELETE_CELL,
+    "LOAD_DEREF": AccessKind.READ_CELL,
+    "LOAD_CLOSURE": AccessKind.READ_CELL,
 }
-_WRITES = frozenset({Kind.STORE, Kind.DELETE_GLOBAL, Kind.DELETE_CELL})
+_WRITES = frozenset({AccessKind.STORE, AccessKind.DELETE_GLOBAL, AccessKind.DELETE_CELL})
 _WRITING = frozenset(
     dis.opmap[name] for name, kind in (_OF_GLOBALS | _OF_CELLS).items() if kind in _WRITES and name in dis.opmap
 )
@@ -46,7 +46,7 @@ Write = tuple[CodeType, str, str, int]
 
 
 @functools.lru_cache(maxsize=4096)
-def steps_of(code: CodeType) -> dict[int, Step]:
+def steps_of(code: CodeType) -> dict[int, Access]:
     """The steps of a code object by the offset of the instruction. The code of nested functions is not among them."""
     found = {}
     outer = frozenset(code.co_freevars)
@@ -61,7 +61,7 @@ def steps_of(code: CodeType) -> dict[int, Step]:
         if kind is not None:
             # An instruction with a long argument may be announced by its prefix alone.
             for offset in (*extended, instruction.offset):
-                found[offset] = Step(kind, instruction.argval)
+                found[offset] = Access(kind, instruction.argval)
         extended = []
     return found
 

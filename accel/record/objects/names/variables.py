@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CellType
 from typing import Any, NamedTuple
 
-from accel.record.state.attributes import AttributeState, Item, PlainOwner
+from accel.record.state.changes import AttributeState, Item, PlainOwner
 from accel.record.state.inputs import MISSING, Fetch
 from accel.record.state.recording import Recording
 from accel.rules.rule import Unsupported
@@ -17,7 +17,7 @@ OF_CELL, OF_GLOBALS = "the variable ", "the globals of "
 """How the texts of holders begin: the variable's, or the module's name follows."""
 
 
-class Variable(NamedTuple):
+class OuterVariable(NamedTuple):
     """One variable.
 
     holder: the namespace or the cell that it is in, which a later call finds by `fetch`. name: in the namespace. text:
@@ -40,7 +40,7 @@ class Variable(NamedTuple):
         return id(self.holder), CONTENTS if self.is_cell else Item(self.name)
 
     def held(self) -> Any:
-        """What it holds; MISSING where it is not bound."""
+        """The variable's value; MISSING where it is not bound."""
         return contents_of(self.holder) if self.is_cell else self.holder.get(self.name, MISSING)
 
     def put(self, value: object) -> None:
@@ -54,7 +54,7 @@ class Variable(NamedTuple):
 
 
 def contents_of(cell: CellType) -> Any:
-    """What a cell holds; MISSING where its variable is not bound."""
+    """A cell's contents; MISSING where its variable is not bound."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -69,12 +69,12 @@ def fill(cell: CellType, value: object) -> None:
         del cell.cell_contents
 
 
-def state_of(recording: Recording, variable: Variable) -> AttributeState | None:
-    """What the recording knows the variable to hold; None before its first write."""
+def state_of(recording: Recording, variable: OuterVariable) -> AttributeState | None:
+    """The recorded state of the variable; None before its first write."""
     return recording.attributes.get(variable.key)
 
 
-def write(recording: Recording, variable: Variable, value: object) -> Any:
+def write(recording: Recording, variable: OuterVariable, value: object) -> Any:
     """Give the variable the plain form of `value` (MISSING deletes it), and note that. Returns what it holds then."""
     before = variable.held()
     plain = MISSING if value is MISSING else recording.kept.unwrap_to_store(value)
@@ -85,7 +85,7 @@ def write(recording: Recording, variable: Variable, value: object) -> Any:
     return plain
 
 
-def _note(recording: Recording, variable: Variable, value: object, plain: object) -> None:
+def _note(recording: Recording, variable: OuterVariable, value: object, plain: object) -> None:
     owner = _owner(recording, variable)
     if not recording.active:
         return
@@ -100,8 +100,8 @@ def _note(recording: Recording, variable: Variable, value: object, plain: object
     states[key] = AttributeState(owner, name, value, True, plain)
 
 
-def _owner(recording: Recording, variable: Variable) -> Any:
-    """What stands for the holder."""
+def _owner(recording: Recording, variable: OuterVariable) -> Any:
+    """The owner under which writes to the variable are noted."""
     holder, fetch = variable.holder, variable.fetch
     key = ("holder", id(recording.registry.keep_alive(holder)))
     if not variable.is_cell:
@@ -110,7 +110,7 @@ def _owner(recording: Recording, variable: Variable) -> Any:
     return PlainOwner(holder, slot_of_cell(recording, variable))
 
 
-def slot_of_cell(recording: Recording, variable: Variable) -> int:
+def slot_of_cell(recording: Recording, variable: OuterVariable) -> int:
     """The slot of a variable's cell."""
     key = ("holder", id(recording.registry.keep_alive(variable.holder)))
     return recording.inputs.find_or_add(key, variable.owner_text, variable.fetch)

@@ -15,10 +15,10 @@ from accel.record.objects.modules import Opaque
 from accel.record.objects.proxy import OWN
 from accel.record.objects.sinks import streams
 from accel.record.state import inputs
+from accel.record.state.on_behalf import frames_of
 from accel.record.state.recording import Recording
-from accel.record.state.shown import Effect, Flushed, Printed, Written
-from accel.record.state.standin import StandIn
-from accel.record.state.wrapper import isinstance_wrapper, unwrap
+from accel.record.state.shown import Effect, Flushed, Printed, StreamWrite
+from accel.record.state.wrapper import StandIn, isinstance_wrapper, unwrap
 from accel.record.values.text.capture import REASON, captured_text
 from accel.record.values.text.opcodes import instructions
 from accel.rules.rule import Unsupported
@@ -36,14 +36,14 @@ def show(recording: Recording, note: Callable[[], tuple[Effect, Act]], act: Call
     note: gives the effect, and what shows it once the recorded call has come to its end: until then it can be undone.
     Raises Unsupported. act: gives what shows it at once, where the tape is broken.
     """
-    if recording.active and recording.silent:
+    if recording.active and recording.display.silent:
         return None
-    if recording.active and not recording.shows_effects:
+    if recording.active and not recording.display.allowed:
         recording.break_(REASON, "effects=False", touched=True)
     noted = recording.write_down(note, None)
     if noted is not None and recording.active:
-        recording.shown.append(noted[0])
-        recording.waiting.append(noted[1])
+        recording.display.shown.append(noted[0])
+        recording.display.waiting.append(noted[1])
         return None
     now = act()
     recording.touched = True
@@ -53,34 +53,23 @@ def show(recording: Recording, note: Callable[[], tuple[Effect, Act]], act: Call
 
 
 def plain(recording: Recording, value: Any) -> Any:
-    """What is really shown: no wrappers, no markers."""
-    return recording.texts.resolved(unwrap(value))
-
-
-def program_frame(recording: Recording) -> FrameType | None:
-    """The frame of the program's code that is running."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and getattr(frame.f_globals, "recording", None) is not recording:
-        frame = frame.f_back
-    return frame
+    """A value without wrappers and markers, as it is really shown."""
+    return recording.display.texts.resolved(unwrap(value))
 
 
 # -- print ------------------------------------------------------------------------------------------------------------
 
 
-def print_sink(recording: Recording) -> Callable[..., Any]:
-    """What `print` is in recorded code."""
+def print_(recording: Recording, *args: Any, **kwargs: Any) -> None:
+    """`print` in recorded code."""
 
-    def print_(*args: Any, **kwargs: Any) -> None:
-        def act() -> Act:
-            held = {name: plain(recording, value) for name, value in kwargs.items()}
-            return functools.partial(_PRINT, *[plain(recording, arg) for arg in args], **held)
+    def act() -> Act:
+        held = {name: plain(recording, value) for name, value in kwargs.items()}
+        return functools.partial(_PRINT, *[plain(recording, arg) for arg in args], **held)
 
-        if recording.active and recording.silent:
-            recording.write_down(lambda: _stream(recording, kwargs.get("file")), None)
-        show(recording, lambda: _printed(recording, args, dict(kwargs)), act)
-
-    return print_
+    if recording.active and recording.display.silent:
+        recording.write_down(lambda: _stream(recording, kwargs.get("file")), None)
+    show(recording, lambda: _printed(recording, args, dict(kwargs)), act)
 
 
 def _printed(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Printed, Act]:
@@ -94,10 +83,10 @@ def _printed(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]
     if kwargs or type(flush) not in (bool, int) or any(type(each) is not str for each in ends.values()):
         raise Unsupported(REASON, "print() with other arguments than usual")
     shown = tuple([captured_text(recording, arg) for arg in args])
-    sep, end = (recording.texts.parts(ends[name]) for name in ("sep", "end"))
+    sep, end = (recording.display.texts.parts(ends[name]) for name in ("sep", "end"))
     # as text, since what is printed may change before the end of the call
     texts = [str(plain(recording, arg)) for arg in args]
-    held = {name: recording.texts.resolved(text) for name, text in ends.items()}
+    held = {name: recording.display.texts.resolved(text) for name, text in ends.items()}
     act = functools.partial(_PRINT, *texts, **held, file=stream._plain_, flush=flush)
     return Printed(stream._slot_, shown, sep, end, bool(flush)), act
 
@@ -133,7 +122,7 @@ class StreamProxy(Opaque):
         if name not in _STREAM_METHODS:
             return Opaque.__getattribute__(self, name)
         recording = self._recording_
-        recording.texts.note_load(sys._getframe(1))
+        recording.display.texts.note_load(sys._getframe(1))
         return StreamMethod(recording, self, name)
 
 
@@ -148,9 +137,9 @@ class StreamMethod(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = self._recording_
-        frame = program_frame(recording)
+        frame = next(frames_of(recording), None)
         if frame is not None:
-            recording.texts.note_call(frame)
+            recording.display.texts.note_call(frame)
         name, slot, method = self._name, self._proxy._slot_, self._plain_
         texts = [plain(recording, arg) for arg in args]
         result = show(
@@ -167,11 +156,11 @@ class StreamMethod(StandIn):
 def _written(recording: Recording, slot: int, frame: FrameType | None, *args: Any) -> Effect:
     if len(args) != 1 or type(args[0]) is not str:
         raise Unsupported(REASON, "writes other things than text")
-    text = recording.texts.parts(args[0])
+    text = recording.display.texts.parts(args[0])
     # it gives the length of the text, which may be another in a replay
     if any(not isinstance(part, str) for part in text.parts) and not (frame and _drops_result(frame)):
         raise Unsupported(REASON, "takes the length of a text that is shown")
-    return Written(slot, text)
+    return StreamWrite(slot, text)
 
 
 def _drops_result(frame: FrameType) -> bool:

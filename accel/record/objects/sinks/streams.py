@@ -1,4 +1,4 @@
-"""Standard streams that replays may write to: writing to them does nothing but show text."""
+"""Standard streams that replays may write to, because writing to them only shows text; and IPython's tee on them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,30 @@ import io
 import sys
 import threading
 from collections.abc import Callable
-from types import BuiltinMethodType, MethodType
+from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 from accel.process.status import Erasing
-from accel.record.objects.sinks.tees import handed_on_to
+
+
+def handed_on_to(write: object) -> Any:
+    """The method that IPython's tee hands a text on to; None for any other function.
+
+    While a cell runs, IPython 9 puts this `write` on the standard streams. It hands each text on, and keeps it in the
+    history of the notebook. It is known by its code, which is a constant of that of `InteractiveShell._tee`.
+    """
+    if type(write) is not FunctionType:
+        return None
+    shell = getattr(sys.modules.get("IPython.core.interactiveshell"), "InteractiveShell", None)
+    maker = getattr(getattr(shell, "_tee", None), "__wrapped__", None)
+    if type(maker) is not FunctionType or not any(write.__code__ is each for each in maker.__code__.co_consts):
+        return None
+    held = dict(zip(write.__code__.co_freevars, write.__closure__ or (), strict=True))
+    try:
+        return held["original_write"].cell_contents
+    except (KeyError, ValueError):  # another version's, or it is not set
+        return None
+
 
 _BUFFERS = (io.BufferedWriter, io.BufferedRandom)
 _ENDS = (io.FileIO, io.BytesIO)
@@ -20,7 +39,7 @@ _FOR_READERS = frozenset({"_pytest", "ipykernel"})
 _OWN = frozenset({"write", "flush", "encoding", "errors"})
 
 
-class Watch:
+class TextObserver:
     """Stands before a stream's `write` or a logger's `handle` while a call is compared with NumPy, and hands all on."""
 
     def __init__(self, real: Callable[[Any], Any], note: Callable[[Any], None]) -> None:
@@ -39,7 +58,7 @@ class Watch:
 
 def own_names(value: Any) -> set[str]:
     """The names of what an object has of its own, but for what stands before its methods and hands all on."""
-    return {name for name, each in getattr(value, "__dict__", {}).items() if type(each) not in (Watch, Erasing)}
+    return {name for name, each in getattr(value, "__dict__", {}).items() if type(each) not in (TextObserver, Erasing)}
 
 
 def is_plain(stream: Any) -> bool:
@@ -62,7 +81,7 @@ def is_plain(stream: Any) -> bool:
 
 
 def _hands_on(stream: Any, name: str) -> bool:
-    """Whether what stands before a stream's own method is IPython's tee, or that method itself, which IPython leaves.
+    """Whether an attribute of a stream is IPython's tee, or the stream's own method, which IPython leaves there.
 
     The tee of a cell that another cell runs hands on to that one's.
     """
@@ -71,7 +90,7 @@ def _hands_on(stream: Any, name: str) -> bool:
         write = real
     kind = type(stream)
     is_method = type(write) in (MethodType, BuiltinMethodType)
-    return type(write) in (Watch, Erasing) or (is_method and write == getattr(kind, name).__get__(stream, kind))
+    return type(write) in (TextObserver, Erasing) or (is_method and write == getattr(kind, name).__get__(stream, kind))
 
 
 def is_standard(stream: Any) -> bool:

@@ -16,12 +16,12 @@ from accel.process.filters import makes_no_error
 from accel.process.own_code import PACKAGE
 from accel.process.tracebacks import ON_BEHALF
 from accel.record.objects.names.namespaces import SubstitutedGlobals
-from accel.record.objects.sinks.show import Act, plain, program_frame, show
+from accel.record.objects.sinks.show import Act, plain, show
 from accel.record.state import inputs
-from accel.record.state.on_behalf import on_behalf
+from accel.record.state.on_behalf import frames_of, on_behalf
 from accel.record.state.recording import Recording
 from accel.record.state.shown import Place, Warned, warn
-from accel.record.state.standin import StandIn
+from accel.record.state.wrapper import StandIn
 from accel.record.values.text.capture import REASON
 from accel.rules.rule import Unsupported
 
@@ -32,14 +32,11 @@ class WarnFunction(StandIn):
     __slots__ = ()
     shows_text = True
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording_, self._plain_ = recording, warnings.warn
-
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         recording = self._recording_
-        frame = program_frame(recording)
+        frame = next(frames_of(recording), None)
         if frame is not None:
-            recording.texts.note_call(frame)
+            recording.display.texts.note_call(frame)
         values = [plain(recording, arg) for arg in args]
         held = {name: plain(recording, value) for name, value in kwargs.items()}
 
@@ -62,19 +59,19 @@ def _noted(
         raise Unsupported(REASON, "warns of other things than text")
     if not isinstance(category, type) or not issubclass(category, Warning):
         raise Unsupported(REASON, "a warning whose category is none")
-    if recording.filters_changed or not makes_no_error(warnings.filters, category):
+    if recording.display.filters_changed or not makes_no_error(warnings.filters, category):
         raise Unsupported(REASON, "a warning under a filter of its own, or one that makes it an error")
     if recording.inputs.find(("warnings", category)) is None:
         fetch, check = inputs.of_object(warnings, "filters"), inputs.satisfies(makes_no_error, category)
         recording.inputs.add(("warnings", category), "warnings.filters", fetch, check)
     place = _place(recording, frame, max(stacklevel, 1) - 1)
-    effect = Warned(recording.texts.parts(message), category, place)
-    text = recording.texts.resolved(message)
+    effect = Warned(recording.display.texts.parts(message), category, place)
+    text = recording.display.texts.resolved(message)
     return effect, lambda: warn(text, category, place)
 
 
 def _place(recording: Recording, frame: FrameType, above: int) -> Place:
-    """The place of the frame so many above, as `warnings.warn` finds it."""
+    """The place that `warnings.warn` finds, `above` frames above `frame`."""
     frames = []
     each: FrameType | None = frame
     while each is not None:

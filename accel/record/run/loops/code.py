@@ -1,4 +1,4 @@
-"""What the bytecode of a function says of a position in it.
+"""Facts about a position in a function, from its bytecode.
 
 A position is *bare* if the stack of values holds nothing there but the iterators of the `for` statements around it.
 Then a frame's variables and these iterators are all that the rest of the frame's code depends on.
@@ -26,7 +26,7 @@ _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENE
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What is known of an instruction that asks a loop's condition.
+    """Facts about an instruction that asks a loop's condition.
 
     stays: the truth for which the loop goes on; for the other one it is left.
     iterators: for each `for` statement around it, from the outermost, the offset of its `GET_ITER`, and whether control
@@ -145,7 +145,7 @@ class _Code:
         return frozenset(found)
 
     def _is_computed_with(self, place: int) -> bool:
-        """Whether what an instruction loads is an operand of arithmetic or a comparison, as far as one line shows."""
+        """Whether the loaded value is an operand of arithmetic or a comparison, as far as one line shows."""
         above = 0  # what has been put on the stack since
         for each in range(place + 1, len(self.instructions)):
             instruction = self.instructions[each]
@@ -206,7 +206,7 @@ _TAKEN: dict[str, Callable[[int], int]] = {
     "CACHE": lambda count: 0,
     "NOP": lambda count: 0,
 }
-"""What instructions take from the stack, by their argument. Others that load something take nothing."""
+"""Values that instructions take from the stack, by their argument. Other loads take nothing."""
 
 
 def _handlers_of(code: CodeType) -> list[tuple[int, int, int, int]]:
@@ -228,7 +228,7 @@ def has_loops(code: CodeType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def position(code: CodeType, offset: int) -> Position | None:
-    """What is known of the instruction at an offset; None where it decides about no loop, or is not bare."""
+    """The facts about the instruction at an offset; None where it decides about no loop, or is not bare."""
     if code.co_flags & _SUSPENDED:
         return None
     known = _code(code)

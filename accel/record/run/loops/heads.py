@@ -1,14 +1,13 @@
 """Heads: the places where a loop of recorded code was asked whether to go on, in the order of the recording.
 
 A head is one truth that Python asked of a recorded value: by `while`, or by an `if` before `break`. The heads of one
-instruction, in one call of its function, are a *run*: as a rule, one head for each round of the loop.
+instruction, in one call of its function, are a *run*: as a rule, one head for each iteration of the loop.
 """
 
 from __future__ import annotations
 
-import sys
 import weakref
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
@@ -17,17 +16,18 @@ import numpy as np
 
 from accel.ir.tape import SERIAL, Place
 from accel.record.run.loops import code
-from accel.record.run.loops.state import Held, Rounds, State, Unknown, state_of
+from accel.record.run.loops.state import Held, LoopState, RangeIterator, Unknown, state_of
 from accel.record.run.loops.trimming import trimmed
+from accel.record.state.on_behalf import frames_of
 from accel.record.state.recording import Recording
 from accel.record.values.arrays import RecordedScalar
 from accel.rules import scalars
 
 MOST_CHANGES = 3
-"""So often the state may be another one than at the head before, and the loop still may be proved."""
+"""Maximum changes of the state from head to head in a loop that may still be proved. Guess."""
 
 MOST_UNKNOWN = 3
-"""So many heads with an unknown state, and a loop's states are not looked at any more."""
+"""Maximum number of heads with an unknown state before a loop's states are not examined any more. Guess."""
 
 
 @dataclass(slots=True)
@@ -42,20 +42,20 @@ class Head:
     outcomes: int
     truth: bool
     stays: bool
-    state: State | None
+    state: LoopState | None
     serial: int
     is_fresh: bool
 
 
 @dataclass(slots=True)
-class Run:
+class LoopRun:
     """The heads of one instruction in one call.
 
     began: what was made in that call has a larger number. loops: where the loops around the instruction begin, the
-    innermost first. unknown: why a state is, if one is, and how often (failures).
-    changes: how often it was another one than at the head before. passage: which head is the first since the loop was
-    left. models, dropped, passed: see accel.record.run.loops.trimming; the heads at which rounds begin that others are
-    compared with, how many rounds have left the tape, and how many elements of each range those had.
+    innermost first. unknown: why a state is, if one is, and how often (failures). changes: how often it was another one
+    than at the head before. passage: which head is the first since the loop was left. models, dropped, passed: see
+    accel.record.run.loops.trimming; the heads at which iterations begin that others are compared with, how many
+    iterations have left the tape, and how many elements of each range those had.
     """
 
     where: Place
@@ -76,7 +76,7 @@ class Run:
         self.models.clear()
         self.passed.clear()
 
-    def is_left(self, others: Iterable[Run]) -> bool:
+    def is_left(self, others: Iterable[LoopRun]) -> bool:
         """Whether its loop has been left since its last head, by that or by a head of the others, of the same call."""
         if not self.heads or not self.heads[-1].stays:
             return True
@@ -86,8 +86,8 @@ class Run:
             for each in later
         )
 
-    def counted(self, state: State) -> State:
-        """A state as it would be without the rounds that have left the tape."""
+    def counted(self, state: LoopState) -> LoopState:
+        """A state as it would be without the iterations that have left the tape."""
         if not self.passed:
             return state
         return replace(state, counts=tuple(map(sum, zip(state.counts, self.passed, strict=True))))
@@ -113,12 +113,12 @@ class Heads:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self.runs: list[Run] = []
+        self.runs: list[LoopRun] = []
         # by the frame's id: the frame, held so that its id stays its own, and its runs by the instruction's offset
-        self._open: dict[int, tuple[FrameType, dict[int, Run]]] = {}
+        self._open: dict[int, tuple[FrameType, dict[int, LoopRun]]] = {}
         self._began: dict[int, int] = {}
         self._exchange: tuple[FrameType, dict[str, tuple[Any, Any]]] | None = None
-        self._ranges: weakref.WeakValueDictionary[tuple[int, int], Rounds] = weakref.WeakValueDictionary()
+        self._ranges: weakref.WeakValueDictionary[tuple[int, int], RangeIterator] = weakref.WeakValueDictionary()
 
     def let_go(self) -> None:
         """Hold on to nothing of the program's."""
@@ -130,28 +130,20 @@ class Heads:
         """A call of recorded code begins."""
         self._began[id(frame)] = next(SERIAL)
 
-    def _frames(self) -> Iterator[FrameType]:
-        """The frames of recorded code, the innermost first."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if getattr(frame.f_globals, "recording", None) is self._recording:
-                yield frame
-            frame = frame.f_back
-
-    def rounds(self, values: range) -> range | Rounds:
-        """What `range` gives to recorded code: to a `for` statement an iterator that can be looked at."""
-        frame = next(self._frames(), None)
+    def iterate(self, values: range) -> range | RangeIterator:
+        """Give `range` to recorded code: to a `for` statement as an iterator that tells how far it is."""
+        frame = next(frames_of(self._recording), None)
         if frame is None or code.called_global(frame.f_code, frame.f_lasti) != "range":
             return values
         at = code.feeds_loop(frame.f_code, frame.f_lasti)
         if at is None:
             return values
-        made = self._ranges[id(frame), at] = Rounds(values)
+        made = self._ranges[id(frame), at] = RangeIterator(values)
         return made
 
     def note(self, truth: bool, on_host: bool) -> None:
         """Python has asked for a truth, which has just become an outcome. on_host: of numbers that Python computes."""
-        frame = next(self._frames(), None)
+        frame = next(frames_of(self._recording), None)
         if frame is None or not code.has_loops(frame.f_code) or id(frame) not in self._began:
             return
         position = code.position(frame.f_code, frame.f_lasti)
@@ -171,7 +163,7 @@ class Heads:
             return
         run.heads.append(Head(len(tape.nodes), len(tape.outcomes), truth, went_on, state, next(SERIAL), is_fresh))
 
-    def _state(self, run: Run, frame: FrameType, position: code.Position) -> tuple[State | None, Held]:
+    def _state(self, run: LoopRun, frame: FrameType, position: code.Position) -> tuple[LoopState | None, Held]:
         """The state at a head, and how it is held. None where it is unknown."""
         if run.failures < MOST_UNKNOWN:
             try:
@@ -184,8 +176,8 @@ class Heads:
                 run.failures += 1
         return None, Held([], [])
 
-    def _begin_round(self, run: Run, state: State) -> bool:
-        """Let a round compute all it needs from the state: what an earlier one has computed is no part of that.
+    def _begin_round(self, run: LoopRun, state: LoopState) -> bool:
+        """Let an iteration compute all it needs from the state: what an earlier one has computed is no part of that.
 
         Returns whether it does. It costs operations, for nothing where the state is another one each time.
         """
@@ -195,17 +187,17 @@ class Heads:
         self._recording.writer.forget()
         return True
 
-    def _depends_on_arrays(self, run: Run) -> bool:
-        """Whether the round so far has taken branches that the device decides."""
+    def _depends_on_arrays(self, run: LoopRun) -> bool:
+        """Whether the iteration so far has taken branches that the device decides."""
         outcomes = self._recording.writer.tape.outcomes[run.heads[-1].outcomes if run.heads else -1 : -1]
         return bool(run.heads) and any(type(each.expected) is bool and not each.node.host for each in outcomes)
 
-    # -- numbers that change from round to round ----------------------------------------------------------------------
+    # -- numbers that change from iteration to iteration ---------------------------------------------------------------
 
     def _count_on_device(self, frame: FrameType, position: code.Position) -> None:
         """Let the device compute, from the next instruction on, the plain numbers that a loop changes.
 
-        Those which Python computes would have to be known before launch, with as many rounds as there will be.
+        Those which Python computes would have to be known before launch, with as many iterations as there will be.
         """
         recording = self._recording
         found: dict[str, Any] = {}
@@ -236,20 +228,20 @@ class Heads:
         coming = {name: value for name, (before, value) in found.items() if variables.get(name) is before}
         self._recording.events.assign(frame, coming)
 
-    def _iterator(self, frame: FrameType, at: int, escapes: bool) -> Rounds | None:
+    def _iterator(self, frame: FrameType, at: int, escapes: bool) -> RangeIterator | None:
         found = self._ranges.get((id(frame), at))
         if found is None and escapes:
             raise Unknown("a loop over something else than a range")
         return found
 
-    def _run_of(self, frame: FrameType, position: code.Position) -> Run:
+    def _run_of(self, frame: FrameType, position: code.Position) -> LoopRun:
         if id(frame) not in self._open:
-            on_stack = {id(each) for each in self._frames()}
+            on_stack = {id(each) for each in frames_of(self._recording)}
             self._open = {key: each for key, each in self._open.items() if key in on_stack}
             self._open[id(frame)] = frame, {}
         runs = self._open[id(frame)][1]
         if frame.f_lasti not in runs:
             where = frame.f_code.co_filename, frame.f_lineno
-            runs[frame.f_lasti] = Run(where, self._began[id(frame)], position.loops)
+            runs[frame.f_lasti] = LoopRun(where, self._began[id(frame)], position.loops)
             self.runs.append(runs[frame.f_lasti])
         return runs[frame.f_lasti]

@@ -6,7 +6,7 @@ of its recorded values, in the order in which the form comes to them.
 
 What is not followed exactly (an iterator, a generator, an object of C) makes the state unknown.
 
-These states are of one recording, and say whether a loop's rounds repeat: lists and dicts are told by identity, new
+These states are of one recording, and say whether a loop's iterations repeat: lists and dicts are told by identity, new
 memory and new objects by the number that they got, and a range by how far it has come. States at joins
 (accel.record.run.states) are compared between recordings, where all of these differ: there inputs have names, and a
 list is what it holds. So nearly every kind of value is described otherwise there, and the two share no walk.
@@ -46,12 +46,12 @@ _UNBOUND = ("unbound",)
 
 
 class Unknown(Exception):
-    """What is at this place cannot be followed: nothing is known of what the program does with it."""
+    """A value cannot be followed: accel cannot see how the program uses it."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What recorded code can reach at a position.
+class LoopState:
+    """All that recorded code can reach at a position.
 
     form: equal for states that differ in nothing but recorded values, counts, and which memory and which new objects
     they are in. nodes: the recorded values. made: the numbers of that memory and of these objects, in the order of the
@@ -64,7 +64,7 @@ class State:
     counts: tuple[int, ...]
 
 
-class Rounds:
+class RangeIterator:
     """The iterator of `for i in range(...)`: gives what the range's own does, and tells how much is left.
 
     coming: once it counts on the device, the recorded form of what it gives next. on_end: is called when it has no more
@@ -80,7 +80,7 @@ class Rounds:
         self.coming: Any = None
         self.on_end: Callable[[], None] = _nothing
 
-    def __iter__(self) -> Rounds:
+    def __iter__(self) -> RangeIterator:
         return self
 
     def __next__(self) -> Any:
@@ -107,12 +107,12 @@ class Held(NamedTuple):
     """How recorded code holds a state: each of its nodes by a number or a memory, each of its counts by an iterator."""
 
     values: list[RecordedScalar | Storage]
-    ranges: list[Rounds]
+    ranges: list[RangeIterator]
 
 
 def state_of(
-    recording: Recording, frame: FrameType, live: Iterable[str], iterators: Iterable[Rounds | None]
-) -> tuple[State, Held]:
+    recording: Recording, frame: FrameType, live: Iterable[str], iterators: Iterable[RangeIterator | None]
+) -> tuple[LoopState, Held]:
     """The state at a frame's present position, and how it is held. Raises Unknown.
 
     live: the variables that may still be read. iterators: those on the frame's stack; None for one that gives no
@@ -139,16 +139,16 @@ class _Walk:
             if state.written:
                 self._attributes.setdefault(owner, []).append((name, state))
 
-    def state(self, frame: FrameType, live: Iterable[str], iterators: Iterable[Rounds | None]) -> State:
+    def state(self, frame: FrameType, live: Iterable[str], iterators: Iterable[RangeIterator | None]) -> LoopState:
         if self._recording.changed:
             raise Unknown("a container of the program's that the call changes")
         variables = frame.f_locals
         code = frame.f_code
         names = [*sorted(live), *code.co_cellvars, *code.co_freevars]
-        # a random number drawn in each round is another one in each, and what each shows is shown as often; and a cache
-        # counts how often it is asked
+        # a random number drawn in each iteration is another one in each, and what each shows is shown as often; and a
+        # cache counts how often it is asked
         parts: list[Hashable] = [
-            len(each) for each in (self._recording.draws, self._recording.shown, self._recording.asked)
+            len(each) for each in (self._recording.draws, self._recording.display.shown, self._recording.asked)
         ]
         parts += [self._variable(variables, name) for name in names]
         parts += [None if each is None else self._walk(each) for each in iterators]
@@ -159,7 +159,7 @@ class _Walk:
         # an array may be met at several places: its contents come last, once
         self._nodes += [storage.version for storage in self._storages.values()]
         self.held.values.extend(self._storages.values())
-        return State(tuple(parts), tuple(self._nodes), tuple(self._made), tuple(self._counts))
+        return LoopState(tuple(parts), tuple(self._nodes), tuple(self._made), tuple(self._counts))
 
     def _variable(self, variables: Any, name: str) -> Hashable:
         return self._walk(variables[name]) if name in variables else _UNBOUND
@@ -169,7 +169,7 @@ class _Walk:
         return self._attributes[owner][0][1].owner._slot_ is not None
 
     def _attributes_of(self, owner: int) -> tuple[Hashable, ...]:
-        """What the recorded call has set of an object."""
+        """Attributes of an object that the recorded call has set, as keys."""
         found = []
         for name, state in self._attributes.get(owner, ()):
             held = frozen_static(MISSING) if state.wrapped is MISSING else self._walk(state.wrapped)
@@ -283,7 +283,7 @@ class _Walk:
         about = frozen_static(value.__code__), len(cells), tuple(value.__kwdefaults__ or ()), tuple(vars(value))
         return self._parts(value, lambda: [*cells, *defaults], *about)
 
-    def _rounds(self, value: Rounds) -> Hashable:
+    def _rounds(self, value: RangeIterator) -> Hashable:
         self._counts.append(value.left)
         self.held.ranges.append(value)
         return ("rounds", value.step, None if value.coming is None else self._walk(value.coming))
@@ -319,5 +319,5 @@ _WALKS: tuple[tuple[Any, Callable[[_Walk, Any], Hashable]], ...] = (
     (Followed, _Walk._followed),
     (Method, _Walk._method),
     (FunctionType, _Walk._function),
-    (Rounds, _Walk._rounds),
+    (RangeIterator, _Walk._rounds),
 )

@@ -1,48 +1,88 @@
-"""Trimming: a loop of thousands of rounds is recorded as one of a few.
+"""Trimming: a loop of thousands of iterations is recorded as one of a few.
 
-A round that does what an earlier one did tells nothing new about the loop. Its operations are taken off the tape, and
-what recorded code holds is tied to what it held one round earlier. So the tape is that of a call in which the loop
-makes one round less, while the program goes on with its own values. By the same argument by which loops are rolled at
-all (accel.loops), such a call does the same from there on: the state is the same but for recorded values.
+An iteration that does what an earlier one did tells nothing new about the loop. Its operations are taken off the tape,
+and what recorded code holds is tied to what it held one iteration earlier. So the tape is that of a call in which the
+loop makes one iteration less, while the program goes on with its own values. By the same argument by which loops are
+rolled at all (accel.loops), such a call does the same from there on: the state is the same but for recorded values.
 
-What is left of a `range` is not the same. A loop that ends because its range does would not have ended one round
-earlier. So such a loop is trimmed only where its rounds would be too many otherwise; and if its range then comes to an
-end, the recording breaks.
+What is left of a `range` is not the same. A loop that ends because its range does would not have ended one iteration
+earlier. So such a loop is trimmed only where its iterations would be too many otherwise; and if its range then comes to
+an end, the recording breaks.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from accel.ir.tape import SERIAL, Node, Outcome, Storage, Tape
-from accel.record.run.loops.likeness import difference, do_the_same
-from accel.record.run.loops.state import Held, State
+from accel.ir.template import form
+from accel.record.run.loops.state import Held, LoopState
 
 if TYPE_CHECKING:
-    from accel.record.run.loops.heads import Head, Run
+    from accel.record.run.loops.heads import Head, LoopRun
     from accel.record.state.recording import Recording
 
+
+def difference(run: LoopRun, head: Head, after: LoopState) -> str:
+    """Why the state after an iteration that begins at a head is another one than there; empty if it is the same."""
+    if head.state is None:
+        return run.unknown
+    before = head.state
+    if before.form != after.form:
+        return "something that is not recorded changes from round to round"
+    for was, now in zip(before.made, after.made, strict=True):
+        # what changes must be of this call: otherwise the caller would have it in one iteration, and not in another
+        is_own = min(was, now) > run.began and (now > head.serial or now in before.made)
+        if was != now and not is_own:
+            return "it is not the same memory in each round"
+    if any(was - now not in (0, 1) for was, now in zip(before.counts, after.counts, strict=True)):
+        return "a range gives several elements in a round"
+    return ""
+
+
+def do_the_same(one: Node, other: Node) -> bool:
+    """Whether two operations do the same, with other values."""
+    return one.rule is other.rule and kind_of(one) == kind_of(other) and statics(one) == statics(other)
+
+
+def kind_of(node: Node) -> Hashable:
+    return node.shape, node.dtype, node.scalar, node.host
+
+
+def statics(node: Node) -> Hashable:
+    """A key of an operation's arguments but for its values."""
+    found: Hashable = form((node.args, node.kwargs), _leaf, (Node, np.ndarray))
+    return found
+
+
+def _leaf(leaf: object) -> Hashable:
+    return (str(leaf.dtype), leaf.shape, leaf.tobytes()) if isinstance(leaf, np.ndarray) else None
+
+
 KEPT = 12
-"""So many heads of a passage stay: enough for loops whose first rounds differ from the others."""
+"""Minimum number of heads of a passage that stay: enough for loops whose first iterations differ. Guess."""
 
 LATE = 2048
-"""A loop over a range is trimmed once the recording has so many outcomes."""
+"""Number of outcomes in a recording from which loops over ranges are trimmed, too. Guess."""
 
 MOST_MODELS = 8
-"""Kinds of rounds that are told apart. More are hardly ever proved to be a loop."""
+"""Maximum kinds of iterations that are told apart: more are hardly ever proved to be a loop. Guess."""
 
 _RANGE_ENDED = "a loop whose condition depends on arrays' values made all rounds of its range, and these are too many"
 
 
-def trimmed(recording: Recording, run: Run, state: State | None, held: Held) -> bool:
-    """Take the round that has just ended off the tape, if it is one that was there. Returns whether it was.
+def trimmed(recording: Recording, run: LoopRun, state: LoopState | None, held: Held) -> bool:
+    """Take the iteration that has just ended off the tape, if it is one that was there. Returns whether it was.
 
     state, held: at its end, a head at which the loop goes on.
     """
     heads, tape = run.heads, recording.writer.tape
-    if len(heads) == run.passage or recording.texts.are_made:
+    if len(heads) == run.passage or recording.display.texts.are_made:
         return False
     before = heads[-1]
     if before.state is None or state is None or before.state.form != state.form:
@@ -72,28 +112,28 @@ def trimmed(recording: Recording, run: Run, state: State | None, held: Held) -> 
     return True
 
 
-def _tie(before: State, after: State, held: Held) -> None:
+def _tie(before: LoopState, after: LoopState, held: Held) -> None:
     for holder, node, now in zip(held.values, before.nodes, after.nodes, strict=True):
         if now is not node:
             holder.tie(node)
 
 
-def _steps(before: State, after: State) -> list[int]:
-    """How many elements each range has given in a round."""
+def _steps(before: LoopState, after: LoopState) -> list[int]:
+    """How many elements each range has given in an iteration."""
     return [was - now for was, now in zip(before.counts, after.counts, strict=True)]
 
 
 def _forget_inner_heads(recording: Recording, before: Head) -> None:
-    """Heads of other loops, inside the round: what is left of those is all that they may refer to."""
-    assert recording.heads is not None
+    """Heads of other loops, inside the iteration: what is left of those is all that they may refer to."""
+
     for run in recording.heads.runs:
         run.heads[:] = [each for each in run.heads if each.serial <= before.serial and each.nodes <= before.nodes]
         run.passage = min(run.passage, len(run.heads))
         run.models[:] = [at for at in run.models if at + 1 < len(run.heads)]
 
 
-def _can_be_tied(run: Run, before: State, after: State, held: Held) -> bool:
-    """Whether what recorded code holds can be what it held a round before: nothing else may hold it, too."""
+def _can_be_tied(run: LoopRun, before: LoopState, after: LoopState, held: Held) -> bool:
+    """Whether recorded code can hold again the values of one iteration before: nothing else may hold them, too."""
     tied: dict[int, Node] = {}
     for holder, node, now in zip(held.values, before.nodes, after.nodes, strict=True):
         if tied.setdefault(id(holder), node) is not node:
@@ -104,7 +144,8 @@ def _can_be_tied(run: Run, before: State, after: State, held: Held) -> bool:
 
 
 def _does_the_same(tape: Tape, model: tuple[Head, Head], other: tuple[Head, Head]) -> bool:
-    """Whether one round does what another one does, with the values that are there. Each ends as it began in form."""
+    """Whether one iteration does what another one does, with the values that are there. Each ends as it began in
+    form."""
     (start, stop), (begin, end) = model, other
     if start.state is None or stop.state is None or begin.state is None or end.state is None:
         return False

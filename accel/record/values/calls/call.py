@@ -10,8 +10,7 @@ from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording, current
 from accel.record.state.wrapper import has_wrapper, isinstance_wrapper, unwrap
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template
-from accel.record.values.calls.arguments import bind
-from accel.record.values.calls.general import record_bound
+from accel.record.values.calls.general import bind, record_bound
 from accel.record.values.calls.special import SPECIALS
 from accel.record.values.numbers import record_scalar
 from accel.record.values.operands import flat
@@ -20,7 +19,7 @@ from accel.record.values.ufuncs import record_ufunc
 from accel.rules import scalars
 from accel.rules.hosted import with_operands
 from accel.rules.rule import Rule, Unsupported, lookup
-from accel.rules.special import NanToNum, OnHost, Static, WritesInto
+from accel.rules.special import CallOnHost, NanToNum, Static, WritesInto
 
 
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -67,7 +66,7 @@ def record(
     recording: Recording, function: Any, rule: Rule | None, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
 ) -> Any:
     """Write a call down that NumPy has just run."""
-    if isinstance(function, np.ufunc) and not (rule is not None and isinstance(rule.recorded.special, OnHost)):
+    if isinstance(function, np.ufunc) and not (rule is not None and isinstance(rule.recorded.special, CallOnHost)):
         return record_ufunc(recording, function, args, kwargs, result)
     if rule is None:
         return record_scalar(recording, function, args, result)
@@ -87,7 +86,7 @@ def record_rule(recording: Recording, rule: Rule, args: tuple[Any, ...], kwargs:
         if gap.reason != "rule.parameter" or not rule.recorded.or_on_host:
             raise
         recorded = tuple(name for name, value in bound.items() if has_wrapper(value))
-        return SPECIALS[OnHost](recording, with_operands(rule, recorded), bound, result)
+        return SPECIALS[CallOnHost](recording, with_operands(rule, recorded), bound, result)
 
 
 def static_answer(static: Static, args: tuple[Any, ...], kwargs: dict[str, Any], result: object) -> Any:

@@ -13,11 +13,20 @@ from accel.ir.views import Broadcast, Index
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values import compressed, rows
-from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template, known, remember, wrap
-from accel.record.values.calls.arguments import assume_holds, check_parameters, check_stored, nested, templates
-from accel.record.values.calls.general import host_call, record_bound, refuse_aliases, rule_node
+from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template, known, wrap
+from accel.record.values.calls.general import (
+    assume_holds,
+    check_parameters,
+    check_stored,
+    host_call,
+    nested,
+    record_bound,
+    refuse_aliases,
+    rule_node,
+    templates,
+)
 from accel.record.values.indexing import get_item
-from accel.record.values.operands import check_casts, flat
+from accel.record.values.operands import check_casts, flat, view
 from accel.record.values.positions import counting_mask
 from accel.rules import core
 from accel.rules.hosted import RESULTS, is_plain
@@ -25,13 +34,13 @@ from accel.rules.rule import Rule, Unsupported
 from accel.rules.special import (
     ArrayOf,
     BroadcastArrays,
+    CallOnHost,
     Counted,
     Finite,
     Flip,
     Indices,
     Like,
     NanToNum,
-    OnHost,
     Rewrite,
     Shaped,
     Special,
@@ -67,7 +76,7 @@ def _record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result
             return compressed.record_like(recording, bound, given, result)
     check_casts(recording, given, result.dtype)
     fill = as_template(given)
-    node = recording.writer.node(core.FULL, (result.shape, fill, result.dtype), {}, result, host=False)
+    node = recording.writer.node(core.FULL, (result.shape, fill, result.dtype), {}, result)
     return wrap(recording, result, node)
 
 
@@ -86,16 +95,14 @@ def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], resul
         return compressed.record_cast(recording, source, result)
     if issubclass(type(source), RecordedArray) and np.shares_memory(source._plain_, result):
         # a dtype that equals the operand's but is another object
-        return remember(
-            recording, RecordedArray(recording, result, source._storage, (*source._chain, Index((Ellipsis,))))
-        )
+        return view(recording, result, source._storage, (*source._chain, Index((Ellipsis,))))
     template = as_template(source)
     check_casts(recording, source, result.dtype)
     if isinstance(template, Node):
-        node = recording.writer.node(core.CAST, (template, result.dtype), {}, result, host=False)
+        node = recording.writer.node(core.CAST, (template, result.dtype), {}, result)
     else:
         template = nested(template)
-        node = recording.writer.node(core.STACK, (template, result.dtype, result.shape), {}, result, host=False)
+        node = recording.writer.node(core.STACK, (template, result.dtype, result.shape), {}, result)
     return wrap(recording, result, node)
 
 
@@ -115,9 +122,7 @@ def _record_nan_to_num(recording: Recording, rule: Rule, bound: dict[str, Any], 
         return source
     node = rule_node(recording, rule, bound, result)
     recording.writer.write_view(source._storage, source._chain, node)
-    if known(recording, result) is not None:
-        return known(recording, result)
-    return remember(recording, RecordedArray(recording, result, source._storage, source._chain))
+    return view(recording, result, source._storage, source._chain)
 
 
 @records(WritesInto)
@@ -131,7 +136,7 @@ def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     template = templates(recording, rule, bound)
     check_stored(recording, rule, {**bound, name: None}, target._plain_.dtype)
     assume_holds(recording, rule, bound, template, result)
-    node = recording.writer.node(rule, (), template, target._plain_, host=False)
+    node = recording.writer.node(rule, (), template, target._plain_)
     recording.writer.write_view(target._storage, target._chain, node)
     return result
 
@@ -186,11 +191,11 @@ def _record_shaped(recording: Recording, rule: Rule, bound: dict[str, Any], resu
     template = templates(recording, rule, bound)
     assume_holds(recording, rule, bound, template, result)
     shape = np.shape(result[0] if isinstance(result, tuple) else result)
-    node = recording.writer.node(rule, (), {**template, "shape": shape}, result, host=False)
+    node = recording.writer.node(rule, (), {**template, "shape": shape}, result)
     return wrap(recording, result, node)
 
 
-@records(OnHost)
+@records(CallOnHost)
 def _record_on_host(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
     """A call of the function itself: what of the result is arrays and numbers, and that it has this form again."""
     check_parameters(rule, bound)
@@ -263,7 +268,7 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
         return made if made._is_shared else rows.new(recording, result, made._full, made._mask)
     # The same memory seen in the same way: NumPy's function made the view that the rewritten calls make.
     if value.ctypes.data == result.ctypes.data and value.strides == result.strides and result.size:
-        return remember(recording, RecordedArray(recording, result, made._storage, made._chain))
+        return view(recording, result, made._storage, made._chain)
     if any(np.shares_memory(source, result) for source in sources):
         raise Unsupported("rule.missing", f"{rule.name} gave a view")
     return wrap(recording, result, as_template(made) if isinstance_wrapper(made) else _constant(recording, value))
@@ -271,7 +276,7 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
 
 def _constant(recording: Recording, value: Any) -> Node:
     """A node for an array that the program's text decides."""
-    return recording.writer.node(core.STACK, (value.tolist(), value.dtype, value.shape), {}, value, host=False)
+    return recording.writer.node(core.STACK, (value.tolist(), value.dtype, value.shape), {}, value)
 
 
 @records(Finite)

@@ -7,7 +7,5 @@ generator's own. A run that is discarded puts the generator's state back.
 generators  the kinds of generators, their methods, and how their states are kept and put back
 early       values that are known before launch, which a draw may take as arguments
 recording   writes a draw down: as it is made, by a formula, or as a draw of indices
-formulas    with parameters that the program computes: a standard draw, then NumPy's own formula
-arrays      of an array's elements: a draw of indices, then a gather
-twins       copies of generators on which such a draw is tried while it is recorded
+formulas    with parameters or arrays that the program computes: a standard draw, then NumPy's formula or a gather
 """

@@ -1,4 +1,4 @@
-"""What draws may take: values that are known before launch, without running the program."""
+"""Values that are known before launch, without running the program: draws may take them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from accel.rules import core
 from accel.rules.evaluation import evaluate
 
 MOST_EARLY = 16
-"""So many operations on arrays may NumPy do for the arguments of one draw. The program does them too, if it needs them:
-so there should be few."""
+"""Maximum number of operations on arrays that NumPy does for the arguments of one draw. Guess: the program may do them
+again, so there should be few."""
 
 
 def are_early(nodes: Iterable[Node], most: int = MOST_EARLY) -> bool:

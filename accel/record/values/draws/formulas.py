@@ -1,4 +1,4 @@
-"""Draws whose parameters the program computes: a standard draw before launch, then NumPy's own formula.
+"""Draws whose parameters or arrays the program computes: a draw before launch, then NumPy's formula or a gather.
 
 NumPy draws each of these numbers as a standard one, and scales it. Which formula a version of NumPy has, and whether a
 standard draw leaves the generator in the same state, is tried for each recorded draw, by a twin of the generator.
@@ -6,6 +6,7 @@ standard draw leaves the generator in the same state, is tried for each recorded
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,9 +16,33 @@ from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values.arrays import RecordedArray, RecordedScalar, force_bool
 from accel.record.values.calls.call import call
-from accel.record.values.draws.twins import tried
+from accel.record.values.draws.early import is_same_array
+from accel.record.values.draws.generators import KINDS, is_same_state
 from accel.record.values.numbers import convert
 from accel.rules.rule import Unsupported
+
+
+def twin_of(generator: Any, state: Any) -> Any:
+    """A generator of the same kind, in a state that this one was in."""
+    kind = type(generator)
+    if kind is random.Random:
+        made: Any = random.Random(0)
+    else:
+        bits = generator.bit_generator if kind is np.random.Generator else generator._bit_generator
+        made = kind(type(bits)(0))
+    KINDS[kind].put_back(made, state)
+    return made
+
+
+def tried(generator: Any, state: Any, draw: Callable[[Any], Any]) -> Any:
+    """The result of another draw in the place of a generator's latest; None if the streams part.
+
+    state: the generator's before that draw.
+    """
+    twin = twin_of(generator, state)
+    made = draw(twin)
+    get = KINDS[type(generator)].state
+    return made if is_same_state(get(twin), get(generator)) else None
 
 
 class Formula(NamedTuple):
@@ -73,7 +98,7 @@ FORMULAS: dict[str, Formula] = {
 """By the method's name, for NumPy's generators."""
 
 CLOSE = 1e-9
-"""The formula's value may differ from NumPy's by so much, relative to its terms."""
+"""Maximum difference of the formula's value from NumPy's, relative to its terms."""
 
 
 class Standard(NamedTuple):
@@ -136,3 +161,31 @@ def _double(recording: Recording, value: Any) -> Any:
     if issubclass(type(value), RecordedArray):
         return value.astype(np.float64)
     raise Unsupported("effect.random", f"a parameter that is a selection or a {type(unwrap(value)).__name__}")
+
+
+def axis_of(bound: dict[str, Any], array: Any) -> int:
+    """The axis along which a draw takes elements."""
+    axis = bound.get("axis", 0)
+    if type(axis) is not int or not -array.ndim <= axis < array.ndim:
+        raise Unsupported("effect.random", "an array without that axis")
+    return int(axis % array.ndim)
+
+
+def indices_of(
+    generator: Any, state: Any, draw: Callable[[Any], Any], array: np.ndarray[Any, Any], axis: int, result: Any
+) -> Any:
+    """The indices whose draw can stand for a draw of an array's elements that gave `result`. Raises Unsupported.
+
+    NumPy draws the order or the choice of elements without looking at them. A twin of the generator tries whether this
+    version of NumPy draws the indices alone from the same numbers.
+    state: the generator's before that draw. draw: draws indices from a generator.
+    """
+    indices = tried(generator, state, draw)
+    if indices is None or not is_same_array(np.asarray(np.take(array, indices, axis=axis)), np.asarray(result)):
+        raise Unsupported("effect.random", "indices alone would leave the generator in another state")
+    return indices
+
+
+def taken(array: Any, indices: Any, axis: int) -> Any:
+    """The elements of a recorded array at recorded indices."""
+    return call(np.take, (array, indices), {"axis": axis})

@@ -12,7 +12,7 @@ import numpy as np
 from accel.record.state.inputs import Check, Code
 
 
-class Parameters(NamedTuple):
+class DrawParameters(NamedTuple):
     """The parameters of a drawing method, in order. static: those that decide the shape or type of what it gives.
 
     many: any number of positional arguments is allowed, all of them static.
@@ -33,16 +33,16 @@ class Parameters(NamedTuple):
         return argument in self.static
 
 
-class Kind(NamedTuple):
+class GeneratorKind(NamedTuple):
     """A kind of generator. state: gives a copy of its state, which `put_back` puts back."""
 
-    methods: Mapping[str, Parameters]
+    methods: Mapping[str, DrawParameters]
     state: Callable[[Any], Any]
     put_back: Callable[[Any, Any], None]
     check: Check
 
 
-def _table(text: str) -> dict[str, Parameters]:
+def _table(text: str) -> dict[str, DrawParameters]:
     """A line for methods of the same parameters: their names, a colon, the parameters, a bar, the static ones."""
     found = {}
     for line in text.strip().splitlines():
@@ -50,7 +50,7 @@ def _table(text: str) -> dict[str, Parameters]:
         values, _, static = parameters.partition("|")
         many = static.split() == ["*"]
         names = () if many else (*values.split(), *static.split())
-        entry = Parameters(names, frozenset(static.split()), many)
+        entry = DrawParameters(names, frozenset(static.split()), many)
         found.update(dict.fromkeys(methods.split(), entry))
     return found
 
@@ -112,23 +112,23 @@ getrandbits: k |
 
 # In the order of their parameters, which `_table` puts the static ones of behind the others.
 _CHOICE = {
-    "choice": Parameters(
+    "choice": DrawParameters(
         ("a", "size", "replace", "p", "axis", "shuffle"), frozenset("size replace axis shuffle".split())
     ),
-    "permutation": Parameters(("x", "axis"), frozenset({"axis"})),
-    "permuted": Parameters(("x", "axis", "out"), frozenset({"axis", "out"})),
-    "shuffle": Parameters(("x", "axis"), frozenset({"axis"})),
+    "permutation": DrawParameters(("x", "axis"), frozenset({"axis"})),
+    "permuted": DrawParameters(("x", "axis", "out"), frozenset({"axis", "out"})),
+    "shuffle": DrawParameters(("x", "axis"), frozenset({"axis"})),
 }
 _LEGACY_CHOICE = {
-    "choice": Parameters(("a", "size", "replace", "p"), frozenset({"size", "replace"})),
-    "permutation": Parameters(("x",), frozenset()),
-    "shuffle": Parameters(("x",), frozenset()),
+    "choice": DrawParameters(("a", "size", "replace", "p"), frozenset({"size", "replace"})),
+    "permutation": DrawParameters(("x",), frozenset()),
+    "shuffle": DrawParameters(("x",), frozenset()),
 }
 
 _BIT_GENERATORS = frozenset(
     {np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64}
 )
-"""Those whose state is all in their attribute `state`."""
+"""Bit generators whose state is all in their attribute `state`."""
 
 
 def _state(generator: Any) -> Any:
@@ -143,20 +143,20 @@ def _legacy_state(generator: Any) -> Any:
     return generator.get_state(legacy=False)
 
 
-KINDS: dict[type, Kind] = {
-    np.random.Generator: Kind(
+KINDS: dict[type, GeneratorKind] = {
+    np.random.Generator: GeneratorKind(
         {**_table(_DISTRIBUTIONS), **_table(_GENERATOR), **_CHOICE},
         _state,
         _put_back,
         Code("type(x) is {0} and type(x.bit_generator) in {1}", (np.random.Generator, _BIT_GENERATORS)),
     ),
-    np.random.RandomState: Kind(
+    np.random.RandomState: GeneratorKind(
         {**_table(_DISTRIBUTIONS), **_table(_RANDOM_STATE), **_LEGACY_CHOICE},
         _legacy_state,
         np.random.RandomState.set_state,
         Code("type(x) is {0} and type(x._bit_generator) in {1}", (np.random.RandomState, _BIT_GENERATORS)),
     ),
-    random.Random: Kind(
+    random.Random: GeneratorKind(
         _table(_RANDOM),
         random.Random.getstate,
         random.Random.setstate,
@@ -171,7 +171,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "RandomState": np.random.RandomState,
     "Random": random.Random,
 }
-"""What makes a generator of a seed, by name. Called with a seed, they draw on nothing else."""
+"""Functions that make a generator of a seed, by name. Called with a seed, they draw on nothing else."""
 
 
 def is_maker(value: object) -> bool:
@@ -179,7 +179,7 @@ def is_maker(value: object) -> bool:
     return any(value is maker for maker in MAKERS.values())
 
 
-def kind_of(value: object) -> Kind | None:
+def kind_of(value: object) -> GeneratorKind | None:
     """The kind of a generator; None for what is none, or none that a replay can draw from."""
     kind = KINDS.get(type(value))
     if kind is None or type(value) is random.Random:

@@ -9,7 +9,8 @@ import numpy as np
 
 from accel.ir.tape import Node, nodes_in
 from accel.record.state.draw import Draw, Form, not_drawn
-from accel.record.state.recording import Recording, recordable
+from accel.record.state.recording import Recording
+from accel.record.state.storages import recordable
 from accel.record.state.wrapper import has_wrapper, isinstance_wrapper, unwrap
 from accel.record.values.arrays import (
     RecordedArray,
@@ -20,17 +21,17 @@ from accel.record.values.arrays import (
     new_array,
     wrap,
 )
-from accel.record.values.draws import arrays, formulas
+from accel.record.values.draws import formulas
 from accel.record.values.draws.early import MOST_EARLY, are_early, is_given, is_reproduced
+from accel.record.values.draws.formulas import tried
 from accel.record.values.draws.generators import KINDS
-from accel.record.values.draws.twins import tried
 from accel.rules.rule import Unsupported
 
 _OF_ELEMENTS = frozenset({"permutation", "choice"})
 """Methods that may give an array's elements."""
 
 
-class NotThere(Exception):
+class NotYetComputed(Exception):
     """An argument of a draw that the program has yet to compute."""
 
 
@@ -59,7 +60,7 @@ class DrawCall:
 
     @property
     def written(self) -> Any:
-        """What it writes to; None where it gives something new."""
+        """The array that it writes to; None where it gives something new."""
         return self.bound.get("x") if self.name == "shuffle" else self.bound.get("out")
 
     @property
@@ -116,13 +117,13 @@ def record_draw(call: DrawCall, result: Any) -> Any:
         return _filled(call, result)
     try:
         args, kwargs = _templates(call)
-    except NotThere:
+    except NotYetComputed:
         return _computed(call, result)
     return call.drawn(call.name, args, kwargs, result)
 
 
 def _templates(call: DrawCall) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a draw as templates. Raises NotThere."""
+    """The arguments of a draw as templates. Raises NotYetComputed."""
     is_static = call.parameters.is_static
 
     def template(value: Any, argument: int | str) -> Any:
@@ -136,7 +137,7 @@ def _templates(call: DrawCall) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def given_template(value: Any, *, static: bool, most: int = MOST_EARLY) -> Any:
-    """An argument as a template. most: so many operations may NumPy do for it. Raises NotThere."""
+    """An argument as a template. most: limit on operations that NumPy does for it. Raises NotYetComputed."""
     if static:
         return as_static(value)
     if isinstance_wrapper(value) and issubclass(type(value), RecordedValue):
@@ -145,7 +146,7 @@ def given_template(value: Any, *, static: bool, most: int = MOST_EARLY) -> Any:
         if nodes and all(node.constant for node in nodes):
             return np.copy(value._plain_) if isinstance(value._plain_, np.ndarray) else value._plain_
         if not are_early(nodes, most) or not all(_is_reproduced(value, node) for node in nodes):
-            raise NotThere
+            raise NotYetComputed
         return template
     if isinstance_wrapper(value):
         value = type(value).as_operand(value)
@@ -186,12 +187,12 @@ def _elements(call: DrawCall, result: Any) -> Any:
     if not issubclass(type(array), RecordedArray):
         raise Unsupported("effect.random", f"{call.name}() takes what the program has yet to compute")
     plain = array._plain_
-    axis = arrays.axis_of({"axis": as_static(call.bound.get("axis", 0))}, plain)
+    axis = formulas.axis_of({"axis": as_static(call.bound.get("axis", 0))}, plain)
     rest = {name: value for name, value in call.bound.items() if name not in (first, "axis")}
     static = call.parameters.static
     try:
         options = {name: given_template(value, static=name in static) for name, value in rest.items()}
-    except NotThere:
+    except NotYetComputed:
         raise Unsupported("effect.random", f"{call.name}() takes what the program has yet to compute") from None
     if call.name == "choice" and options.get("size") is None:
         rest["size"] = options["size"] = ()  # an array of one index: as a number it would decide the path
@@ -200,24 +201,24 @@ def _elements(call: DrawCall, result: Any) -> Any:
     def draw(twin: Any) -> Any:
         return getattr(twin, call.name)(plain.shape[axis], **given)
 
-    indices = arrays.indices_of(call.generator, call.state, draw, plain, axis, result)
+    indices = formulas.indices_of(call.generator, call.state, draw, plain, axis, result)
     chosen = call.drawn(call.name, (plain.shape[axis],), options, indices)
-    return wrap(call.recording, result, arrays.taken(array, chosen, axis).node())
+    return wrap(call.recording, result, formulas.taken(array, chosen, axis).node())
 
 
 def _shuffle(call: DrawCall) -> None:
     """`shuffle` of a recorded array, in place."""
     array, old, recording = call.written, call.old, call.recording
-    axis = arrays.axis_of({"axis": as_static(call.bound.get("axis", 0))}, old)
+    axis = formulas.axis_of({"axis": as_static(call.bound.get("axis", 0))}, old)
     size = old.shape[axis]
 
     def draw(twin: Any) -> Any:
         return twin.permutation(size)
 
-    indices = arrays.indices_of(call.generator, call.state, draw, old, axis, array._plain_)
+    indices = formulas.indices_of(call.generator, call.state, draw, old, axis, array._plain_)
     chosen = call.drawn("permutation", (size,), {}, indices)
     before = new_array(recording, old, array.node())
-    recording.writer.write_view(array._storage, array._chain, arrays.taken(before, chosen, axis).node())
+    recording.writer.write_view(array._storage, array._chain, formulas.taken(before, chosen, axis).node())
 
 
 def _filled(call: DrawCall, result: Any) -> Any:
@@ -230,7 +231,7 @@ def _filled(call: DrawCall, result: Any) -> Any:
     is_static = call.parameters.is_static
     try:
         options = {name: given_template(value, static=is_static(name)) for name, value in others.items()}
-    except NotThere:
+    except NotYetComputed:
         raise Unsupported("effect.random", f"{call.name}() with out=, of what the program has yet to compute") from None
     options["size"] = plain.shape
     given = unwrap(others)

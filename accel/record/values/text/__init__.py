@@ -3,6 +3,5 @@
 capture  recorded values at the moment when they are shown
 flow     where the text of a value can go in the code of a function
 opcodes  stack effects of CPython's instructions
-percent  text that `%` makes, with markers
 markers  whether a formatted value may stay a marker, because only sinks can read the text
 """

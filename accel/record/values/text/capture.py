@@ -51,7 +51,7 @@ def captured(recording: Recording, value: Any) -> Any:
 def captured_text(recording: Recording, value: Any) -> Text:
     """A value as `print` shows it. Raises Unsupported."""
     if type(value) is str:
-        return recording.texts.parts(value)
+        return recording.display.texts.parts(value)
     return Text((formatted(recording, value, "str"),))
 
 

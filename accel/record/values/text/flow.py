@@ -95,7 +95,7 @@ def makers(code: CodeType, offset: int) -> frozenset[Origin]:
 
 
 def _makes_text(instruction: dis.Instruction, state: _State, how: str) -> bool:
-    """Whether what Python calls at this instruction gives a part of the text that the instruction makes, as it is."""
+    """Whether the instruction puts the result of this call into its text unchanged."""
     match instruction.opname:
         case "FORMAT_VALUE":
             # `f"{x!r:>9}"` pads what `__repr__` gives
@@ -240,7 +240,7 @@ def _stored(instruction: dis.Instruction, state: _State) -> _Locals:
 
 
 def _callee(stack: _Stack, instruction: dis.Instruction) -> Origin | None:
-    """What a CALL calls: two places below the arguments hold it, and its object or nothing."""
+    """The function that a CALL calls: two places below the arguments hold it, and its object or nothing."""
     first = _first_argument(stack, instruction)
     places = stack[first - 2 : first] if first >= 2 else (None,)
     known = {each for each in places if each is not None and each != _NULL}

@@ -1,4 +1,4 @@
-"""What the instructions of CPython do to the stack, as far as following a text through a function needs it."""
+"""Stack effects of CPython's instructions, as far as following a text through a function needs them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TABLE: tuple[tuple[_Counts, str], ...] = (
     ((3, 1), "BINARY_SLICE"),
     ((4, 0), "STORE_SLICE"),
 )
-"""What instructions take from the stack and put there. Those of all Python versions that accel supports."""
+"""Numbers of values that instructions pop and push, for all Python versions that accel supports."""
 
 _FIXED = {name: counts for counts, names in _TABLE for name in names.split()}
 

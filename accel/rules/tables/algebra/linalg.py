@@ -149,7 +149,7 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
 
 
 def _in_double(function: Callable[..., Any], *given: Array, **bound: object) -> Any:
-    """What is computed in double precision, in that of the operands, as NumPy gives it."""
+    """Compute in double precision, and give the dtype that NumPy gives."""
     wide = [cast(part, np.result_type(part.dtype, np.float64)) for part in given]
     found = function(*wide, **bound)
     return found if given[0].dtype == wide[0].dtype else tree.map(_single, found)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.ir.tape import Node
-from accel.ir.views import Broadcast, Diagonal, Places, Reshape, Step, Transpose
+from accel.ir.views import Broadcast, Diagonal, Reshape, Step, StridedElements, Transpose
 from accel.rules import fusion
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
@@ -171,7 +171,7 @@ def roll(*, a: Array, shift: int | tuple[int, ...], axis: int | tuple[int, ...] 
 
 
 def _shortest(shift: int, size: int) -> int:
-    """The shortest way to where a roll by `shift` leads on a ring of so many elements."""
+    """The smallest shift that equals a roll by `shift` of `size` elements."""
     return (shift + size // 2) % size - size // 2 if size else 0
 
 
@@ -358,12 +358,12 @@ def _windows(source: Any, result: Any, bound: Any) -> Windows:
 add_rule(np.lib.stride_tricks.sliding_window_view, None, "x | window_shape axis", view=_windows)
 
 
-def placed(source: NDArray[Any], result: NDArray[Any], bound: object) -> Places:
+def placed(source: NDArray[Any], result: NDArray[Any], bound: object) -> StridedElements:
     """The step to a view of the operand's elements at regular distances from its first.
 
     Raises Unsupported where the operand's elements are not in C order, or the view leaves them.
     """
-    step = Places(result.shape, tuple(stride // source.itemsize for stride in result.strides))
+    step = StridedElements(result.shape, tuple(stride // source.itemsize for stride in result.strides))
     aligned = all(stride >= 0 and not stride % source.itemsize for stride in result.strides)
     starts = result.__array_interface__["data"][0] == source.__array_interface__["data"][0]
     if not (source.flags.c_contiguous and aligned and starts and step.shape and step.last < source.size):
@@ -373,5 +373,5 @@ def placed(source: NDArray[Any], result: NDArray[Any], bound: object) -> Places:
 
 @rule(np.lib.stride_tricks.as_strided, "x | shape strides writeable", view=placed)
 def as_strided(*, x: Array, shape: tuple[int, ...] | None = None, **bound: object) -> Any:
-    """What shares no memory with the operand: nothing is in it."""
+    """A copy that shares no memory with the operand, for arrays without elements."""
     return jnp.zeros(x.shape if shape is None else shape, x.dtype)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jax import Array
 
 MOST_TAPS = 512
-"""Kernels up to so many elements are written out as sums of slices. Larger ones are products of transforms."""
+"""Maximum elements of a kernel that is written out as a sum of slices; larger ones use transforms. Guess."""
 
 
 _finite = all_finite

@@ -1,4 +1,4 @@
-"""Aside: threads of accel's own run Python only while arrays are up to date; XLA's compiler is none."""
+"""BackgroundThreads: threads of accel's own run Python only while arrays are up to date; XLA's compiler is none."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from accel.process import status
-from accel.process.aside import Aside
+from accel.process.background import BackgroundThreads
 
 PATIENCE_S = 20.0
 
 
 @pytest.fixture
-def aside() -> Aside:
-    made = Aside()
+def background() -> BackgroundThreads:
+    made = BackgroundThreads()
     made.is_held = lambda: made.held  # type: ignore[attr-defined]
     made.held = False  # type: ignore[attr-defined]
     return made
 
 
-def hold(aside: Any, held: bool) -> None:
-    aside.held = held
+def hold(background: Any, held: bool) -> None:
+    background.held = held
 
 
 def until(what: Callable[[], bool]) -> None:
@@ -44,76 +44,76 @@ def another(work: Callable[[], object]) -> Iterator[threading.Thread]:
     assert not thread.is_alive()
 
 
-def test_a_thread_begins_once_arrays_are_up_to_date(aside: Aside) -> None:
+def test_a_thread_begins_once_arrays_are_up_to_date(background: BackgroundThreads) -> None:
     seen: list[bool] = []
 
     def work() -> None:
-        with aside.python():
-            seen.append(aside.is_held())
+        with background.python():
+            seen.append(background.is_held())
 
-    hold(aside, True)
+    hold(background, True)
     with another(work):
-        until(lambda: aside.are_running)
+        until(lambda: background.are_running)
         assert not seen
-        hold(aside, False)
-    assert seen == [False] and not aside.are_running
+        hold(background, False)
+    assert seen == [False] and not background.are_running
 
 
-def test_the_compiler_is_no_python_but_what_follows_it_is(aside: Aside) -> None:
+def test_the_compiler_is_no_python_but_what_follows_it_is(background: BackgroundThreads) -> None:
     compiled, seen = threading.Event(), []
 
     def work() -> None:
-        with aside.python(), contextlib.suppress(ValueError):
+        with background.python(), contextlib.suppress(ValueError):
             try:
-                with aside.compiler():
+                with background.compiler():
                     compiled.wait(PATIENCE_S)
                     raise ValueError
             finally:
-                seen.append(aside.is_held())
+                seen.append(background.is_held())
 
     with another(work):
-        until(lambda: not aside.are_running)
-        hold(aside, True)
+        until(lambda: not background.are_running)
+        hold(background, True)
         compiled.set()
-        until(lambda: aside.are_running)
+        until(lambda: background.are_running)
         assert not seen
-        hold(aside, False)
-    assert seen == [False] and not aside.are_running
+        hold(background, False)
+    assert seen == [False] and not background.are_running
 
 
-def test_a_compile_in_the_programs_own_thread_waits_for_nobody(aside: Aside) -> None:
-    hold(aside, True)
-    with aside.compiler():
+def test_a_compile_in_the_programs_own_thread_waits_for_nobody(background: BackgroundThreads) -> None:
+    hold(background, True)
+    with background.compiler():
         pass
-    assert not aside.are_running
+    assert not background.are_running
 
 
-def test_what_is_not_worth_waiting_for_is_left_out(aside: Aside) -> None:
+def test_what_is_not_worth_waiting_for_is_left_out(background: BackgroundThreads) -> None:
     done: list[bool] = []
-    hold(aside, True)
-    aside.may(lambda: done.append(aside.are_running))
+    hold(background, True)
+    background.may(lambda: done.append(background.are_running))
     assert not done
-    hold(aside, False)
-    aside.may(lambda: done.append(aside.are_running))
-    assert done == [True] and not aside.are_running
+    hold(background, False)
+    background.may(lambda: done.append(background.are_running))
+    assert done == [True] and not background.are_running
 
 
 @pytest.mark.parametrize("way", ["the process ends", "it is forked"])
-def test_nobody_waits_for_ever(way: str, aside: Aside) -> None:
-    hold(aside, True)
-    with another(lambda: aside.python().__enter__()):
-        until(lambda: aside.are_running)
-        aside.end()
+def test_nobody_waits_for_ever(way: str, background: BackgroundThreads) -> None:
+    hold(background, True)
+    with another(lambda: background.python().__enter__()):
+        until(lambda: background.are_running)
+        background.end()
     if way == "it is forked":
-        aside.forget()
-        assert not aside.are_running
+        background.forget()
+        assert not background.are_running
 
 
 class Terminal:
     """A terminal that notes whether arrays were out of date when something was written."""
 
-    def __init__(self, aside: Aside) -> None:
-        self._aside = aside
+    def __init__(self, background: BackgroundThreads) -> None:
+        self._aside = background
         self.seen: list[bool] = []
 
     def write(self, text: str) -> int:
@@ -128,23 +128,23 @@ class Terminal:
 
 
 def test_the_status_line_is_drawn_only_while_arrays_are_up_to_date(
-    aside: Aside, monkeypatch: pytest.MonkeyPatch
+    background: BackgroundThreads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accel.process.aside.threads", aside)
+    monkeypatch.setattr("accel.process.background.threads", background)
     monkeypatch.setattr(status, "DELAY_S", 0.0)
     monkeypatch.setattr(status, "TICK_S", 1e-3)
     monkeypatch.setattr(status, "IDLE_SHARE", 0.0)
     monkeypatch.setenv("TERM", "xterm")
-    terminal = Terminal(aside)
+    terminal = Terminal(background)
     line = status.StatusLine(terminal)  # type: ignore[arg-type]
     texts = iter(range(10**9))
     line.follow(lambda: f"{next(texts)}")
     until(lambda: bool(terminal.seen))
-    hold(aside, True)
+    hold(background, True)
     time.sleep(0.02)  # one look may be under way
     count = len(terminal.seen)
     time.sleep(0.05)
     assert len(terminal.seen) == count
-    hold(aside, False)
+    hold(background, False)
     until(lambda: len(terminal.seen) > count)
     line.stop()

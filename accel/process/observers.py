@@ -1,11 +1,11 @@
-"""Onlookers: what else of this process could look at the program's objects while accel leaves them out of date.
+"""Observers: who else in this process could look at the program's objects while accel leaves them out of date.
 
-Between two rounds of a lifted loop none of the program's own statements runs. Something else might: that is a row of
-the table here. Where a row applies, nothing is left out of date. The program cannot add to what a row asks for without
-running code of its own; so all of them are asked once, when the first round of several begins.
+Between two iterations of an outlined loop none of the program's own statements runs. The table here lists what else
+might run. Where a row applies, no array is left out of date. The program cannot change an answer without running code
+of its own. So all rows are asked once, when the first of several iterations begins.
 
-Two things can be met halfway, by `Unobserved`. A signal's handler may run between any two instructions: accel comes
-before it. And while arrays are out of date no garbage is collected, whose finalizers may look.
+`Unobserved` handles two more. A signal handler may run between any two instructions, so accel runs before it. Garbage
+collection may run finalizers, so it is off while arrays are out of date.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from accel.process import aside, bars, interrupts
+from accel.process import background, bars, interrupts
 
-WAITING_THREADS = frozenset({"accel-load", "accel-compile", "accel-status", "accel-errands"})
-"""Threads of accel's own that run no Python while arrays are out of date (see accel.process.aside)."""
+WAITING_THREADS = frozenset({"accel-load", "accel-compile", "accel-status", "accel-tasks"})
+"""Threads of accel's own that run no Python while arrays are out of date (see accel.process.background)."""
 
 PASSING_THREADS = frozenset({"accel-start", "accel-hook", "accel-watch"})
-"""Those that soon end."""
+"""Threads of accel's own that soon end."""
 
 BUSY = "accel compiles or looks for functions, in another thread"
 
 MOST_OBJECTS, MOST_KEPT = 20_000, 256 * 2**20
-"""So many new objects, and bytes of arrays that the program keeps, may be garbage that waits. Python collects after 700
-objects, which the rounds of a model leave in a second."""
+"""Maximum number of new objects, and of bytes of kept arrays, before garbage is collected. Guesses.
+
+Python collects after 700 objects, which the iterations of a model leave in a second."""
 
 MONITORING_IDS = range(6)
 
@@ -41,7 +42,7 @@ def _are_other_threads() -> bool:
 
 
 def _is_busy() -> bool:
-    return aside.threads.are_running or bool(_daemons(PASSING_THREADS))
+    return background.threads.are_running or bool(_daemons(PASSING_THREADS))
 
 
 def _daemons(names: frozenset[str]) -> set[int | None]:
@@ -61,30 +62,30 @@ def _is_traced() -> bool:
     )
 
 
-ONLOOKERS: tuple[tuple[str, Callable[[], bool]], ...] = (
+OBSERVERS: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("it runs in another thread than the main one, to which signals go", _is_other_thread),
     ("there are other threads", _are_other_threads),
     ("a debugger, profiler or coverage tool is active", _is_traced),
     (BUSY, _is_busy),
 )
-"""Who could look, and whether they can at present."""
+"""Who could look, and a test whether they can at present."""
 
 
-def onlooker() -> str | None:
-    """Who could look at the program's objects between two rounds, in words; None if nobody can."""
-    return next((why for why, is_there in ONLOOKERS if is_there()), None)
+def observer() -> str | None:
+    """Who could look at the program's objects between two iterations, in words; None if nobody can."""
+    return next((why for why, is_there in OBSERVERS if is_there()), None)
 
 
 class Unobserved:
-    """Has `first` done before a signal's handler runs, and no garbage collected, from `begin` to `end`.
+    """Calls `first` before any signal handler runs, and collects no garbage, from `begin` to `end`.
 
-    In the main thread alone, to which signals go. `first` comes to `end` in its turn. is_on: from the one to the other.
+    Only in the main thread, to which signals go. `first` calls `end` itself. is_on: between `begin` and `end`.
     """
 
     def __init__(self, first: Callable[[], object]) -> None:
         self.is_on = False
         self._first = first
-        self._stand_in = interrupts.StandIn(self._handle)
+        self._stand_in = interrupts.HandlerStandIn(self._handle)
         self._collects = False
 
     def begin(self) -> None:
@@ -96,7 +97,7 @@ class Unobserved:
             self.end()
 
     def end(self) -> None:
-        """Put everything back. It may be interrupted and called again."""
+        """Put signal handlers and garbage collection back. May be interrupted and called again."""
         collects, self._collects = self._collects, False
         if collects:
             gc.enable()
@@ -105,9 +106,9 @@ class Unobserved:
         self.is_on = False
 
     def is_collection_due(self, kept: int) -> bool:
-        """Whether garbage is to be collected. kept: bytes of arrays that may be part of it.
+        """Whether garbage should be collected now. kept: bytes of arrays that may be garbage.
 
-        Later than Python would: to bring arrays up to date takes far longer than to look through so many objects.
+        Later than Python would: bringing arrays up to date takes far longer than looking through so many objects.
         """
         objects, usual = gc.get_count()[0], gc.get_threshold()[0]
         most = usual if kept > MOST_KEPT else max(usual, MOST_OBJECTS)

@@ -1,10 +1,11 @@
-"""Aside: threads of accel's own, and whether one of them runs Python at present.
+"""accel's own background threads, and whether one of them runs Python at present.
 
-Python that such a thread runs may come to code of the program's: hooks of imports, handlers of logs, listeners of
-JAX's, finalizers. So none of them runs any while arrays are out of date (see accel.backend.resident). A thread that is
-about to waits; the loop whose rounds leave them so asks after each round whether one does, and brings them up to date.
+Python in such a thread may call code of the program: import hooks, log handlers, JAX listeners, finalizers. So no
+background thread runs Python while arrays are out of date (see accel.backend.resident). A thread that is about to run
+Python waits. The loop whose iterations leave arrays out of date asks after each iteration whether a thread waits, and
+brings the arrays up to date.
 
-XLA's compiler runs no Python, and takes most of the time of such a thread: rounds leave arrays out of date meanwhile.
+XLA's compiler runs no Python and takes most of the time of such a thread. Arrays may be out of date meanwhile.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from collections.abc import Callable, Iterator
 from accel.process import forks
 
 LOOK_S = 1e-3
-"""Seconds between two looks whether arrays are up to date."""
+"""Seconds between two checks whether arrays are up to date."""
 
 
-class Aside:
-    """Which threads of accel's own run Python. is_held: whether arrays are out of date; set by who keeps them so.
+class BackgroundThreads:
+    """The background threads that run Python.
 
-    A thread that begins notes that first, and then asks `is_held`. Who leaves arrays out of date notes that first, and
-    then asks `are_running`: of two that begin at a time, one at least sees the other. There is no lock, which a
-    signal's handler could leave taken.
+    is_held: whether arrays are out of date; set by the module that keeps them so. A thread first adds itself, then asks
+    `is_held`. The module that leaves arrays out of date first notes that, then asks `are_running`. So of two that begin
+    at the same time, at least one sees the other. There is no lock, because a signal handler could leave it taken.
     """
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class Aside:
 
     @contextlib.contextmanager
     def python(self) -> Iterator[None]:
-        """A block of Python in a thread of accel's own. It begins once arrays are up to date."""
+        """Run a block of Python in a background thread, once arrays are up to date."""
         own = threading.get_ident()
         try:
             self._begin(own)
@@ -50,7 +51,7 @@ class Aside:
 
     @contextlib.contextmanager
     def compiler(self) -> Iterator[None]:
-        """A block in such a block, or anywhere else, that runs no Python but what calls the compiler."""
+        """Run a block that only calls the compiler, inside a `python()` block or outside."""
         own = threading.get_ident()
         runs = own in self._running
         self._running.discard(own)
@@ -61,7 +62,7 @@ class Aside:
                 self._begin(own)
 
     def may(self, act: Callable[[], object]) -> None:
-        """Do something that is not worth waiting for, unless arrays are out of date."""
+        """Call `act()`, unless arrays are out of date: it is not worth waiting for."""
         own = threading.get_ident()
         self._running.add(own)
         try:
@@ -71,11 +72,11 @@ class Aside:
             self._running.discard(own)
 
     def end(self) -> None:
-        """The process ends: nobody waits any more, whatever came of the arrays."""
+        """Let no thread wait any more: the process ends."""
         self._has_ended = True
 
     def forget(self) -> None:
-        """In a forked child, which does not have the threads: start afresh."""
+        """Start afresh in a forked child, which does not have the threads."""
         self._running.clear()
         self._has_ended = False
 
@@ -85,7 +86,7 @@ class Aside:
             time.sleep(LOOK_S)
 
 
-threads = Aside()
-"""This process's."""
+threads = BackgroundThreads()
+"""The background threads of this process."""
 
 forks.in_child(threads.forget)

@@ -1,7 +1,7 @@
-"""Errands: short work that a thread of accel's own does aside, while the program's own thread goes on.
+"""Tasks: short work that a background thread does while the program's own thread goes on.
 
-For work that spends its time in C code without Python's lock. An errand that has not begun when its outcome is wanted
-is called back: who sent it does the work itself, and never waits for a thread that has no processor.
+For work that spends its time in C code without Python's lock. A task that has not begun when its outcome is wanted is
+called back: the sender does the work itself, and never waits for a thread that has no processor.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from accel.process import aside, forks, interrupts
+from accel.process import background, forks, interrupts
 
 Outcome = TypeVar("Outcome")
 
-NAME = "accel-errands"
-"""The thread's."""
+NAME = "accel-tasks"
+"""The thread's name."""
 
 LEAVE_S = 0.5
-"""So many seconds may the errand under way keep the process from ending."""
+"""Maximum seconds that a running task may keep the process from ending. Guess."""
 
 
-class Failed(Exception):
-    """An errand's work raised something or takes too long, or its thread does not exist in this process."""
+class TaskFailed(Exception):
+    """A task raised an error or takes too long, or its thread does not exist in this process."""
 
 
-class Errand(Generic[Outcome]):
-    """One errand. Whoever sets `holder` first, by one call of C code, does the work, or sees that nobody does."""
+class Task(Generic[Outcome]):
+    """One task. The sender or the thread that sets `holder` first, by one call of C code, decides who does the work."""
 
     def __init__(self, work: Callable[[], Outcome]) -> None:
         self._work: Callable[[], Outcome] | None = work
@@ -37,30 +37,30 @@ class Errand(Generic[Outcome]):
         self._runner = _runner
 
     def call_back(self) -> bool:
-        """Whether the errand has not begun. Then it never will."""
+        """Take the task back, if it has not begun. Returns whether it was taken back."""
         if self.__dict__.setdefault("holder", "sender") != "sender":
             return False
         self._work = None
         return True
 
     def outcome(self, patience_s: float) -> Outcome:
-        """What the work gave, once it is done. Asked for once, of an errand that could not be called back.
+        """The result of the work. Ask once, for a task that could not be called back.
 
-        Raises Failed, also where it takes longer than that.
+        Raises TaskFailed, also where it takes longer than `patience_s`.
         """
         if self._runner is not _runner:
-            raise Failed("in a forked child")
+            raise TaskFailed("in a forked child")
         try:
             found = self._outcome.get(timeout=patience_s)
         except Empty:
-            raise Failed("it takes too long") from None
+            raise TaskFailed("it takes too long") from None
         if isinstance(found, BaseException):
-            raise Failed(f"{type(found).__name__}: {found}")
+            raise TaskFailed(f"{type(found).__name__}: {found}")
         return found
 
     def run(self) -> None:
-        """Do the work, unless it has been called back. In the errands' thread."""
-        with aside.threads.python():
+        """Do the work, unless the task was called back. Called in the background thread."""
+        with background.threads.python():
             work = self._work
             if work is None or self.__dict__.setdefault("holder", "thread") != "thread":
                 return
@@ -72,15 +72,15 @@ class Errand(Generic[Outcome]):
 
 
 class _Runner:
-    """The thread, and what it has to do."""
+    """The thread, and its queue of tasks."""
 
     def __init__(self) -> None:
-        self._sent: SimpleQueue[Errand[object] | None] = SimpleQueue()
+        self._sent: SimpleQueue[Task[object] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
         self._thread.start()
 
-    def send(self, errand: Errand[object]) -> None:
-        self._sent.put(errand)
+    def send(self, task: Task[object]) -> None:
+        self._sent.put(task)
 
     def end(self) -> None:
         self._sent.put(None)
@@ -88,26 +88,26 @@ class _Runner:
             self._thread.join(LEAVE_S)
 
     def _run(self) -> None:
-        while (errand := self._sent.get()) is not None:
-            errand.run()
-            del errand  # what it holds is free now, and not at the next one
+        while (task := self._sent.get()) is not None:
+            task.run()
+            del task  # frees what it holds now, instead of at the next one
 
 
 _runner: _Runner | None = None
 _has_ended = False
 
 
-def send(work: Callable[[], Outcome]) -> Errand[Outcome] | None:
-    """Have work done aside. None where nobody does it: at the end of the process."""
+def send(work: Callable[[], Outcome]) -> Task[Outcome] | None:
+    """Send work to the background thread. Returns None at the end of the process, when no thread does it."""
     global _runner
     if _has_ended:
         return None
     if _runner is None:
         with interrupts.Deferral():
             _runner = _Runner()
-    errand = Errand(work)
-    _runner.send(errand)  # type: ignore[arg-type]  # it is only run there
-    return errand
+    task = Task(work)
+    _runner.send(task)  # type: ignore[arg-type]  # it is only run there
+    return task
 
 
 @atexit.register
@@ -121,6 +121,6 @@ def _end() -> None:
 
 @forks.in_child
 def _forget() -> None:
-    """In a forked child, which does not have the thread."""
+    """Start afresh in a forked child, which does not have the thread."""
     global _runner
     _runner = None
