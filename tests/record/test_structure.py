@@ -51,6 +51,20 @@ def test_imports_point_one_way() -> None:
             del waiting[name]
 
 
+FOLDERS = ("state", "values", "objects", "run")
+"""The folders of accel.record: each may import those before it, for types too."""
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_folders_import_downwards_for_types_too(name: str) -> None:
+    own = name.partition(".")[0]
+    if own in FOLDERS:
+        nodes = ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))
+        names = [each.module or "" for each in nodes if isinstance(each, ast.ImportFrom)]
+        imported_folders = {each.split(".")[2] for each in names if each.startswith("accel.record.")}
+        assert imported_folders <= set(FOLDERS[: FOLDERS.index(own) + 1])
+
+
 def test_no_import_hides_in_a_function() -> None:
     for path in FOLDER.rglob("*.py"):
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterator
 from types import CodeType
 
-from accel.record.state.instructions import READ_ALL, accesses, effect, goes_on, jumps
+from accel.record.state.instructions import ControlFlow, effect
 
 MOST_INSTRUCTIONS = 8000
 """Maximum length of code that is analysed: the sets of instructions would take too long. Guess."""
@@ -28,25 +28,17 @@ RANGE = "range()"
 """The name of what a call of `range` gives."""
 
 
-class Flow:
-    """The analysis of one code object. Instructions are numbered; sets of them, and of variables, are bit masks."""
+class Flow(ControlFlow):
+    """The analysis of one code object. Sets of instructions are bit masks."""
 
     def __init__(self, code: CodeType) -> None:
-        self._code = code
-        self._all = list(dis.get_instructions(code))
-        self._number = {each.offset: number for number, each in enumerate(self._all)}
-        self._next = [list(self._successors(number)) for number in range(len(self._all))]
+        super().__init__(code)
+        # handlers may read any variable, and are left out
+        self.reads_all |= any(each.opname == "PUSH_EXC_INFO" for each in self.instructions)
         self._ranges: set[Entry] = set()  # iterators that hold nothing but a range
         self._stacks = self._find_stacks()
         self._always = self._find_always()
-        self._live = self._find_live()
-
-    def _successors(self, number: int) -> Iterator[int]:
-        each = self._all[number]
-        if jumps(each):
-            yield self._number[each.argval]
-        if goes_on(each) and number + 1 < len(self._all):
-            yield number + 1
+        self._live = self.live_variables(self.following)
 
     # -- where branches join ------------------------------------------------------------------------------------------
 
@@ -55,7 +47,7 @@ class Flow:
 
         There the stack holds nothing but iterators that it held before, untouched. None: the function ends first.
         """
-        number = self._number.get(offset)
+        number = self.positions.get(offset)
         stack = None if number is None else self._stacks[number]
         if number is None or stack is None or not self._always[number]:
             return None
@@ -64,7 +56,7 @@ class Flow:
         for other in sorted(later, key=lambda each: -self._always[each].bit_count()):
             found = self._stacks[other]
             if found is not None and _only_iterators(found) and stack[: len(found)] == found:
-                return self._all[other].offset
+                return self.instructions[other].offset
         return None
 
     def hides(self, offset: int) -> bool:
@@ -81,27 +73,27 @@ class Flow:
         if stack is None:
             return True
         if callee is not None:
-            number = self._number[offset]
+            number = self.positions[offset]
             left = len(self._after(number, stack, is_jump=False)) - 1
-            if not self._all[number].opname.startswith("CALL") or callee not in stack[left : left + 2]:
+            if not self.instructions[number].opname.startswith("CALL") or callee not in stack[left : left + 2]:
                 return True
             stack = stack[:left]
         return not _only_iterators(stack) or not self._ranges.issuperset(stack)
 
     def _stack(self, offset: int) -> Stack | None:
-        number = self._number.get(offset)
+        number = self.positions.get(offset)
         return None if number is None else self._stacks[number]
 
     def _find_stacks(self) -> list[Stack | None]:
         """The stack before each instruction; None where no instruction leads."""
-        found: list[Stack | None] = [None] * len(self._all)
+        found: list[Stack | None] = [None] * len(self.instructions)
         found[0] = ()
         waiting = [0]
         while waiting:
             number = waiting.pop()
             before = found[number]
             assert before is not None
-            for other in self._next[number]:
+            for other in self.following[number]:
                 after = self._after(number, before, is_jump=other != number + 1)
                 if found[other] is None:
                     found[other] = after
@@ -117,7 +109,7 @@ class Flow:
         return found
 
     def _after(self, number: int, before: Stack, *, is_jump: bool) -> Stack:
-        each = self._all[number]
+        each = self.instructions[number]
         name, stack = each.opname, list(before)
         if name == "SWAP" and len(stack) >= (each.arg or 0):
             at = -(each.arg or 1)
@@ -147,16 +139,16 @@ class Flow:
 
         Empty where the function cannot end from there.
         """
-        count = len(self._all)
+        count = len(self.instructions)
         everything = (1 << count) - 1
-        found = [1 << number if not self._next[number] else everything for number in range(count)]
+        found = [1 << number if not self.following[number] else everything for number in range(count)]
         changed = True
         while changed:
             changed = False
             for number in range(count - 1, -1, -1):
-                if self._next[number]:
+                if self.following[number]:
                     always = everything
-                    for other in self._next[number]:
+                    for other in self.following[number]:
                         always &= found[other]
                     always |= 1 << number
                     changed |= always != found[number]
@@ -166,11 +158,11 @@ class Flow:
 
     def _that_end(self) -> int:
         """The instructions from which the function can end."""
-        before: list[list[int]] = [[] for _ in self._all]
-        for number, others in enumerate(self._next):
+        before: list[list[int]] = [[] for _ in self.instructions]
+        for number, others in enumerate(self.following):
             for other in others:
                 before[other].append(number)
-        waiting = [number for number, others in enumerate(self._next) if not others]
+        waiting = [number for number, others in enumerate(self.following) if not others]
         found = 0
         while waiting:
             number = waiting.pop()
@@ -183,34 +175,13 @@ class Flow:
 
     def live(self, offset: int, *, after: bool = False) -> frozenset[str]:
         """Names of local variables that may be read at `offset` or later. after: only after that instruction."""
-        number = self._number.get(offset)
+        number = self.positions.get(offset)
         if number is None:
-            return frozenset(self._code.co_varnames)
-        masks = [self._live[other] for other in self._next[number]] if after else [self._live[number]]
-        names = 0
-        for mask in masks:
-            names |= mask
-        return frozenset(self._code.co_varnames[at] for at in _members(names))
-
-    def _find_live(self) -> list[int]:
-        names = {name: 1 << at for at, name in enumerate(self._code.co_varnames)}
-        handles = any(each.opname == "PUSH_EXC_INFO" for each in self._all)
-        if handles or not READ_ALL.isdisjoint(self._code.co_names):
-            return [sum(names.values())] * len(self._all)
-        touched = [[(names.get(name, 0), is_read) for name, is_read in accesses(each)] for each in self._all]
-        live = [0] * len(self._all)
-        changed = True
-        while changed:
-            changed = False
-            for number in range(len(self._all) - 1, -1, -1):
-                before = 0
-                for other in self._next[number]:
-                    before |= live[other]
-                for mask, is_read in reversed(touched[number]):
-                    before = before | mask if is_read else before & ~mask
-                changed |= before != live[number]
-                live[number] = before
-        return live
+            return frozenset(self.code.co_varnames)
+        bits = 0
+        for other in self.following[number] if after else [number]:
+            bits |= self._live[other]
+        return self.names_of(bits)
 
 
 def _only_iterators(stack: Stack) -> bool:

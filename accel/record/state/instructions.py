@@ -6,14 +6,15 @@ state.flow        where the sides of a branch join, for any branch: post-dominat
 run.loops.code    what decides whether a loop goes on: natural loops, the variables that count, and those read later
 values.text.flow  which calls a text may reach: each value on the stack, by where it comes from
 
-They have little else in common. A join holds while nothing is raised, so that handlers are left out there. A loop's
-state must hold in `except` too, so that handlers are ways there. A text is followed from one instruction only.
+The first two share `ControlFlow`. A join holds while nothing is raised, so handlers are left out there. A loop's state
+must hold in `except` too, so handlers are ways there. A text is followed from one instruction only.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
+from collections.abc import Sequence
 from types import CodeType
 
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
@@ -50,6 +51,53 @@ def accesses(instruction: dis.Instruction) -> list[tuple[str, bool]]:
     if len(kinds) != len(names):
         return [(each, True) for each in names]
     return [(each, kind != "STORE") for each, kind in zip(names, kinds, strict=True)]
+
+
+class ControlFlow:
+    """One code object: its instructions by position, and the positions that may follow each, exceptions apart."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+        self.instructions = list(dis.get_instructions(code))
+        self.positions = {each.offset: place for place, each in enumerate(self.instructions)}
+        self.following = [self._following(place) for place in range(len(self.instructions))]
+        self.reads_all = not READ_ALL.isdisjoint(code.co_names)
+
+    def target(self, place: int) -> int | None:
+        """The position that an instruction may jump to."""
+        instruction = self.instructions[place]
+        return self.positions.get(instruction.argval) if jumps(instruction) else None
+
+    def _following(self, place: int) -> list[int]:
+        found = [place + 1] if goes_on(self.instructions[place]) else []
+        return [each for each in (*found, self.target(place)) if each is not None and each < len(self.instructions)]
+
+    def live_variables(self, following: Sequence[Sequence[int]]) -> list[int]:
+        """For each instruction the local variables that may be read from there on, as bits by `co_varnames`.
+
+        following: positions that may follow each instruction. All variables, where code may read them otherwise.
+        """
+        bits = {name: 1 << at for at, name in enumerate(self.code.co_varnames)}
+        if self.reads_all:
+            return [sum(bits.values())] * len(self.instructions)
+        touched = [[(bits.get(name, 0), is_read) for name, is_read in accesses(each)] for each in self.instructions]
+        live = [0] * len(self.instructions)
+        changed = True
+        while changed:
+            changed = False
+            for place in reversed(range(len(self.instructions))):
+                before = 0
+                for other in following[place]:
+                    before |= live[other]
+                for bit, is_read in reversed(touched[place]):
+                    before = before | bit if is_read else before & ~bit
+                changed |= before != live[place]
+                live[place] = before
+        return live
+
+    def names_of(self, bits: int) -> frozenset[str]:
+        """The local variables that bits stand for."""
+        return frozenset(name for at, name in enumerate(self.code.co_varnames) if bits >> at & 1)
 
 
 @functools.lru_cache(maxsize=256)

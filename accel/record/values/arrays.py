@@ -149,7 +149,7 @@ class RecordedNumPyScalar(RecordedScalar):
 class _ArrayValue(RecordedValue):
     """The base of recorded arrays, with one layout, so that a selection can become an array in place."""
 
-    __slots__ = ("_chain", "_full", "_mask", "_parent", "_storage", "_views")
+    __slots__ = ("_axis", "_chain", "_full", "_mask", "_parent", "_storage", "_views")
 
 
 class RecordedArray(_ArrayValue):

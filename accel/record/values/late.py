@@ -32,7 +32,7 @@ class LateSelection(RecordedArray):
         object.__setattr__(self, "_recording_", recording)
         object.__setattr__(self, "_plain_", value)
         recording.registry.born(self)
-        for name, part in (("_full", full), ("_mask", mask), ("_parent", axis)):
+        for name, part in (("_full", full), ("_mask", mask), ("_axis", axis)):
             object.__setattr__(self, name, part)
 
     @property
@@ -44,12 +44,6 @@ class LateSelection(RecordedArray):
     def _chain(self) -> Any:  # type: ignore[override]
         settle(self)
         return self._chain
-
-
-def axis_of(value: Any) -> int:
-    """The axis that a late selection selects along."""
-    axis: int = value._parent
-    return axis
 
 
 def is_late(value: object) -> bool:
@@ -68,7 +62,7 @@ def settle(value: Any) -> None:
 
 
 def _settled(value: Any) -> Node:
-    writer, mask, axis = value._recording_.writer, value._mask, axis_of(value)
+    writer, mask, axis = value._recording_.writer, value._mask, value._axis
     number = value._plain_.shape[axis]
     writer.outcome(writer.node(core.COUNT, (mask,), {}, number), number)
     node: Node = writer.node(selections.SELECTED, (value._full, mask, number, axis), {}, value._plain_)
@@ -92,7 +86,7 @@ def select(array: RecordedArray, key: tuple[Any, ...], mask: RecordedArray, resu
 
 def shape(value: Any) -> tuple[Any, ...]:
     """The shape, with the number of selected elements as a recorded number."""
-    recording, axis = value._recording_, axis_of(value)
+    recording, axis = value._recording_, value._axis
     sizes: tuple[int, ...] = value._plain_.shape
     now = sizes[axis]
 
@@ -118,15 +112,15 @@ def record_elementwise(
     if not all(_fits(operand, like) for operand in operands) or result.ndim != like._plain_.ndim:
         return None
     template = tuple([x._full if is_late(x) or is_compressed(x) else as_template(x) for x in operands])
-    full = _full_node(recording, rule, template, kwargs, like, result, axis_of(like))
-    return _new(recording, result, full, like._mask, axis_of(like))
+    full = _full_node(recording, rule, template, kwargs, like, result, like._axis)
+    return _new(recording, result, full, like._mask, like._axis)
 
 
 def _fits(operand: Any, like: Any) -> bool:
     """Whether an operand is selected as `like` is, or the same for all that is selected."""
-    plain, ndim, axis = unwrap(operand), like._plain_.ndim, axis_of(like)
+    plain, ndim, axis = unwrap(operand), like._plain_.ndim, like._axis
     if is_late(operand):
-        return bool(operand._mask is like._mask and axis_of(operand) == axis and plain.ndim == ndim)
+        return bool(operand._mask is like._mask and operand._axis == axis and plain.ndim == ndim)
     if is_compressed(operand):
         return bool(operand._mask is like._mask and plain.ndim == ndim - axis)
     shape = np.shape(plain)
@@ -155,7 +149,7 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
     if axis is not None and type(axis) is not int:
         return None
     template = {name: like._full if name == operand else as_static(value) for name, value in bound.items()}
-    along = axis_of(like)
+    along = like._axis
     if axis is None or axis % like._plain_.ndim == along:
         if rule.recorded.needs_elements:
             recording.writer.assume(core.ANY, (like._mask,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,12 @@ class ListProxy(SequenceProxy):
         size = len(self._plain_)
         start, stop, step = key.indices(size)
         if key.step in (None, 1) and key.start in (None, 0) and type(key.stop) is int and 0 <= key.stop <= size:
-            self._take_first(key.stop)
+            self._take(key.stop, first=True)
         elif key.step in (None, 1) and key.stop is None and type(key.start) is int and -size <= key.start < 0:
-            self._take_last(-key.start)
+            self._take(-key.start, first=False)
         elif step == 1 and start < stop and (start == 0 or stop == size):
             self._guard_length()
-            self._take_first(stop) if start == 0 else self._take_last(size - start)
+            self._take(stop if start == 0 else size - start, first=start == 0)
         else:
             self._change_items(lambda items: items.__delitem__(key))
 
@@ -89,21 +89,21 @@ class DequeProxy(SequenceProxy):
         maxlen: int | None = self._plain_.maxlen
         return maxlen
 
-    def _make_room(self, take: Callable[[int], None]) -> None:
-        """Before an element is added: a full deque loses one at its other end."""
+    def _make_room(self, *, first: bool) -> None:
+        """Before an element is added, remove the first or the last one of a full deque."""
         if self.maxlen is not None and self._recording_.active and self._is_as_known():
             self._guard_least(self.maxlen)
             if len(self._plain_) == self.maxlen:
-                take(1)
+                self._take(1, first=first)
 
     def append(self, value: object) -> None:
         if self.maxlen != 0:
-            self._make_room(self._take_first)
+            self._make_room(first=True)
             super().append(value)
 
     def appendleft(self, value: object) -> None:
         if self.maxlen != 0:
-            self._make_room(self._take_last)
+            self._make_room(first=False)
             self._add_first(value)
 
     def _add_first(self, value: object) -> None:

@@ -83,10 +83,10 @@ class SequenceProxy(ContainerProxy):
         return False
 
     def _place(self, index: int, *, is_read: bool = True) -> tuple[list[Element] | None, int] | None:
-        """The part that an element is in, and its index there. None for an index out of range.
+        """Find an element: the part (front, back, or None for the stretch), and its index. None if out of range.
 
-        For one of the stretch the part is None, and the index that in what was there before, from its end if negative.
-        Replays check that it is there. is_read: it is fetched, which fails where what was there is too short.
+        An index into the stretch counts in the container as it was before the call, from its end if negative. Replays
+        check that the element is there. is_read: a replay fetches it, and so fails where it is missing.
         """
         front, back, stretch = len(self._front), len(self._back), self._stretch
         if 0 <= index < front:
@@ -215,45 +215,29 @@ class SequenceProxy(ContainerProxy):
         if not self._recording_.active or type(key) is not int or not self._is_as_known():
             del self._plain_[key]
         elif key == 0 and self:
-            self._take_first(1)
+            self._take(1, first=True)
         elif key == -1 and self:
-            self._take_last(1)
+            self._take(1, first=False)
         else:
             self._change_items(lambda items: items.__delitem__(key))
 
-    def _take_first(self, count: int) -> None:
-        """Take elements away that are there."""
+    def _take(self, count: int, *, first: bool) -> None:
+        """Remove elements that are there: the first ones, or else the last ones."""
+        near, far, end = (self._front, self._back, 0) if first else (self._back, self._front, -1)
         self._guard_least(count)
         if count and self._begin_growth():
             for _ in range(count):
-                if self._front:
-                    self._front.pop(0)
+                if near:
+                    near.pop(end)
                 elif self._stretch:
-                    self._guard_least(1 + len(self._back))
-                    self._skip += 1
+                    self._guard_least(1 + len(far))
+                    self._skip += first
+                    self._drop += not first
                 else:
                     self._guard_length()
-                    self._back.pop(0)
-        self._cut(count)
-
-    def _take_last(self, count: int) -> None:
-        self._guard_least(count)
-        if count and self._begin_growth():
-            for _ in range(count):
-                if self._back:
-                    self._back.pop()
-                elif self._stretch:
-                    self._guard_least(1 + len(self._front))
-                    self._drop += 1
-                else:
-                    self._guard_length()
-                    self._front.pop()
-        self._cut(-count)
-
-    def _cut(self, count: int) -> None:
-        """Remove `count` of the real elements: the first ones, or the last ones if negative."""
-        for _ in range(abs(count)):
-            self._plain_.pop() if count < 0 else self._pop_first()
+                    far.pop(end)
+        for _ in range(count):
+            self._pop_first() if first else self._plain_.pop()
 
     def _pop_first(self) -> None:
         del self._plain_[0]

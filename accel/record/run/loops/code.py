@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType
 
-from accel.record.state.instructions import READ_ALL, accesses, effect, goes_on, jumps
+from accel.record.state.instructions import ControlFlow, accesses, effect
 
 _ASKING = {"TO_BOOL": 1, "UNARY_NOT": 1, "COMPARE_OP": 1, "CALL": 1}
 """Instructions that ask for a truth before a jump does, and what they leave on the stack. Jumps leave nothing."""
@@ -45,41 +45,28 @@ class Position:
     loops: tuple[int, ...]
 
 
-class _Code:
-    """One code object's instructions, by their positions in the list of them."""
+class _Code(ControlFlow):
+    """One code object: its loops, the depth of its stack, and its handlers."""
 
     def __init__(self, code: CodeType) -> None:
-        self.instructions = list(dis.get_instructions(code))
-        self.offsets = [each.offset for each in self.instructions]
-        self._at = {offset: place for place, offset in enumerate(self.offsets)}
+        super().__init__(code)
+        self.offsets = list(self.positions)
         self._handlers = _handlers_of(code)
         self.depths = self._find_depths()
         self._before = self._predecessors()
         self.loops = self._find_loops()
-        self.variables = frozenset(code.co_varnames)
-        self.reads_all = not READ_ALL.isdisjoint(code.co_names)
-        self._live: list[frozenset[str]] | None = None
+        self._live: list[int] | None = None
 
     def place(self, offset: int) -> int:
         """The instruction at an offset, or the one whose inline cache that is."""
         return bisect.bisect_right(self.offsets, offset) - 1
 
-    def target(self, place: int) -> int | None:
-        """Where an instruction may jump to."""
-        instruction = self.instructions[place]
-        return self._at.get(instruction.argval) if jumps(instruction) else None
-
-    def successors(self, place: int) -> list[int]:
-        """The instructions that may come next, exceptions apart."""
-        found = [place + 1] if goes_on(self.instructions[place]) else []
-        return [each for each in (*found, self.target(place)) if each is not None and each < len(self.instructions)]
-
     def handlers(self, place: int) -> Iterator[tuple[int, int]]:
         """The handlers of what an instruction may raise, and how deep the stack is there."""
         offset = self.offsets[place]
         for start, end, target, depth in self._handlers:
-            if start <= offset < end and target in self._at:
-                yield self._at[target], depth
+            if start <= offset < end and target in self.positions:
+                yield self.positions[target], depth
 
     def _find_depths(self) -> list[int | None]:
         """How many values are on the stack before each instruction; None where control never comes."""
@@ -91,7 +78,7 @@ class _Code:
                 continue
             depths[place] = depth
             target = self.target(place)
-            for after in self.successors(place):
+            for after in self.following[place]:
                 waiting.append((after, depth + effect(self.instructions[place], jump=after == target)))
             waiting.extend(self.handlers(place))
         return depths
@@ -100,7 +87,7 @@ class _Code:
         before: list[list[int]] = [[] for _ in self.instructions]
         for place in range(len(self.instructions)):
             if self.depths[place] is not None:
-                for after in self.successors(place):
+                for after in self.following[place]:
                     before[after].append(place)
         return before
 
@@ -164,27 +151,15 @@ class _Code:
 
     def live_after(self, place: int) -> frozenset[str]:
         """The local variables that may be read after an instruction before they are set again."""
-        if self.reads_all:
-            return self.variables
         if self._live is None:
-            self._live = self._find_live()
-        after = [*self.successors(place), *(handler for handler, _ in self.handlers(place))]
-        return frozenset().union(*(self._live[each] for each in after))
+            self._live = self.live_variables([self._may_follow(each) for each in range(len(self.instructions))])
+        bits = 0
+        for each in self._may_follow(place):
+            bits |= self._live[each]
+        return self.names_of(bits)
 
-    def _find_live(self) -> list[frozenset[str]]:
-        """The variables that may be read from each instruction on."""
-        live: list[frozenset[str]] = [frozenset()] * len(self.instructions)
-        changed = True
-        while changed:
-            changed = False
-            for place in reversed(range(len(self.instructions))):
-                after = [*self.successors(place), *(handler for handler, _ in self.handlers(place))]
-                found = frozenset().union(*(live[each] for each in after))
-                for name, is_read in reversed(accesses(self.instructions[place])):
-                    found = found | {name} if is_read else found - {name}
-                if found != live[place]:
-                    live[place], changed = found, True
-        return live
+    def _may_follow(self, place: int) -> list[int]:
+        return [*self.following[place], *(handler for handler, _ in self.handlers(place))]
 
 
 _TAKEN: dict[str, Callable[[int], int]] = {
@@ -266,7 +241,7 @@ def _escapes(known: _Code, place: int, first: int) -> bool:
     jump = place
     while known.instructions[jump].opname in _ASKING:
         jump += 1
-    return any(after not in inside for each in inside for after in known.successors(each) if each != jump)
+    return any(after not in inside for each in inside for after in known.following[each] if each != jump)
 
 
 @functools.lru_cache(maxsize=4096)

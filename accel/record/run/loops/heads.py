@@ -49,7 +49,7 @@ class Head:
 
 @dataclass(slots=True)
 class LoopRun:
-    """The heads of one instruction in one call.
+    """The heads of one instruction in one call: the tests of one loop.
 
     began: what was made in that call has a larger number. loops: where the loops around the instruction begin, the
     innermost first. unknown: why a state is, if one is, and how often (failures). changes: how often it was another one

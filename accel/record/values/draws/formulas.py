@@ -163,9 +163,8 @@ def _double(recording: Recording, value: Any) -> Any:
     raise Unsupported("effect.random", f"a parameter that is a selection or a {type(unwrap(value)).__name__}")
 
 
-def axis_of(bound: dict[str, Any], array: Any) -> int:
-    """The axis along which a draw takes elements."""
-    axis = bound.get("axis", 0)
+def axis_of(axis: Any, array: Any) -> int:
+    """The axis along which a draw takes elements, counted from the first."""
     if type(axis) is not int or not -array.ndim <= axis < array.ndim:
         raise Unsupported("effect.random", "an array without that axis")
     return int(axis % array.ndim)

@@ -187,7 +187,7 @@ def _elements(call: DrawCall, result: Any) -> Any:
     if not issubclass(type(array), RecordedArray):
         raise Unsupported("effect.random", f"{call.name}() takes what the program has yet to compute")
     plain = array._plain_
-    axis = formulas.axis_of({"axis": as_static(call.bound.get("axis", 0))}, plain)
+    axis = formulas.axis_of(as_static(call.bound.get("axis", 0)), plain)
     rest = {name: value for name, value in call.bound.items() if name not in (first, "axis")}
     static = call.parameters.static
     try:
@@ -209,7 +209,7 @@ def _elements(call: DrawCall, result: Any) -> Any:
 def _shuffle(call: DrawCall) -> None:
     """`shuffle` of a recorded array, in place."""
     array, old, recording = call.written, call.old, call.recording
-    axis = formulas.axis_of({"axis": as_static(call.bound.get("axis", 0))}, old)
+    axis = formulas.axis_of(as_static(call.bound.get("axis", 0)), old)
     size = old.shape[axis]
 
     def draw(twin: Any) -> Any:
