@@ -36,7 +36,7 @@ PACKAGES = ("accel", "numpy", "scipy", "jax")
 """Packages whose code changes with a version number, or is hashed, and nothing else. So does Python's own library."""
 
 _UFUNC_HOMES = ("numpy", "scipy.special", "numpy._core.umath")
-"""Where ufuncs are found, which do not say where they come from. The last has those that NumPy keeps for itself."""
+"""Modules in which ufuncs are found, which do not name their own. The last has NumPy's private ones."""
 
 
 class Indescribable(Exception):

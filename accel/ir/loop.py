@@ -81,7 +81,7 @@ class LoopBody:
 
 @dataclass(frozen=True, slots=True)
 class _Ref:
-    """Stands for a node among another node's arguments."""
+    """A placeholder for a node among another node's arguments."""
 
     index: int
 

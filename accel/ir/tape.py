@@ -109,7 +109,7 @@ class Node:
         return self.scalar if self.scalar in WEAK else None
 
     def replaced(self, **changes: object) -> Node:
-        """Another node that differs in these attributes."""
+        """A copy of the node with these attributes changed."""
         other = copy.copy(self)
         for name, value in changes.items():
             setattr(other, name, value)

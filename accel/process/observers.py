@@ -68,11 +68,11 @@ OBSERVERS: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("a debugger, profiler or coverage tool is active", _is_traced),
     (BUSY, _is_busy),
 )
-"""Who could look, and a test whether they can at present."""
+"""Possible observers in words, each with a test whether it is there at present."""
 
 
 def observer() -> str | None:
-    """Who could look at the program's objects between two iterations, in words; None if nobody can."""
+    """The first observer of the program's objects between two iterations, in words; None if there is none."""
     return next((why for why, is_there in OBSERVERS if is_there()), None)
 
 

@@ -61,7 +61,7 @@ class TerminalLine:
 
 
 class Erasing:
-    """Stands before `write` or `flush` of a standard stream: erases the status line, and hands all on."""
+    """Replaces `write` or `flush` of a standard stream: erases the status line, and passes all on."""
 
     def __init__(self, line: StatusLine, real: Callable[..., Any]) -> None:
         self.line = line
@@ -198,7 +198,7 @@ def stop() -> None:
 
 @forks.in_child
 def _in_child() -> None:
-    """Its thread does not exist here, and the terminal is the parent's."""
+    """Drop the line in a forked child: its thread does not exist there, and the terminal is the parent's."""
     global _line
     line, _line = _line, None
     if line is not None:

@@ -27,7 +27,7 @@ def fact(column: Fact[T], node: Node) -> T:
 
 
 class Rounding(Enum):
-    """How the elements of a floating-point result are rounded."""
+    """Rounding of the elements of a floating-point result."""
 
     EXACT = auto()
     """Not at all: each is one of the operands' elements, or follows from it alone."""
@@ -55,7 +55,7 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAs:
-    """How a call is written down on the tape. Read by accel.record.values (calls, compressed)."""
+    """Facts for writing a call down on the tape. Read by accel.record.values (calls, compressed)."""
 
     special: Special | None = None
     """The way in which a call is recorded that is more than one operation on its operands. None: it is one."""
@@ -114,7 +114,7 @@ class Locality:
 
 @dataclass(frozen=True, slots=True)
 class Numerics:
-    """How the result is rounded, and what a difference in the last place may lead to."""
+    """Rounding of the result, and the effect of a difference in the last place."""
 
     rounding: Fact[Rounding] = Rounding.FREE
     """See `Rounding`. Read by the exact pass and by dispatch.comparing.monte_carlo."""
@@ -157,7 +157,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """How to fill up arrays whose lengths change from iteration to iteration of a loop. Read by the pad pass."""
+    """Padding of arrays whose lengths change from iteration to iteration of a loop. Read by the pad pass."""
 
     neutral: Callable[[np.dtype[Any]], Any] | None = None
     """Of a reduction: from the operand's dtype, the number that changes nothing in it (0 in a sum), or None where the

@@ -54,7 +54,7 @@ def _signed(part: Any, like: Any, way: int) -> Any:
 
 
 def _is_lost(a: Any, b: Any) -> Any:
-    """Where a is infinite, and the angle b is no number."""
+    """The result where a is infinite, and the angle b is no number."""
     return jnp.isinf(a) & ~jnp.isfinite(b)
 
 
@@ -129,7 +129,7 @@ def _arctan(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
 
 
 def _turned(edge: Edge) -> Edge:
-    """Of f(iz)/i, where `edge` is of f."""
+    """The edges of f(iz)/i, for those of f."""
 
     def lower(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
         real, imag = edge(-b, a, -q, p)

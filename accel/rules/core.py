@@ -160,7 +160,7 @@ def is_within(index: Any, size: int) -> Any:
 
 
 def counted(mask: Any, **about: Any) -> Any:
-    """How many elements of a traced `mask` are true, as int64.
+    """Number of true elements of a traced `mask`, as int64.
 
     Counted in 32 bits where those suffice: XLA adds twice as many of these at once.
     """

@@ -66,7 +66,7 @@ def on_host(module: ModuleType, rows: str) -> None:
 
 @dataclass(frozen=True)
 class _Hole:
-    """Where an operand stands. scalar: its type as a Python or NumPy number; None for an array."""
+    """The place of an operand. scalar: its type as a Python or NumPy number; None for an array."""
 
     index: int
     scalar: type | None

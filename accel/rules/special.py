@@ -39,7 +39,7 @@ class Unrecordable(Special):
 
 @dataclass(frozen=True, slots=True)
 class Rewrite(Special):
-    """It is a few calls of functions that have rules, which are recorded in its place: np.ptp.
+    """A function that is a few calls of others, which are recorded in its place: np.ptp.
 
     calls: makes them, from recorded values by parameter name.
     """
@@ -66,7 +66,7 @@ class Like(Special):
 
 @dataclass(frozen=True, slots=True)
 class WritesInto(Special):
-    """It changes its first operand: np.copyto. `lower` returns what that holds afterwards."""
+    """A function that changes its first operand: np.copyto. `lower` returns the operand's new value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ _current: ContextVar[Tracing] = ContextVar("how the program that is traced compu
 
 
 def current() -> Tracing:
-    """How the program that is being traced computes."""
+    """Options of the program that is being traced."""
     return _current.get()
 
 

@@ -609,4 +609,4 @@ def test_a_recording_that_no_loop_shortens_ends_early(check: Any, monkeypatch: p
 
     found = check(work, lambda i: (np.arange(60.0) + i,), reason="limit.nodes")
     (refusal,) = found.ledger.refusals
-    assert "64 operations, too few of them in equal rounds" in refusal.detail
+    assert "64 operations, too few of them in equal iterations" in refusal.detail

@@ -390,4 +390,4 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: issubclass(kind, ModuleType), _module),
     (lambda value, kind: kind_of(value) is not None, _generator),
 )
-"""How each kind of value enters: the first row that accepts it. What none accepts is an object."""
+"""Handlers by kind of value: the first row that accepts a value. Others enter as objects."""

@@ -82,7 +82,7 @@ class Followed(StandIn):
 
 
 WRAPPERS: dict[CodeType, Callable[[Recording, FunctionType, tuple[Any, ...], dict[str, Any]], Any]] = {}
-"""How functions of libraries are called that modules above know: by their code, what the call gives."""
+"""Library functions that modules above know, by their code -> a function that makes the call."""
 
 LATE: dict[str, Callable[[], None]] = {}
 """By library: adds its functions to `WRAPPERS` once the program has imported it."""

@@ -307,7 +307,7 @@ GENERIC: dict[str, Callable[..., Any]] = {
     "__setattr__": functools.partial(set_attribute, generic=True),
     "__delattr__": functools.partial(delete_attribute, generic=True),
 }
-"""How `object` itself changes the attributes of an object."""
+"""Methods of `object` that change attributes."""
 
 
 def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -169,7 +169,7 @@ def _is_same_view(field: Any, value: Any) -> bool:
 
 
 def _place(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """Where a view lies, and how."""
+    """Address, strides, shape and dtype of a view."""
     return array.__array_interface__["data"], array.strides, array.shape, array.dtype
 
 

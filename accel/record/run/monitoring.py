@@ -27,7 +27,7 @@ TOOLS = (4, 3, 5)
 
 
 class Monitored(Events):
-    """Tells of the frames of one recording (see Events)."""
+    """Events of one recording by `sys.monitoring`."""
 
     def __init__(self, recording: Recording, listener: Listener) -> None:
         self.recording = recording

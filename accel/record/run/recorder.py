@@ -34,7 +34,7 @@ HOOKS = Hooks(enter_value, marker, make_builtins, Heads, FrameWatch, states.desc
 
 @dataclass(slots=True)
 class _Progress:
-    """How far the recorded call came. made: its result in a list, first with wrappers. error: what its code raised."""
+    """Progress of the recorded call. made: its result in a list, first with wrappers. error: raised by its code."""
 
     made: list[Any]
     error: BaseException | None = None

@@ -207,7 +207,7 @@ class _Same:
 
 
 def _of_cache(asked: Asked) -> Hashable:
-    """How a cache is asked, as a key."""
+    """A key of the question to a cache."""
     return _Same(asked.function), asked.owner, repr((asked.args, asked.kwargs))
 
 

@@ -129,7 +129,7 @@ class Item(NamedTuple):
 
 
 class PlainOwner:
-    """Stands for what has no wrapper, such as a cell or a class, among the owners of what the call writes."""
+    """The owner of a written attribute that has no wrapper, such as a cell or a class."""
 
     __slots__ = ("_plain_", "_slot_")
 

@@ -58,5 +58,5 @@ def _placeholder(ordinal: int) -> NotDrawn:
 
 
 def not_drawn(ordinal: int) -> Fetch:
-    """How the slot of a draw is fetched."""
+    """Fetch a placeholder: the slot of a draw is filled when the draw is made."""
     return of_constant(_placeholder(ordinal))

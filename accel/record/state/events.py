@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class Listener(Protocol):
-    """Who is told. Frames are those of recorded code, in the recording's own thread."""
+    """Receives events of the frames of recorded code, in the recording's own thread."""
 
     def on_call(self, frame: FrameType) -> None:
         """The frame begins, or goes on after a `yield`."""
@@ -33,7 +33,7 @@ class Listener(Protocol):
 
 
 class Events:
-    """Tells a listener of the frames of one recording, between `begin` and `end`. This one tells nothing."""
+    """Reports frames of one recording to a listener, between `begin` and `end`. This base reports nothing."""
 
     def begin(self) -> bool:
         """Tell from now on. Returns whether that is possible."""

@@ -35,7 +35,7 @@ Fetch = Code
 Check = Code
 
 MISSING = type("Missing", (), {"__repr__": lambda self: "<missing>", "__reduce__": lambda self: "MISSING"})()
-"""Stands for an attribute, item or variable that is not there."""
+"""The value of an attribute, item or variable that is missing."""
 
 
 class Slot(NamedTuple):
@@ -266,7 +266,7 @@ def length(parent: int) -> Fetch:
 
 
 CALL_SHAPE = Code("(len(v0), tuple(v1))")
-"""How many positional arguments, and which keywords in which order."""
+"""Fetch the number of positional arguments and the keywords in order."""
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------

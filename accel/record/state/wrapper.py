@@ -116,7 +116,7 @@ class _OfReal(str):
 
 
 class StandIn(Wrapper):
-    """Is called in its own way; all else (its class, attributes, text, equality and hash) is that of the real one."""
+    """A stand-in with a call of its own; class, attributes, text, equality and hash are those of the real one."""
 
     __slots__ = ()
 

@@ -128,7 +128,7 @@ class TapeWriter:
         # Asked once, early: a long tape whose operations do not form equal iterations takes longer to compile than it
         # can save.
         if len(self.tape.nodes) == LOOK_AT and not limits.worth(self.tape.nodes):
-            raise Unsupported("limit.nodes", f"{LOOK_AT} operations, too few of them in equal rounds")
+            raise Unsupported("limit.nodes", f"{LOOK_AT} operations, too few of them in equal iterations")
         key = (rule.name, id(rule), frozen(args), frozen(kwargs))
         # Value numbering while recording. It is sound since a write makes a new version of a storage, which is another
         # node.

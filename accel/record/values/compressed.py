@@ -253,7 +253,7 @@ def record_elementwise_node(
 
 
 def count(chosen: CompressedArray) -> Any:
-    """How many elements are selected: a recorded number, which becomes an outcome where Python needs it."""
+    """Number of selected elements, recorded; it becomes an outcome where Python needs it."""
     number = len(chosen._plain_)
     recording = chosen._recording_
 

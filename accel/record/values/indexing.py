@@ -170,7 +170,7 @@ def index_template(array: RecordedArray, key: tuple[Any, ...]) -> tuple[Any, ...
 
 
 def _axes_of(entry: Any) -> int:
-    """How many axes an entry of a key takes up."""
+    """Number of axes that an entry of a key indexes."""
     return int(entry._plain_.ndim) if is_mask(entry) else 1
 
 

@@ -292,7 +292,7 @@ METHODS: dict[str, Writer] = {
     "sort": _sort,
     "view": _view_method,
 }
-"""How methods are written down, by name."""
+"""Recorders of methods, by name."""
 
 _VIEWS = frozenset({"T", "mT", "real", "imag"})
 _PARTS: dict[str, Any] = {"real": (np.real, scalars.REAL_PART), "imag": (np.imag, scalars.IMAG_PART)}

@@ -142,7 +142,7 @@ def _modf(x: Array) -> Any:
 
 
 def _ldexp(x: Array, power: Array | int) -> Any:
-    """Its result is a product, which jax.numpy makes of bits: a 0 has the derivative of its own bits there."""
+    """The derivative is that of a product: jax.numpy makes the result of bits, whose derivative at 0 is wrong."""
     found = jnp.ldexp(x, power)
     factor = jnp.ldexp(jnp.ones_like(found), power)
     return derived_from(found, cast(x, found.dtype) * lax.stop_gradient(factor))
@@ -195,7 +195,7 @@ def _exp2(x: Any) -> Any:
 
 
 def _nextafter(x: Any, y: Any) -> Any:
-    """Of equal halves it is the first one, of other numbers the second: so has NumPy the sign of zeros."""
+    """NumPy gives the first of equal halves, and the second of other equal numbers: the sign of zeros shows it."""
     found = jnp.nextafter(x, y)
     return where(x == y, x, found) if found.dtype == np.float16 else found
 

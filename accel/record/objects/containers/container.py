@@ -34,7 +34,7 @@ class ContainerProxy(Proxy):
         self._counted: Any = None  # its length before the call as a recorded number, once that was asked for
 
     def as_container(self) -> Any:
-        """Its elements, entered."""
+        """The container's elements as a plain container of recorded values."""
         raise NotImplementedError
 
     def as_operand(self) -> Any:
@@ -47,7 +47,7 @@ class ContainerProxy(Proxy):
 
     @property
     def _base(self) -> Any:
-        """It as it was when the call began, but for items that were assigned before anything else was changed."""
+        """The container as it was when the call began, but for items assigned before any other change."""
         return self._plain_ if self._before is None else self._before
 
     def _begin_change(self) -> None:

@@ -263,7 +263,7 @@ def _options_of(tree: Any) -> dict[str, Any] | None:
 
 
 def _splits(tree: Any) -> list[tuple[int, float]]:
-    """Where a tree divides its points: axis and place of each of its planes."""
+    """The planes by which a tree divides its points: axis and place of each."""
     from scipy.spatial import cKDTree
 
     found, nodes = [], [cKDTree.tree.__get__(tree)]  # a KDTree, which is one of these, shows nodes of its own

@@ -26,7 +26,7 @@ def enter_body(recording: Recording, function: FunctionType, slot: int) -> Check
 
 
 def fetch_of_cell(recording: Recording, function: FunctionType, place: int) -> Fetch:
-    """How a later call finds the cell at a place of a function's closure."""
+    """Fetch the cell at a place of a function's closure in a later call."""
     slot = recording.inputs.find(("function", id(function))) if is_body(function) else None
     if slot is not None:
         return inputs.of_closure(slot, place)

@@ -90,7 +90,7 @@ def with_nested(code: CodeType) -> Iterator[CodeType]:
 
 @functools.lru_cache(maxsize=4096)
 def writes_of(code: CodeType) -> tuple[Write, ...]:
-    """Where code, or what is nested in it, writes globals or variables of functions around `code`."""
+    """Writes of `code`, and of code nested in it, to globals and to variables of functions around it."""
     return tuple(_writes_of(code, frozenset(code.co_freevars)))
 
 

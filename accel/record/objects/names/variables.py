@@ -14,7 +14,7 @@ CONTENTS = "cell_contents"
 """The attribute of a cell that holds its variable."""
 
 OF_CELL, OF_GLOBALS = "the variable ", "the globals of "
-"""How the texts of holders begin: the variable's, or the module's name follows."""
+"""Prefixes of the texts of holders, before the variable's or the module's name."""
 
 
 class OuterVariable(NamedTuple):

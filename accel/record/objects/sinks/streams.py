@@ -40,7 +40,7 @@ _OWN = frozenset({"write", "flush", "encoding", "errors"})
 
 
 class TextObserver:
-    """Stands before a stream's `write` or a logger's `handle` while a call is compared with NumPy, and hands all on."""
+    """Replaces a stream's `write` or a logger's `handle` while a call is compared with NumPy; passes all text on."""
 
     def __init__(self, real: Callable[[Any], Any], note: Callable[[Any], None]) -> None:
         self._real, self._note = real, note

@@ -69,7 +69,7 @@ class _Code(ControlFlow):
                 yield self.positions[target], depth
 
     def _find_depths(self) -> list[int | None]:
-        """How many values are on the stack before each instruction; None where control never comes."""
+        """Depth of the stack before each instruction; None for unreachable ones."""
         depths: list[int | None] = [None] * len(self.instructions)
         waiting = [(0, 0)]
         while waiting:
@@ -185,7 +185,7 @@ _TAKEN: dict[str, Callable[[int], int]] = {
 
 
 def _handlers_of(code: CodeType) -> list[tuple[int, int, int, int]]:
-    """Of each handler: the offsets that it covers, where it begins, and how deep the stack is there."""
+    """Handlers of exceptions: first and last offset covered, offset of the handler, and stack depth there."""
     entries = dis._parse_exception_table(code)  # type: ignore[attr-defined]
     return [(each.start, each.end, each.target, each.depth + 1 + each.lasti) for each in entries]
 

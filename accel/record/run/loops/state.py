@@ -104,7 +104,7 @@ def _nothing() -> None:
 
 
 class Held(NamedTuple):
-    """How recorded code holds a state: each of its nodes by a number or a memory, each of its counts by an iterator."""
+    """The holders of a state in recorded code: a number or a storage for each node, an iterator for each count."""
 
     values: list[RecordedScalar | Storage]
     ranges: list[RangeIterator]
@@ -256,7 +256,7 @@ class _Walk:
         return ("container", value._slot_)
 
     def _generator(self, value: GeneratorProxy) -> Hashable:
-        """Nothing but draws changes it, and how many there were is a part of the state."""
+        """A generator: only draws change it, and their number is a part of the state."""
         slot = value._drawn_ if issubclass(type(value), NewGeneratorProxy) else value._slot_
         if slot is None:
             raise Unknown("a generator of unknown origin")
@@ -307,7 +307,7 @@ _EXACT: dict[type, Callable[[_Walk, Any], Hashable]] = {
     frozenset: _Walk._set,
     slice: _Walk._slice,
 }
-"""Of Python's own types: a class of the program's may do more."""
+"""Walks of Python's own types, by exact type: a subclass may do more."""
 
 _WALKS: tuple[tuple[Any, Callable[[_Walk, Any], Hashable]], ...] = (
     (RecordedScalar, _Walk._scalar),

@@ -34,14 +34,14 @@ def difference(run: LoopRun, head: Head, after: LoopState) -> str:
         return run.unknown
     before = head.state
     if before.form != after.form:
-        return "something that is not recorded changes from round to round"
+        return "something that is not recorded changes from iteration to iteration"
     for was, now in zip(before.made, after.made, strict=True):
         # what changes must be of this call: otherwise the caller would have it in one iteration, and not in another
         is_own = min(was, now) > run.began and (now > head.serial or now in before.made)
         if was != now and not is_own:
-            return "it is not the same memory in each round"
+            return "it is not the same memory in each iteration"
     if any(was - now not in (0, 1) for was, now in zip(before.counts, after.counts, strict=True)):
-        return "a range gives several elements in a round"
+        return "a range gives several elements in an iteration"
     return ""
 
 
@@ -73,7 +73,7 @@ LATE = 2048
 MOST_MODELS = 8
 """Maximum kinds of iterations that are told apart: more are hardly ever proved to be a loop. Guess."""
 
-_RANGE_ENDED = "a loop whose condition depends on arrays' values made all rounds of its range, and these are too many"
+_RANGE_ENDED = "a loop whose condition depends on arrays' values made all iterations of its range: too many"
 
 
 def trimmed(recording: Recording, run: LoopRun, state: LoopState | None, held: Held) -> bool:
@@ -119,7 +119,7 @@ def _tie(before: LoopState, after: LoopState, held: Held) -> None:
 
 
 def _steps(before: LoopState, after: LoopState) -> list[int]:
-    """How many elements each range has given in an iteration."""
+    """Number of elements that each range has given in an iteration."""
     return [was - now for was, now in zip(before.counts, after.counts, strict=True)]
 
 

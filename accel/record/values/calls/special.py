@@ -52,7 +52,7 @@ from accel.rules.special import (
 
 Recorder = Callable[[Recording, Rule, dict[str, Any], Any], Any]
 SPECIALS: dict[type[Special], Recorder] = {}
-"""How rules are written down that are more than a computation of their operands (see accel.rules.special)."""
+"""Recorders of rules that do more than compute from their operands (see accel.rules.special)."""
 
 
 def records(kind: type[Special]) -> Callable[[Recorder], Recorder]:

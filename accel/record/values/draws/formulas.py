@@ -46,7 +46,7 @@ def tried(generator: Any, state: Any, draw: Callable[[Any], Any]) -> Any:
 
 
 class Formula(NamedTuple):
-    """How a draw follows from a standard one.
+    """NumPy's formula for a draw from a standard one.
 
     method: of the standard draw, `standard` its parameters. parameters: names and defaults, in the order in which
     `apply` takes them behind the standard draw. holds: what NumPy or Python asks of the parameters, else it raises.

@@ -137,7 +137,7 @@ def formatted_by_percent(recording: Recording, value: Any, directive: re.Match[s
 
 
 def _as_format(directive: re.Match[str]) -> tuple[str, str]:
-    """How a directive shows a floating-point number, in the words of `format`."""
+    """The `format` specification that equals a directive, for floating-point numbers."""
     kind = directive["kind"]
     if kind in "eEfFgG":
         return "format", f".{directive['precision'] or 6}{kind}"

@@ -24,7 +24,7 @@ from accel.record.values.text.opcodes import depth_after, instructions, pops_and
 
 
 class Origin(NamedTuple):
-    """Where a value on the stack comes from, as far as the code says.
+    """The origin of a value on the stack, as far as the code says.
 
     kind: "constant" (a string), "text" (any string), "global" or "attribute". name: of the global or attribute, or the
     constant. offset: of the instruction that loads an attribute. of: the constant that it is an attribute of.
@@ -321,7 +321,7 @@ class _Taint:
             yield at + 1, after
 
     def _moved(self, instruction: dis.Instruction, state: _State, counts: tuple[int, int], where: _Where) -> _Where:
-        """Where the text is behind an instruction. Raises _Looked."""
+        """The places of the text after an instruction. Raises _Looked."""
         pops, (stack, local) = counts[0], where
         first = len(state.stack) - pops
         taken = frozenset(place for place in stack if place >= first)

@@ -74,7 +74,7 @@ _TWO_IN_ONE = {
 
 
 def pops_and_pushes(instruction: dis.Instruction) -> _Counts | None:
-    """How many values an instruction takes from the stack, and how many it puts there; None where that is not known.
+    """Numbers of values that an instruction pops and pushes; None where they are not known.
 
     Where it jumps, both may be others.
     """

@@ -257,7 +257,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 @rewritten(np.linalg.matrix_rank, "A | hermitian")
 def matrix_rank(A: Any, hermitian: bool = False) -> Any:
-    """How many singular values are larger than rounding makes them."""
+    """Number of singular values above the rounding error."""
     if A.ndim < 2 or not A.size:
         raise Unsupported("rule.parameter", "the rank of a vector, or of nothing")
     values = np.linalg.svd(A, compute_uv=False, hermitian=hermitian)

@@ -26,7 +26,7 @@ _DOUBLE = np.dtype(float)
 
 
 def _points(x: Any) -> Array:
-    """Where to evaluate; SciPy drops what is imaginary, with a warning."""
+    """The points to evaluate at; SciPy drops imaginary parts, with a warning."""
     found = jnp.asarray(x)
     if found.dtype.kind == "c":
         raise Unsupported("rule.parameter", "an interpolator at complex numbers")

@@ -48,7 +48,7 @@ def _convolved(a: Any, v: Any, mode: str) -> Any:
 
 
 def _part(a: tuple[int, ...], v: tuple[int, ...], mode: str) -> tuple[list[int], list[int]]:
-    """Where the part begins in the full convolution, and its shape."""
+    """Start and shape of the part in the full convolution."""
     full = [n + m - 1 for n, m in zip(a, v, strict=True)]
     if mode == "full":
         return [0] * len(full), full

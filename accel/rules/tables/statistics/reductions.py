@@ -78,7 +78,7 @@ def _filled(reduce: Callable[..., Any], neutral: Callable[[Any], Any]) -> Callab
 
 
 def _selected(mask: object, a: Any, axis: Any) -> Any:
-    """How many values each result of a reduction over a selection stands for."""
+    """Number of values that each result of a reduction over a selection stands for."""
     count = counted(mask)
     return count * (a.size // max(1, a.shape[0])) if axis is None else count
 
@@ -212,7 +212,7 @@ def _dtypes(a: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def count_of(a: Any, chosen: Any, axis: Any, keepdims: bool) -> Any:
-    """How many values each result stands for: a number, or an array where a mask chooses."""
+    """Number of values that each result stands for; an array where a mask chooses."""
     if chosen is None:
         return int(np.prod([a.shape[ax] for ax in axes_of(axis, a.ndim)], dtype=np.int64))
     return jnp.sum(jnp.broadcast_to(chosen, a.shape), axis=axis, keepdims=keepdims, dtype=np.int64)

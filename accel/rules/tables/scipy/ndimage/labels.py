@@ -67,7 +67,7 @@ def _not_single(input: Any, index: Any) -> None:
 
 
 def _count(values: Any) -> Any:
-    """How many there are: of what a mask selects, another number in each call."""
+    """Number of elements; for a selection, recorded: another number in each call."""
     return np.ones_like(values, int).sum()
 
 
