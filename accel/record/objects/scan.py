@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from types import CodeType
 
 from accel.record.objects.names.namespaces import PHYSICAL
-from accel.record.objects.names.steps import GENERATORS, writes_of
+from accel.record.objects.names.steps import writes_of
+from accel.record.state.instructions import SUSPENDED
 
 CLASS_READ = "<class>"
 """Name of `self.__class__` in recorded code; no program can have it.
@@ -81,7 +82,7 @@ _CONSTANTS = (None, True, False, Ellipsis)
 @functools.lru_cache(maxsize=4096)
 def problem(code: CodeType, as_generator: bool = False) -> tuple[str, str, int] | None:
     """Reason id, what is wrong and the line, or None where the code can be followed. as_generator: it may be one."""
-    if code.co_flags & GENERATORS and not (as_generator and code.co_flags & inspect.CO_GENERATOR):
+    if code.co_flags & SUSPENDED and not (as_generator and code.co_flags & inspect.CO_GENERATOR):
         return "call.generator", f"{code.co_name} is a generator or coroutine", code.co_firstlineno
     return _unseen_write(code) or _problem(code)
 
@@ -90,7 +91,7 @@ def _unseen_write(code: CodeType) -> tuple[str, str, int] | None:
     """A write to a variable outside the code that would be missed, or made too late, by those who look at it."""
     for writer, opcode, name, line in writes_of(code):
         # It may go on where nobody watches it.
-        if writer.co_flags & GENERATORS:
+        if writer.co_flags & SUSPENDED:
             return "effect.global", f"a generator writes {name} of an enclosing function or module", line
         if opcode.endswith("GLOBAL") and (name in PHYSICAL or name == "__builtins__"):
             return "effect.global", f"writes {name} of its module", line

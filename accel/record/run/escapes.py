@@ -17,8 +17,8 @@ from typing import Any
 from accel.process.tracebacks import without_ours
 from accel.record.objects.names.cells import Link, links_of
 from accel.record.objects.names.namespaces import SubstitutedGlobals
-from accel.record.objects.names.steps import GENERATORS
 from accel.record.objects.names.variables import contents_of, fill
+from accel.record.state.instructions import SUSPENDED
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
 
@@ -116,7 +116,7 @@ def _rebound(function: FunctionType, scope: SubstitutedGlobals, cells: dict[int,
 
 def _forward(function: FunctionType, made: FunctionType) -> None:
     """Let a function call the one that is in its place: a `functools.partial`, or C code, may hold it all the same."""
-    kind = function.__code__.co_flags & GENERATORS
+    kind = function.__code__.co_flags & SUSPENDED
     if kind not in _CALLS:
         return  # of an asynchronous generator; the program's own containers hold the other function by now
     names = {name: getattr(function.__code__, name) for name in ("co_name", "co_qualname", "co_freevars")}
@@ -137,7 +137,7 @@ async def _call_coroutine(*args: Any, _made_: Any, **kwargs: Any) -> Any:
     return await _made_(*args, **kwargs)
 
 
-_CALLS = {each.__code__.co_flags & GENERATORS: each.__code__ for each in (_call, _call_generator, _call_coroutine)}
+_CALLS = {each.__code__.co_flags & SUSPENDED: each.__code__ for each in (_call, _call_generator, _call_coroutine)}
 """By the kind of function, code that calls another one: a function's code must stay of its kind."""
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 from collections.abc import Sequence
 from types import CodeType
 
@@ -23,6 +24,10 @@ _OF_CELLS = ("DEREF", "CLOSURE", "CELL", "FREE_VARS", "CLASSDEREF")
 
 READ_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "super", "inspect", "_getframe"})
 """Names of what may read a frame's variables otherwise than by instructions."""
+
+
+SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+"""Flags of code that is entered again and again: whoever does that decides what it goes on with."""
 
 
 def jumps(instruction: dis.Instruction) -> bool:

@@ -15,7 +15,6 @@ place: the first instruction between two statements that runs whichever side a b
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from accel.ir.tape import Node
 from accel.ir.views import Chain
 from accel.record.state.events import Events
 from accel.record.state.flow import flow_of
+from accel.record.state.instructions import SUSPENDED
 
 if TYPE_CHECKING:
     from accel.record.state.writer import TapeWriter
@@ -35,9 +35,6 @@ MOST_JOINS = 96
 
 MOST_VISITS = 8
 """Maximum joins at one place of one recording: more are iterations of a long loop. Guess."""
-
-
-_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class UnknownState(Exception):
@@ -190,7 +187,7 @@ class Joins:
         """A branch is taken: from here on the recordings of a program part."""
         frames = self._writer.frames() if self._is_on and len(self.found) < MOST_JOINS else []
         # a generator goes on when its consumer asks: the branch is one of the consumer's instruction
-        while frames and frames[0].f_code.co_flags & _GENERATORS:
+        while frames and frames[0].f_code.co_flags & SUSPENDED:
             frames = frames[1:]
         if not frames or not self._events.tells_of(frames[0]):
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import enum
 import functools
-import inspect
 from collections.abc import Iterator
 from types import CodeType
 from typing import NamedTuple
@@ -39,7 +38,6 @@ _WRITING = frozenset(
     dis.opmap[name] for name, kind in (_OF_GLOBALS | _OF_CELLS).items() if kind in _WRITES and name in dis.opmap
 )
 
-GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 Write = tuple[CodeType, str, str, int]
 """Code that writes such a variable; the opcode, the variable, and the line."""

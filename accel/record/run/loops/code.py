@@ -9,19 +9,15 @@ from __future__ import annotations
 import bisect
 import dis
 import functools
-import inspect
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType
 
-from accel.record.state.instructions import ControlFlow, accesses, effect
+from accel.record.state.instructions import SUSPENDED, ControlFlow, accesses, effect
 
 _ASKING = {"TO_BOOL": 1, "UNARY_NOT": 1, "COMPARE_OP": 1, "CALL": 1}
 """Instructions that ask for a truth before a jump does, and what they leave on the stack. Jumps leave nothing."""
-
-_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-"""Code of these kinds is entered again and again: whoever does that decides what it goes on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +200,7 @@ def has_loops(code: CodeType) -> bool:
 @functools.lru_cache(maxsize=4096)
 def position(code: CodeType, offset: int) -> Position | None:
     """The facts about the instruction at an offset; None where it decides about no loop, or is not bare."""
-    if code.co_flags & _SUSPENDED:
+    if code.co_flags & SUSPENDED:
         return None
     known = _code(code)
     place = known.place(offset)

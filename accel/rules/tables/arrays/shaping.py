@@ -284,7 +284,7 @@ def delete(*, arr: Array, obj: slice | int | list[Any], axis: int | None = None)
 
 @rule(np.insert, "arr values | obj axis")
 def insert(*, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    """NumPy inserts into the positions' numbers, which tells where each result comes from; values count from -1 down."""
+    """NumPy inserts into the numbers of positions, which tells where a result comes from; values count from -1 down."""
     arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
     values, single = cast(values, arr.dtype), isinstance(obj, int)
     if not single and (not isinstance(obj, (list, tuple)) or len(obj) < 2 or isinstance(obj[0], bool)):
