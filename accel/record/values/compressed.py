@@ -109,32 +109,45 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
     chosen = [value for value in flat(bound.values()) if is_compressed(value)]
     locality = rule.locality
     if locality.elementwise or (locality.rowwise is not None and locality.rowwise(bound)):
-        if any(np.shares_memory(value._plain_, result) for value in chosen):
-            raise Unsupported("shape.dynamic", f"{rule.name} gave a view of a masked selection")
-        mask = common_mask(chosen, result) if locality.elementwise else common_mask(chosen, None)
-        template = {
-            name: _nested_operand(value, result) if name in rule.operands else as_static(value)
-            for name, value in bound.items()
-        }
-        return new(recording, result, full_node(recording, rule, (), template, mask, result), mask)
-    axis, ndim = bound.get("axis"), chosen[0]._plain_.ndim
-    has_rows = rule.recorded.rows is not None
+        return _row_by_row(recording, rule, bound, chosen, result)
     if rule.function is np.dot:
         return record_product(recording, tuple(bound.values()), result)
-    if (rule.recorded.masked is None and not has_rows) or len(chosen) != 1:
+    others = [bound[name] for name in rule.operands if name in bound and not is_compressed(bound[name])]
+    if (rule.recorded.masked is None and rule.recorded.rows is None) or len(chosen) != 1:
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
-    if any(np.ndim(unwrap(bound[name])) for name in rule.operands if name in bound and not is_compressed(bound[name])):
+    if any(np.ndim(unwrap(other)) for other in others):
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection beside another array")
+    return _along(recording, rule, bound, chosen[0], bound.get("axis"), result)
+
+
+def _row_by_row(
+    recording: Recording, rule: Rule, bound: dict[str, Any], chosen: list[CompressedArray], result: Any
+) -> Any:
+    """A function whose rows follow from the operands' rows each."""
+    if any(np.shares_memory(value._plain_, result) for value in chosen):
+        raise Unsupported("shape.dynamic", f"{rule.name} gave a view of a masked selection")
+    mask = common_mask(chosen, result if rule.locality.elementwise else None)
+    template = {
+        name: _nested_operand(value, result) if name in rule.operands else as_static(value)
+        for name, value in bound.items()
+    }
+    return new(recording, result, full_node(recording, rule, (), template, mask, result), mask)
+
+
+def _along(
+    recording: Recording, rule: Rule, bound: dict[str, Any], chosen: CompressedArray, axis: Any, result: Any
+) -> Any:
+    """A function of one selection: of its rows, along a later axis, or over what the mask selects."""
+    ndim, has_rows = chosen._plain_.ndim, rule.recorded.rows is not None
     if has_rows and (ndim == 1 or (axis is not None and _first(axis, ndim))):
-        return record_rows(recording, rule, bound, chosen[0], result)
+        return record_rows(recording, rule, bound, chosen, result)
     if axis is None and has_rows:
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection along its last axis, or all")
     if axis is not None and not _first(axis, ndim):
         template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
-        template["axis"] = _positive(axis, chosen[0]._plain_.ndim)
-        full = full_node(recording, rule, (), template, chosen[0]._mask, result)
-        return new(recording, result, full, chosen[0]._mask)
-    return _reduce(recording, rule, bound, chosen[0], result)
+        template["axis"] = _positive(axis, ndim)
+        return new(recording, result, full_node(recording, rule, (), template, chosen._mask, result), chosen._mask)
+    return _reduce(recording, rule, bound, chosen, result)
 
 
 def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: CompressedArray, result: object) -> Any:

@@ -21,52 +21,73 @@ def record_ufunc(
 ) -> Any:
     """Write `ufunc(*args, **kwargs)` down."""
     rule = ufuncs.rule_for(ufunc)
-    operands, outs = args[: ufunc.nin], args[ufunc.nin :]
-    options = dict(kwargs)
-    named = options.pop("out", None)
-    if named is not None:
-        outs = named if type(named) is tuple else (named,)
-    where = options.pop("where", True)
-    dtype = options.pop("dtype", None)
-    if options.pop("casting", None) == "unsafe" and dtype is not None:
-        raise Unsupported("rule.parameter", f"{rule.name}: casting='unsafe' with a dtype")
-    options.pop("order", None)  # memory order of a new array, which no result depends on
-    options.pop("subok", None)
-    if options:
-        raise Unsupported("rule.parameter", f"{rule.name}: {', '.join(options)}")
-    if any(map(late.is_late, operands)) and where is True and not outs and not ufunc.signature and ufunc.nout == 1:
-        chosen = ufunc_kwargs(ufunc, operands, dtype)
-        if ufuncs.truths_of(ufunc, chosen["loop"]) is None:
-            found = late.record_elementwise(recording, rule, operands, chosen, result)
-            if found is not None:
-                return found
+    operands = args[: ufunc.nin]
+    outs, where, dtype = _options(rule, args[ufunc.nin :], kwargs)
+    stores = bool(outs) or where is not True
+    if any(map(late.is_late, operands)) and not stores:
+        found = _late(recording, ufunc, rule, operands, dtype, result)
+        if found is not None:
+            return found
     if any(issubclass(type(operand), CompressedArray) for operand in (*operands, where)):
-        if outs or where is not True:
+        if stores:
             raise Unsupported("shape.dynamic", f"{rule.name} with out or where on a masked selection")
-        if ufunc is np.matmul:
-            made = late.record_product(recording, operands, result)
-            return compressed.record_product(recording, operands, result) if made is None else made
-        if ufunc.signature:
-            raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
-        chosen = ufunc_kwargs(ufunc, operands, dtype)
-        if ufuncs.truths_of(ufunc, chosen["loop"]) is not None:
-            raise Unsupported("shape.dynamic", f"{rule.name} on a masked selection, which may raise")
-        return compressed.record_elementwise(recording, rule, operands, chosen, result)
+        return _selected(recording, ufunc, rule, operands, dtype, result)
     template = as_template(operands)
     # `np.sqrt(dt)` of an argument: NumPy itself computes it before launch, so that the program may branch on it.
     if nodes_in(template) and all_host(template) and not isinstance(result, np.ndarray):
         if dtype is not None or where is not True:
             raise Unsupported("rule.parameter", f"{rule.name} of scalars with dtype or where")
         return wrap(recording, result, recording.writer.node(scalars.host_rule(ufunc), template, {}, result, host=True))
-    computed = result if not isinstance(result, np.ndarray) or not outs else None
     chosen = ufunc_kwargs(ufunc, operands, dtype)
     assume_defined(recording, ufunc, template, chosen["loop"])
     if ufunc.nout == 1 and not outs and getattr(result, "dtype", chosen["loop"][-1]) != chosen["loop"][-1]:
         raise Unsupported("rule.parameter", f"{rule.name}: an operator that NumPy computes by another function")
-    node = _ufunc_node(recording, rule, ufunc, template, chosen, result, computed)
+    in_out = isinstance(result, np.ndarray) and bool(outs)
+    node = _ufunc_node(recording, rule, ufunc, template, chosen, result, in_out=in_out)
     if where is True and not any(out is not None for out in outs):
         return wrap(recording, result, node)
     return _masked_or_out(recording, ufunc, node, outs, where, result)
+
+
+def _options(rule: Rule, outs: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any, Any]:
+    """The arrays to store in, the mask `where` and the dtype of a call. Raises Unsupported for other options."""
+    options = dict(kwargs)
+    named = options.pop("out", None)
+    if named is not None:
+        outs = named if type(named) is tuple else (named,)
+    where, dtype = options.pop("where", True), options.pop("dtype", None)
+    if options.pop("casting", None) == "unsafe" and dtype is not None:
+        raise Unsupported("rule.parameter", f"{rule.name}: casting='unsafe' with a dtype")
+    options.pop("order", None)  # memory order of a new array, which no result depends on
+    options.pop("subok", None)
+    if options:
+        raise Unsupported("rule.parameter", f"{rule.name}: {', '.join(options)}")
+    return outs, where, dtype
+
+
+def _late(recording: Recording, ufunc: np.ufunc, rule: Rule, operands: tuple[Any, ...], dtype: Any, result: Any) -> Any:
+    """A call on selections along a later axis; None where it needs their length."""
+    if ufunc.signature or ufunc.nout != 1:
+        return None
+    chosen = ufunc_kwargs(ufunc, operands, dtype)
+    if ufuncs.truths_of(ufunc, chosen["loop"]) is not None:
+        return None
+    return late.record_elementwise(recording, rule, operands, chosen, result)
+
+
+def _selected(
+    recording: Recording, ufunc: np.ufunc, rule: Rule, operands: tuple[Any, ...], dtype: Any, result: Any
+) -> Any:
+    """A call on selections along the first axis."""
+    if ufunc is np.matmul:
+        made = late.record_product(recording, operands, result)
+        return compressed.record_product(recording, operands, result) if made is None else made
+    if ufunc.signature:
+        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
+    chosen = ufunc_kwargs(ufunc, operands, dtype)
+    if ufuncs.truths_of(ufunc, chosen["loop"]) is not None:
+        raise Unsupported("shape.dynamic", f"{rule.name} on a masked selection, which may raise")
+    return compressed.record_elementwise(recording, rule, operands, chosen, result)
 
 
 def assume_defined(recording: Recording, ufunc: np.ufunc, template: tuple[Any, ...], loop: tuple[Any, ...]) -> None:
@@ -83,11 +104,12 @@ def _ufunc_node(
     template: tuple[Any, ...],
     kwargs: dict[str, Any],
     result: object,
-    computed: object,
+    *,
+    in_out: bool,
 ) -> Node:
-    """The node of the loop's own result: with `out`, its dtype may differ from the array that it is cast to."""
+    """The node of the loop's own result. in_out: `result` is an array that it is cast to, perhaps of another dtype."""
     node = recording.writer.node(rule, template, kwargs, result)
-    if computed is None and ufunc.nout == 1:
+    if in_out and ufunc.nout == 1:
         node.dtype = kwargs["loop"][-1]
         if not ufunc.signature:
             shapes = [operand.shape if isinstance(operand, Node) else np.shape(operand) for operand in template]
