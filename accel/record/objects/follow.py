@@ -177,6 +177,7 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
 
 
 def _defaults(recording: Recording, function: FunctionType) -> tuple[Any, ...] | None:
+    """The defaults of positional parameters, entered."""
     values = function.__defaults__
     if values is None:
         return None
@@ -203,6 +204,7 @@ class _Peek(NamedTuple):
 
 
 def _keyword_defaults(recording: Recording, function: FunctionType) -> dict[str, Any] | None:
+    """The defaults of keyword-only parameters, entered."""
     values = function.__kwdefaults__
     if values is None:
         return None

@@ -99,6 +99,7 @@ def rebind(recording: Recording) -> None:
 
 
 def _rebound(function: FunctionType, scope: SubstitutedGlobals, cells: dict[int, CellType]) -> FunctionType:
+    """The same function over the program's own cells and globals."""
     assert function.__closure__ is not None
     closure = tuple(cells.get(id(cell), cell) for cell in function.__closure__)
     made = FunctionType(
@@ -150,6 +151,7 @@ def _refreshed(generator: GeneratorType[Any, Any, Any], links: Sequence[Link]) -
 
 
 def _going_on(generator: GeneratorType[Any, Any, Any], links: Sequence[Link]) -> Generator[Any, Any, Any]:
+    """Go on as the generator does; before each step its cells get the present values of the program's variables."""
     given: Any = None
     resume: Callable[[Any], Any]
     while True:

@@ -115,6 +115,7 @@ class _Describer:
             self._depth -= 1
 
     def _form_of(self, value: Any) -> Any:
+        """The form of one value: a tuple with a kind first, or a leaf. Raises UnknownState."""
         kind = type(value)
         if value is UNBOUND:
             return UNBOUND
@@ -135,6 +136,7 @@ class _Describer:
         raise UnknownState
 
     def _wrapper(self, value: Any, kind: type) -> Any:
+        """The form of a wrapper: a recorded value, an input, or what is the same in all recordings."""
         if issubclass(kind, RecordedScalar):
             return NumberSymbol(value.node())
         if issubclass(kind, RecordedArray):

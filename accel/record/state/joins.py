@@ -252,6 +252,7 @@ class Joins:
         self._open.clear()
 
     def _note(self, frame: FrameType, hidden: Inherited, held: list[Any]) -> None:
+        """Note a join at a frame's present instruction, unless its state cannot be described."""
         frames, flow = self._writer.frames(), flow_of(frame.f_code)
         if not frames or frames[0] is not frame or flow is None:
             return

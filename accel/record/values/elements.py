@@ -73,6 +73,7 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *operands: Any) -> An
 def _written(
     recording: Recording, function: Callable[..., Any], ufunc: np.ufunc, operands: tuple[Any, ...], plain: Any
 ) -> Elements:
+    """The elements of a result, with a node for the whole array. Raises Unsupported."""
     if type(plain) not in KINDS or any(type(unwrap(each)) not in (*KINDS, int) for each in operands):
         raise Unsupported("call.opaque", f"numpy.vectorize of a function with a {type(plain).__name__} in it")
     template = tuple(each.node if type(each) is Elements else as_template(each) for each in operands)

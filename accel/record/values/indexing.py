@@ -183,6 +183,7 @@ def _places(mask: Any) -> list[Any]:
 
 
 def _index_entry(recording: Recording, entry: Any, size: int) -> Any:
+    """One entry of a key as an operand of a gather: a node, literal indices, or a plain integer or slice."""
     if issubclass(type(entry), RecordedArray):
         recording.writer.assume_in_bounds(entry._storage, entry._chain, size)
         return entry.node()
@@ -236,6 +237,7 @@ def _scatter(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
 
 
 def _set_selection(array: RecordedArray, key: tuple[Any, ...], value: object) -> None:
+    """`array[key] = value` for a key with one selection, whatever its length."""
     axis = _axis_of_mask(array, key)
     if axis is not None:
         compressed.assign(array, next(filter(is_mask, key)), value, axis)

@@ -188,6 +188,7 @@ def _copy(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
 
 
 def _astype(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    """astype: the array itself where NumPy gives it back, else a cast."""
     recording = value._recording_
     as_static((args, kwargs))
     if issubclass(type(value), CompressedArray):
@@ -309,6 +310,7 @@ def _part(value: RecordedScalar, name: str, attribute: Any) -> Any:
 
 
 def _view(value: RecordedArray, name: str, attribute: Any) -> Any:
+    """T, mT, real and imag of an array: views of its memory, but for the imag of real numbers."""
     recording, ndim = value._recording_, value._plain_.ndim
     if name in ("real", "imag"):
         if value._plain_.dtype.kind != "c":

@@ -75,6 +75,7 @@ class _Axis:
 
 
 def _axis_of(recording: Recording, entry: Any, size: int) -> _Axis:
+    """One entry of a key as an axis of a box."""
     if entry is None:
         return _Axis(None, NEW, 0)
     if isinstance(entry, slice):

@@ -120,6 +120,7 @@ def _ufunc_node(
 def _masked_or_out(
     recording: Recording, ufunc: np.ufunc, node: Node, outs: tuple[Any, ...], where: Any, result: Any
 ) -> Any:
+    """Store each result of a ufunc in its array of `outs`, where the mask `where` holds."""
     results = result if ufunc.nout > 1 else (result,)
     parts = (
         [recording.writer.node(core.PICK, (node, i), {}, part) for i, part in enumerate(results)]

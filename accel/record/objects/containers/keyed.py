@@ -44,6 +44,7 @@ class KeyedProxy(ContainerProxy):
         return self._recording_.write_down(lambda: self._told(key), unwrap(key))
 
     def _told(self, key: Any) -> Any:
+        """The plain key, after replays were told to check which keys of this call are equal."""
         node, plain = _computed_node(key), unwrap(key)
         related = {*self._known_keys(), *self._computed} if node is not None or self._computed else set()
         if node is not None and len(related) > MOST_RELATED:

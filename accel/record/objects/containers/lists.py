@@ -27,6 +27,7 @@ class ListProxy(SequenceProxy):
         return [self._element(i) for i in range(*key.indices(len(self._plain_)))]
 
     def __delitem__(self, key: object) -> None:
+        """Deletions at an end are recorded as such; others need all elements."""
         key = self._key(key)
         if type(key) is not slice or not self._recording_.active or not self._is_as_known():
             super().__delitem__(key)

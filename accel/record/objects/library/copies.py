@@ -91,6 +91,7 @@ class _Deep:
         self._made: dict[int, tuple[Any, Any]] = {}
 
     def copied(self, value: Any) -> Any:
+        """The copy of a value; the one that there is already where it was met before."""
         if _is_atom(value):
             return value
         before = self._made.get(id(value))
@@ -112,6 +113,7 @@ class _Deep:
         return made
 
     def _container(self, value: Any) -> Any:
+        """The copy of a list or dict, which may contain itself."""
         kind = type(unwrap(value))
         if kind is list:
             made = self._note(value, [])
@@ -260,6 +262,7 @@ class _Parts:
         return self._make([(name, self._of(getattr(value, name))) for name in names])
 
     def _of(self, value: Any) -> Any:
+        """A part of a dataclass: dataclasses, lists, tuples and dicts are converted, others copied."""
         kind = type(unwrap(value))
         if issubclass(type(value), ObjectProxy) and dataclasses.is_dataclass(kind):
             return self.of_object(value)

@@ -75,6 +75,7 @@ def _piecewise(proxy: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> Any:
 
 
 def _on_line(proxy: Any, x: Any) -> Any:
+    """interp1d of kind linear, with values along one axis."""
     if not _is_numbers(x) or unwrap(proxy)._kind != "linear" or getattr(proxy, "_kind") != "linear":  # noqa: B009
         return NotImplemented
     points, values, axis = (getattr(proxy, name) for name in ("x", "y", "axis"))
@@ -92,6 +93,7 @@ def _on_line(proxy: Any, x: Any) -> Any:
 
 
 def _on_grid(proxy: Any, xi: Any, method: Any = None, *, nu: Any = None) -> Any:
+    """RegularGridInterpolator by the methods linear and nearest."""
     if nu is not None:
         return NotImplemented
     if type(xi) is tuple and len(xi) > 1 and all(map(_is_numbers, xi)):

@@ -198,6 +198,7 @@ def _logged(
     kwargs: dict[str, Any],
     frame: FrameType | None,
 ) -> Logged:
+    """The log call as an effect. Raises Unsupported for all but text, plain arguments and handlers of Python's."""
     usual = {"exc_info": None, "extra": None, "stack_info": False, "stacklevel": 1}
     if any(name not in usual or (value is not usual[name] and value is not False) for name, value in kwargs.items()):
         raise Unsupported(REASON, "logs with more than a message and its arguments")

@@ -54,6 +54,7 @@ def _noted(
     stacklevel: Any = 1,
     **others: Any,
 ) -> tuple[Warned, Act]:
+    """The warning as an effect, and the call that gives it. Raises Unsupported."""
     category = UserWarning if category is None else plain(recording, category)
     if type(message) is not str or others or type(stacklevel) is not int or frame is None:
         raise Unsupported(REASON, "warns of other things than text")

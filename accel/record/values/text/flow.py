@@ -59,6 +59,7 @@ def readers(code: CodeType, offset: int, how: str) -> frozenset[Origin] | None:
 
 @functools.lru_cache(maxsize=4096)
 def _readers(code: CodeType, offset: int, how: str) -> frozenset[Origin] | None:
+    """See `readers`."""
     found = instructions(code)
     at = next((index for index, each in enumerate(found) if each.offset == offset), None)
     if at is None:
@@ -303,6 +304,7 @@ class _Taint:
         return frozenset(self._readers)
 
     def _step(self, at: int, where: _Where) -> Iterable[tuple[int, _Where]]:
+        """The positions that may follow, with the places of the text there. Raises _Looked."""
         instruction, state = self._found[at], self._states.get(at)
         if state is None:
             raise _Looked
