@@ -13,7 +13,8 @@ from typing import Any
 
 from accel.ir.tape import Tape
 from accel.record import Trace
-from accel.record.state.inputs import Check, Code, ConstantNames, Environment, Fetch, Inputs, is_same_code
+from accel.record.state.environment import Environment
+from accel.record.state.inputs import Check, Code, ConstantNames, Fetch, Inputs, is_same_code
 
 ABSENT = type("Absent", (), {"__repr__": lambda self: "<absent>"})()
 """In the place of a value that only paths read which the call does not take."""
