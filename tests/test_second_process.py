@@ -24,7 +24,7 @@ from accel.backend.compile import compile_trace
 from accel.backend.disk import cache
 from accel.dispatch.replay import StagedOutputs, Variant
 from accel.lower import Known
-from accel.record import Recorded, Trace, record
+from accel.record import Completed, Trace, record
 from accel.rules.rule import Unsupported
 from pygcm_patch import CATALOGUE
 from tests.compiler import known
@@ -320,7 +320,7 @@ def _recorded(cases: Sequence[Case]) -> tuple[Trace | None, tuple[Any, ...]]:
             found = record(function, _program(cases)[1], {}, max_nodes=20_000)
         except Exception:
             return None, args
-    return (found.trace if isinstance(found, Recorded) and found.refusal is None else None), args
+    return (found.trace if isinstance(found, Completed) and found.refusal is None else None), args
 
 
 def _computed(cases: Sequence[Case]) -> Iterator[tuple[str, Any]]:

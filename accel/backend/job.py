@@ -20,15 +20,15 @@ from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
 from accel.lower import ConstantsAnew, Known, Lowerable, Program
-from accel.record.draws.draw import Draw
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
+from accel.record.state.draw import Draw
 from accel.rules.rule import Rule
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable
 
 
-class Recorded(Lowerable, Protocol):
+class KeyedTrace(Lowerable, Protocol):
     """A trace of one or several recorded paths. key: its key on disk, once it is known."""
 
     key: str | None
@@ -179,7 +179,7 @@ def path_key_of(job: Job) -> str:
     return digest(rows, rest)
 
 
-def key_of_path(trace: Recorded) -> str | None:
+def key_of_path(trace: KeyedTrace) -> str | None:
     """The key on disk of a recorded path; None where no other process could find it."""
     if trace.key is None:
         try:

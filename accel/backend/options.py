@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node
-from accel.process import aside, jax_internals
+from accel.process import background, jax_internals
 
 _WIDE_VECTORS = MappingProxyType({"xla_cpu_prefer_vector_width": 512})
 """Use the widest vectors that the processor has. By itself XLA uses 256 bits, as more slowed older processors down. The
@@ -58,7 +58,7 @@ def need_plain_reductions(nodes: Iterable[Node]) -> bool:
 def compile_with(lowered: Any, options: Mapping[str, Any]) -> Any:
     """Compile the result of `jax.jit(...).lower(...)`, without those of the options that this version does not have."""
     # who listens to JAX is told of this in Python
-    entered = contextlib.nullcontext() if jax_internals.has_listeners() else aside.threads.compiler()
+    entered = contextlib.nullcontext() if jax_internals.has_listeners() else background.threads.compiler()
     try:
         with entered:
             return lowered.compile(compiler_options=dict(options) or None)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.process import aside
+from accel.process import background
 
 Array = np.ndarray[Any, Any]
 
@@ -193,4 +193,4 @@ def filled(into: Sequence[Array], made: Sequence[Any], others: Sequence[Any]) ->
 
 current = Residents()
 
-aside.threads.is_held = lambda: current.is_held
+background.threads.is_held = lambda: current.is_held

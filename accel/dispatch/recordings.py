@@ -82,7 +82,7 @@ class Recordings:
         from accel.loops import rolled
         from accel.lower.passes.arrange import is_worth
         from accel.merge.trace import MOST_GROWTH, SMALL
-        from accel.record import Recorded, record
+        from accel.record import Completed, record
 
         if resident.current.is_held:
             resident.current.bring_up_to_date("it is recorded")
@@ -103,7 +103,7 @@ class Recordings:
         )
         is_broken_off = recorded.refusal is not None and recorded.refusal.reason == "limit.nodes"
         self.broken_off_s = max_s if is_broken_off and time.perf_counter() - started > max_s else 0.0
-        if isinstance(recorded, Recorded):
+        if isinstance(recorded, Completed):
             call.result, call.done = recorded.result, True
             if recorded.trace is not None and recorded.refusal is None:
                 recorded.trace = rolled(recorded.trace)

@@ -67,7 +67,7 @@ class Replaying:
         """Answer a call by the path's program, or say what it has met: nothing has happened then."""
         from accel.dispatch.replay import HostError, SideExit, StaleConstants
         from accel.dispatch.replay.commit import commit
-        from accel.record.effects.shown import Unshowable
+        from accel.record.state.shown import Unshowable
 
         try:
             underflow.clear()

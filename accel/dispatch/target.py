@@ -239,7 +239,7 @@ class Target:
         if resident.current.is_held:
             resident.current.bring_up_to_date("a fault")
         try:
-            from accel.record.recording import gap_text
+            from accel.record.state.recording import gap_text
 
             self._refusals.note_demotion(Refusal("accel.fault", "", gap_text(fault, FAULT_CALLERS)))
         except Exception:  # the report is of no importance now

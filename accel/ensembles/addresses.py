@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accel.record.inputs import MISSING, Fetch, Inputs
-from accel.record.names.variables import CONTENTS
+from accel.record.objects.names.variables import CONTENTS
+from accel.record.state.inputs import MISSING, Fetch, Inputs
 
 
 class Hop(NamedTuple):

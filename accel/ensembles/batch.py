@@ -22,7 +22,7 @@ from accel.inspect.explain.callables import PlainCall
 from accel.lower.rounding import rounded_as_numpy
 from accel.pure import places as places_module
 from accel.pure.program import Program
-from accel.pure.recorded import Recorded, refused
+from accel.pure.recorded import RecordedFunction, refused
 from accel.pure.transforms import is_same_constant
 from accel.rules.tracing import traced
 
@@ -56,7 +56,7 @@ class Batch:
     takes: the names of the values that it is given. built_s: how long it took to build and compile.
     """
 
-    def __init__(self, recorded: Recorded, varied: Iterable[str], members: int) -> None:
+    def __init__(self, recorded: RecordedFunction, varied: Iterable[str], members: int) -> None:
         began = time.perf_counter()
         self._members = members
         self._places = places_module.places_of(recorded)
@@ -213,7 +213,7 @@ def _for_members(
     return for_all
 
 
-def _outside(recorded: Recorded) -> list[int]:
+def _outside(recorded: RecordedFunction) -> list[int]:
     """The slots of numbers and arrays that are not below an argument of the call."""
     slots = recorded.trace.inputs.slots
     wanted = [*recorded.trace.array_slots, *recorded.trace.scalar_slots]

@@ -15,7 +15,7 @@ from accel.ensembles.batch import Batch, BatchStep
 from accel.ensembles.copies import copied
 from accel.ensembles.joining import Joined
 from accel.ensembles.paths import Paths
-from accel.ensembles.values import MemberState, State, Values, as_like
+from accel.ensembles.values import EnsembleState, MemberState, Values, as_like
 from accel.ensembles.working_copy import Array, Stepped, WorkingCopy
 from accel.inspect.explain.callables import PlainCall
 from accel.pure.recorded import plain_call, refused, skipped
@@ -46,7 +46,7 @@ class Ensemble:
         self._form: Any = None
         self._result: list[Array] = []
         self._prepare()
-        self.state = State(self._all, self._set, self._names)
+        self.state = EnsembleState(self._all, self._set, self._names)
         if perturb is not None:
             self._perturb(perturb, seed)
 

@@ -11,12 +11,12 @@ import numpy as np
 from accel.ensembles.addresses import Address, Hop, address_of
 from accel.pure import results
 from accel.pure.places import Places
-from accel.pure.recorded import Recorded, refused
+from accel.pure.recorded import RecordedFunction, refused
 from accel.pure.results import Returned
 from accel.pure.ways import Way
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.leaves import FromSlot, Literal, NewObject, Number, Shared
+from accel.record.state.changes import Write
+from accel.record.state.leaves import FixedValue, FromSlot, NewObject, Number, SharedLeaf
 
 
 @dataclass(slots=True)
@@ -50,7 +50,9 @@ class Inventory:
                 raise refused(name, "pure.alias", " and ".join(names))
 
 
-def inventory_of(recorded: Recorded, places: Places, ways: Sequence[Way], returned: Sequence[Returned]) -> Inventory:
+def inventory_of(
+    recorded: RecordedFunction, places: Places, ways: Sequence[Way], returned: Sequence[Returned]
+) -> Inventory:
     """The inventory of a recorded function. Raises Refused for a change of what no argument of the call holds."""
     found = Inventory()
     slots = recorded.trace.inputs.slots
@@ -83,17 +85,17 @@ def _is_itself(name: str, part: Any, way: Way, places: Places) -> bool:
     return isinstance(part, FromSlot) and not part.chain and places.names[way.slots[part.slot]] == name
 
 
-def _kind_of(part: Any, way: Way, recorded: Recorded) -> type:
+def _kind_of(part: Any, way: Way, recorded: RecordedFunction) -> type:
     if isinstance(part, Number):
         return part.kind
-    if isinstance(part, Literal):
+    if isinstance(part, FixedValue):
         return type(part.value)
     if isinstance(part, FromSlot) and not part.chain:
         return type(recorded.values[way.slots[part.slot]])
     return np.ndarray
 
 
-def _written(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str, Address]]:
+def _written(way: Way, recorded: RecordedFunction, places: Places) -> Iterator[tuple[str, Address]]:
     """The address of each array and number that a way stores, by the names of `accel.pure.results`."""
     for change in way.trace.outputs.writes:
         if isinstance(change, Write):
@@ -125,7 +127,7 @@ def _named(owner: str, step: Hop) -> str:
 
 def below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Address, Any]]:
     """The parts of what is stored at an address, each with its name, its own address and what makes it."""
-    if isinstance(template, Shared):
+    if isinstance(template, SharedLeaf):
         template = template.template
     if isinstance(template, NewObject):
         steps = [(Hop(False, key), part) for key, part in template.parts.items()]

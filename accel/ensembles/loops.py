@@ -20,9 +20,9 @@ from accel.lift.transform import BROKEN, GONE_ON, NOT_RUN
 from accel.process.bodies import add_body
 from accel.pure.recorded import refused
 from accel.record import Trace
-from accel.record.changes import Change, Write
-from accel.record.inputs import Fetch, Inputs, Slot, named_cell, of_closure, of_contents, of_namespace
-from accel.record.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
+from accel.record.objects.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
+from accel.record.state.changes import Change, Write
+from accel.record.state.inputs import Fetch, Inputs, Slot, named_cell, of_closure, of_contents, of_namespace
 
 _OF_BODY = of_closure(0, 0).text
 """How a body's cells are fetched."""

@@ -13,9 +13,9 @@ from accel.ensembles.inventory import Inventory, below
 from accel.ensembles.working_copy import WorkingCopy
 from accel.pure.recorded import refused
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.inputs import Inputs
-from accel.record.leaves import FromSlot, Literal
+from accel.record.state.changes import Write
+from accel.record.state.inputs import Inputs
+from accel.record.state.leaves import FixedValue, FromSlot
 
 
 class Unseen:
@@ -54,7 +54,7 @@ def _is_there(template: Any, address: Address, trace: Trace, copy: WorkingCopy) 
     """Whether what a step stores is there already."""
     if isinstance(template, FromSlot):
         return not template.chain and address_of(trace.inputs.slots, template.slot) == address
-    value = template.value if isinstance(template, Literal) else template
+    value = template.value if isinstance(template, FixedValue) else template
     before = copy.read(address)
     return before is value or (
         type(before) is type(value) and isinstance(value, (bool, int, float, str)) and before == value

@@ -41,7 +41,7 @@ class Values:
         return {name: np.asarray(each[member] if name in self.apart else each) for name, each in fetched}
 
 
-class State(MutableMapping[str, Array]):
+class EnsembleState(MutableMapping[str, Array]):
     """The members' state by name, with the members along the first axis: a view of an ensemble.
 
     Reading gives a copy. What is assigned has the shape of one member's value, for all, or the members before it.

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from accel.ensembles.addresses import member_globals
 from accel.ensembles.copies import Parts, copied_each
-from accel.record.inputs import MISSING
-from accel.record.names.variables import contents_of, fill
+from accel.record.objects.names.variables import contents_of, fill
+from accel.record.state.inputs import MISSING
 
 _NO_STATE = (ModuleType, type, FunctionType)
 

@@ -16,11 +16,11 @@ from accel.ensembles.inventory import Inventory, inventory_of, stored
 from accel.inspect.explain.callables import PlainCall
 from accel.pure import places as places_module
 from accel.pure import results
-from accel.pure.recorded import Recorded, assembled, recorded_call, refused
+from accel.pure.recorded import RecordedFunction, assembled, recorded_call, refused
 from accel.pure.results import Hole
 from accel.pure.ways import ways_of
 from accel.record import Trace
-from accel.record.inputs import MISSING, Inputs
+from accel.record.state.inputs import MISSING, Inputs
 
 Array = np.ndarray[Any, Any]
 
@@ -65,13 +65,13 @@ class WorkingCopy:
         """Give the copy a member's values. Raises Refused where it has no place for them."""
         place(self._copy.roots, values, inventory, self.name)
 
-    def assembled(self, traces: Sequence[Trace]) -> Recorded:
+    def assembled(self, traces: Sequence[Trace]) -> RecordedFunction:
         """Recorded calls as one trace, with the copy's values. Raises Refused."""
         recorded = assembled(self.name, traces, [self.call], self._skipped)
         self._check_owners(recorded)
         return recorded
 
-    def _check_owners(self, recorded: Recorded) -> None:
+    def _check_owners(self, recorded: RecordedFunction) -> None:
         """What the copy holds must not be read past it, by a name of the module's, where the original is."""
         call, inputs = self.call, recorded.trace.inputs
         values, _ = inputs.fetch(call.args, call.kwargs)  # the values of `recorded` are copies

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from accel.record.arrays.methods import METHODS
-from accel.record.library.scientific import OBJECTS
+from accel.record.objects.library.scientific import OBJECTS
+from accel.record.values.methods import METHODS
 from accel.rules import load
 from accel.rules.rule import RULES, Rule, Unsupported
 from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Split, Static, Unrecordable, Where

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.loop import Body
+from accel.ir.loop import LoopBody
 from accel.ir.tape import Node
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), EllipsisType)
@@ -36,11 +36,11 @@ PACKAGES = ("accel", "numpy", "scipy", "jax")
 """Packages whose code changes with a version number, or is hashed, and nothing else. So does Python's own library."""
 
 _UFUNC_HOMES = ("numpy", "scipy.special", "numpy._core.umath")
-"""Where ufuncs are found, which do not say where they come from. The last has those that NumPy keeps for itself."""
+"""Modules in which ufuncs are found, which do not name their own. The last has NumPy's private ones."""
 
 
 class Indescribable(Exception):
-    """What in a program has no description that would hold in another process."""
+    """A part of a program has no description that would hold in another process."""
 
 
 def fingerprint(
@@ -113,7 +113,7 @@ class Describer:
         return kind.__name__, str(value.dtype), value.shape, bits
 
     def _other(self, value: Any) -> Any:
-        if isinstance(value, Body):
+        if isinstance(value, LoopBody):
             return self._body(value)
         if isinstance(value, np.dtype):
             return "dtype", self._dtype(value)
@@ -131,7 +131,7 @@ class Describer:
             return _public_name(type(value)), [self(getattr(value, each.name)) for each in fields(value)]
         return _public_name(value)
 
-    def _body(self, body: Body) -> Any:
+    def _body(self, body: LoopBody) -> Any:
         """A loop's body; its operations have positions of their own."""
         inner = Describer(lambda node: ("parameter", node.args[0]))
         operations = [inner.operation(node) for node in body.operations]
@@ -151,7 +151,7 @@ class Describer:
 
 
 def _code(code: CodeType) -> Any:
-    """What tells two functions of one name apart; two lambdas in a line, for instance."""
+    """A key that tells functions of one name apart, such as two lambdas in a line."""
     constants = [_code(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
     return code.co_firstlineno, code.co_code, code.co_names, constants
 
@@ -186,7 +186,7 @@ def _public_name(value: object) -> tuple[str, str]:
 
 
 def _found(module: str, name: str) -> Any:
-    """What stands in a module under a name with dots, if anything does."""
+    """The object under a dotted name in a module; None if there is none."""
     # In the module's own dictionary: `getattr` might run its `__getattr__`.
     first, *rest = name.split(".")
     found = vars(sys.modules[module]).get(first) if module in sys.modules else None

@@ -1,7 +1,8 @@
-"""The body of a loop by data: what one round computes, as a small tape of its own.
+"""The body of a loop by data: what one iteration computes, as a small tape of its own.
 
-`accel.loop` is one operation of a tape. It takes the values that the first round begins with, and gives those that the
-last one leaves. Its body is an argument, as a lambda is: it says what a round computes, and is data like any other.
+`accel.loop` is one operation of a tape. It takes the values that the first iteration begins with, and gives those that
+the last one leaves. Its body is an argument, as a lambda is: it says what an iteration computes, and is data like any
+other.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from accel.ir.template import fill, form
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
-    """One round of a loop, and when there is another.
+class LoopBody:
+    """One iteration of a loop, and when there is another.
 
     nodes: the operations, and the parameters, as inputs whose slots are their positions. updates: for each of the first
-    parameters, its value for the next round; those that have none are the same in every round. asked, stay: there is
-    another round while the value is this. assumed: values that say which way a round takes. kinds: the ways that were
-    recorded; for each, what the assumed values are on it, or None where it does not come to one. limit: the most
-    rounds.
+    parameters, its value for the next iteration; those that have none are the same in every iteration. asked, stay:
+    there is another iteration while the value is this. assumed: values that say which way an iteration takes. kinds:
+    the ways that were recorded; for each, what the assumed values are on it, or None where it does not come to one.
+    limit: the most iterations.
     """
 
     nodes: Sequence[Node]
@@ -46,7 +47,7 @@ class Body:
         object.__setattr__(self, "_key", (tuple(rows), results, self.stay, kinds, self.limit))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Body) and self._key == other._key
+        return isinstance(other, LoopBody) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -58,27 +59,29 @@ class Body:
 
     @property
     def parameters(self) -> list[Node]:
+        """The inputs of an iteration, in order."""
         return sorted((node for node in self.nodes if node.is_input), key=lambda node: node.args[0])
 
     @property
     def operations(self) -> list[Node]:
+        """The operations of an iteration, in order."""
         return [node for node in self.nodes if not node.is_input]
 
     @property
     def roots(self) -> list[Node]:
-        """All that a round has to compute."""
+        """All that an iteration has to compute."""
         return [*self.updates, self.asked, *self.assumed]
 
     @property
     def size(self) -> int:
-        """Operations of a round, those of the loops in it among them."""
+        """Operations of an iteration, those of the loops in it among them."""
         inner = (body_of(node) for node in self.operations)
         return sum(1 if body is None else 1 + body.size for body in inner)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ref:
-    """Stands for a node among another node's arguments."""
+    """A placeholder for a node among another node's arguments."""
 
     index: int
 
@@ -91,20 +94,20 @@ def _row(node: Node) -> tuple[Any, ...]:
 
 def _rebuilt(
     rows: list[Any], updates: list[int], asked: int, assumed: list[int], stay: bool, kinds: Any, limit: int
-) -> Body:
+) -> LoopBody:
     nodes: list[Node] = []
     for index, (rule, args, kwargs, about) in enumerate(rows):
         args, kwargs = fill((args, kwargs), lambda ref: nodes[ref.index], _Ref)
         nodes.append(Node(index, rule, args, kwargs, **about))
-    return Body(
+    return LoopBody(
         nodes, [nodes[each] for each in updates], nodes[asked], stay, [nodes[each] for each in assumed], kinds, limit
     )
 
 
-def body_of(node: Node) -> Body | None:
+def body_of(node: Node) -> LoopBody | None:
     """The body of a loop; None for any other operation."""
     body = node.kwargs.get("body")
-    return body if isinstance(body, Body) else None
+    return body if isinstance(body, LoopBody) else None
 
 
 def _form(template: object) -> Any:

@@ -42,7 +42,7 @@ class Node:
     host: computed from scalars alone, so Python evaluates it before launch. constant: computed from literals alone.
     where: file and line.
     site: a hash of the call stack's bytecode positions. Nodes from the same instruction, reached by the same calls,
-    share it: the rounds of a loop do.
+    share it: the iterations of a loop do.
 
     The nodes of a finished tape do not change. The passes of the lowering make others of the same index, with
     endangered: the value of a write has to be copied first (see accel.lower.passes.aliasing).
@@ -103,7 +103,7 @@ class Node:
         return self.scalar if self.scalar in WEAK else None
 
     def replaced(self, **changes: object) -> Node:
-        """Another node that differs in these attributes."""
+        """A copy of the node with these attributes changed."""
         other = copy.copy(self)
         for name, value in changes.items():
             setattr(other, name, value)
@@ -191,10 +191,11 @@ class Storage:
         return self._reads.get(chain)
 
     def remember(self, chain: tuple[Any, ...], node: Node) -> None:
+        """Keep the node of a view's present value."""
         self._reads[chain] = node
 
     def tie(self, version: Node) -> None:
-        """Let another node stand for what is in the memory now (see accel.record.loops.trimming)."""
+        """Let another node stand for what is in the memory now (see accel.record.run.loops.trimming)."""
         self.version = version
         self._reads.clear()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 VAST = 1 << 25
-"""Arrays of so many bytes and more are vast: reading one takes some milliseconds."""
+"""Minimum bytes of a vast array: reading one takes some milliseconds."""
 
 
 def is_vast(value: object) -> bool:

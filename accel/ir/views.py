@@ -5,6 +5,7 @@ Each step works alike on NumPy and on JAX arrays. `write` returns a new base; no
 
 from __future__ import annotations
 
+import functools
 import operator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -92,7 +93,7 @@ class Broadcast:
 
 
 @dataclass(frozen=True)
-class Part:
+class ComplexPart:
     """The real or imaginary part of a complex array."""
 
     name: str
@@ -134,7 +135,7 @@ class Diagonal:
 
 
 @dataclass(frozen=True)
-class Places:
+class StridedElements:
     """Elements at regular distances, as numpy.lib.stride_tricks.as_strided sees them.
 
     strides: for each axis of `shape` the distance between its elements, counted in elements of the array in C order,
@@ -169,17 +170,12 @@ class Places:
     def _places(self, base: Any) -> Any:
         """Computed where they are needed: they may be many more than the array's elements."""
         if isinstance(base, np.ndarray):
-            return sum(
-                stride * one for stride, one in zip(self.strides, np.indices(self.shape, sparse=True), strict=True)
-            )
+            return sum(map(operator.mul, self.strides, np.indices(self.shape, sparse=True)))
         from jax import lax
 
         dtype = np.dtype(np.int32 if base.size <= np.iinfo(np.int32).max else np.int64)
-        axes = [
-            lax.broadcasted_iota(dtype, self.shape, axis) * dtype.type(stride)
-            for axis, stride in enumerate(self.strides)
-        ]
-        return sum(axes[1:], axes[0])
+        places = [lax.broadcasted_iota(dtype, self.shape, axis) for axis in range(len(self.shape))]
+        return functools.reduce(operator.add, map(operator.mul, places, map(dtype.type, self.strides)))
 
 
 NEW = "new"
@@ -270,7 +266,7 @@ class Placed:
         return self.extent.read(base, self.starts)
 
 
-Step = Index | Transpose | Reshape | Broadcast | Part | Diagonal | Places | At | Placed
+Step = Index | Transpose | Reshape | Broadcast | ComplexPart | Diagonal | StridedElements | At | Placed
 Chain = tuple[Step, ...]
 
 
@@ -306,7 +302,7 @@ class Box:
     given: tuple[int, ...]
 
     def moved(self, starts: Array) -> Box:
-        """The same box elsewhere."""
+        """A box of the same form at other starts."""
         return Box(starts, self.sizes, self.given)
 
     def read(self, base: Any) -> Any:
@@ -346,16 +342,14 @@ def box_of(shape: tuple[int, ...], key: tuple[Any, ...]) -> Box | None:
 
 
 def within(shape: tuple[int, ...], outer: Index, inner: Index) -> Index | None:
-    """What `inner` shows of what `outer` shows of an array of `shape`, as one step; None if one of them is no box."""
+    """One step that equals `inner` after `outer` on an array of `shape`; None if either is no box."""
     view = box_of(shape, outer.key)
     if view is None or None in outer.key:
         return None
     box = box_of(view.given, inner.key)
     if box is None or None in inner.key:
         return None
-    entries = iter(per_axis(view.given, inner.key))
-    starts = iter(box.starts)
-    sizes = iter(box.sizes)
+    entries, starts, sizes = iter(per_axis(view.given, inner.key)), iter(box.starts), iter(box.sizes)
     key: list[Any] = []
     for (entry, length), start in zip(per_axis(shape, outer.key), view.starts, strict=True):
         if not isinstance(entry, slice):
@@ -393,7 +387,7 @@ def per_axis(shape: tuple[int, ...], key: tuple[Any, ...]) -> list[tuple[Any, in
 
 
 def seen_through(array: object, chain: Chain) -> Any:
-    """What a chain of views shows of an array: an array, or a NumPy scalar."""
+    """The array or NumPy scalar that a chain of views gives of an array."""
     for step in chain:
         array = step.read(array)
     return array

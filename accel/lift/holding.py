@@ -20,9 +20,9 @@ from accel.dispatch import Target
 from accel.lift.between import NUMBERS, is_plain_target, names_of_test
 from accel.lift.switch import Switch
 from accel.lift.transform import GONE_ON
-from accel.process import aside
+from accel.process import background
 from accel.process.interrupts import pass_on
-from accel.process.onlookers import BUSY, Unobserved, onlooker
+from accel.process.observers import BUSY, Unobserved, observer
 from accel.reports.ledger import current_run, open_ledger
 
 _unobserved = Unobserved(functools.partial(resident.current.bring_up_to_date, "a signal arrived"))
@@ -82,7 +82,7 @@ class Holding:
             return "it leaves the loop"
         if _unobserved.is_collection_due(resident.current.kept):
             return "garbage is to be collected"
-        if aside.threads.are_running:
+        if background.threads.are_running:
             return BUSY
         return None if self._are_numbers(self._shared(body)) else CONDITION
 
@@ -118,7 +118,7 @@ class Holding:
         state.is_open = state.is_held = True
         if not _unobserved.is_on:  # a signal's handler came in between
             state.bring_up_to_date("a signal arrived")
-        if aside.threads.are_running:  # it began meanwhile, and waits
+        if background.threads.are_running:  # it began meanwhile, and waits
             state.bring_up_to_date(BUSY)
         return None if state.is_open else state.closed_by
 
@@ -134,7 +134,7 @@ class Holding:
             return "what gives the loop its next element may run code of the program's"
         if self._tested is None or not self._are_numbers(self._seen()):
             return CONDITION
-        return self._target.why_not_plain() or onlooker()
+        return self._target.why_not_plain() or observer()
 
     def _say(self, why: str) -> None:
         if why != self._said:

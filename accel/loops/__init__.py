@@ -4,10 +4,10 @@ A recording follows `while residual > tol:` round by round, and each number of r
 rounds become one `accel.loop` (see accel.ir.loop), if it is *proved* that any number of rounds does the same:
 
 - The program was asked for the loop's condition (a *head*) at one instruction, in one call of its function, twice or
-  more, and its whole state there was the same each time, but for recorded values (accel.record.loops.state). A Python
-  interpreter in the same state does the same. So from then on each round does one of the things that the recorded
-  rounds did, with other values, until the condition changes; and what comes after the loop is the same, too. This is an
-  induction over the rounds; nothing is fitted to them.
+  more, and its whole state there was the same each time, but for recorded values (accel.record.run.loops.state). A
+  Python interpreter in the same state does the same. So from then on each round does one of the things that the
+  recorded rounds did, with other values, until the condition changes; and what comes after the loop is the same, too.
+  This is an induction over the rounds; nothing is fitted to them.
 - A round that took other branches is another *kind* of round. All kinds become one body, as paths become one trace
   (accel.merge), and each round of a replay must be of one of them.
 - What the rounds assumed is checked in every round. A run in which it fails is discarded.

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from accel.ir.loop import Body
+from accel.ir.loop import LoopBody
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
 from accel.loops.draft import Assumed, Draft
@@ -18,7 +18,7 @@ from accel.loops.rounds import Kind, NoLoop, Passage, require
 from accel.merge.alignment import TooLong
 from accel.merge.certificates import Alone
 from accel.merge.writer import Inseparable, Writer
-from accel.record.loops.likeness import statics
+from accel.record.run.loops.trimming import statics
 from accel.rules import core
 
 MOST_KINDS = 8
@@ -106,7 +106,7 @@ class Bodies:
         outcomes = [Outcome(local[self._placed(each.number)], each.expected, each.where) for each in kind.outcomes]
         return Tape(nodes, outcomes), local
 
-    def body(self, stay: bool, limit: int) -> Body:
+    def body(self, stay: bool, limit: int) -> LoopBody:
         """The body of all kinds. Raises NoLoop."""
         tapes = [self._tape(kind, varying) for kind, varying in zip(self._kinds, self._varying, strict=True)]
         slots = [list(range(self._moving + len(self.fixed)))] * len(tapes)
@@ -124,7 +124,7 @@ class Bodies:
         assumed = list(writer.expected)
         kinds = [tuple(writer.expected[index].get(path) for index in assumed) for path in range(len(tapes))]
         nodes = writer.tape.nodes
-        return Body(nodes, updates, asked, stay, [nodes[index] for index in assumed], kinds, limit)
+        return LoopBody(nodes, updates, asked, stay, [nodes[index] for index in assumed], kinds, limit)
 
     def _at(
         self, writer: Writer, tapes: Sequence[tuple[Tape, dict[int, Node]]], numbers: Sequence[int]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel import logs
-from accel.ir.loop import Body
+from accel.ir.loop import LoopBody
 from accel.ir.tape import Node, nodes_in
 from accel.ir.template import fill
 from accel.loops.bodies import Bodies
@@ -17,10 +17,10 @@ from accel.loops.draft import Assumed, Draft
 from accel.loops.rounds import NoLoop, Passage, kinds_of, require
 from accel.process import interrupts
 from accel.record import Trace
-from accel.record.draws.draw import Draw
-from accel.record.draws.early import early_nodes
-from accel.record.loops.heads import Head, Run
-from accel.record.outputs import Outputs
+from accel.record.run.loops.heads import Head, LoopRun
+from accel.record.run.outputs import Outputs
+from accel.record.state.draw import Draw
+from accel.record.values.draws.early import early_nodes
 from accel.rules import core
 
 BEGINNINGS = 6
@@ -39,7 +39,7 @@ _BOUND_ONCE = frozenset({"arg", "kwarg", "draw"})
 class Segment(NamedTuple):
     """Heads of one passage through a loop: all but the last stay in it."""
 
-    run: Run
+    run: LoopRun
     heads: Sequence[Head]
 
 
@@ -54,7 +54,7 @@ def rolled(trace: Trace) -> Trace:
         return trace
 
 
-def _rolled(trace: Trace, runs: Sequence[Run]) -> Trace:
+def _rolled(trace: Trace, runs: Sequence[LoopRun]) -> Trace:
     segments = [segment for run in runs for segment in _segments(run)]
     if not segments:
         return trace
@@ -77,7 +77,7 @@ def _rolled(trace: Trace, runs: Sequence[Run]) -> Trace:
     return dataclasses.replace(trace, tape=tape, outputs=outputs, draws=draws, joins=[], reused=[])
 
 
-def _segments(run: Run) -> Iterator[Segment]:
+def _segments(run: LoopRun) -> Iterator[Segment]:
     """Heads at which the loop went on, up to the one at which it was left."""
     heads, start = run.heads, 0
     for place, head in enumerate(heads):
@@ -110,7 +110,7 @@ class _Rolling:
     loops: those that it has made, by number, each with how many outcomes the path had before it.
     """
 
-    def __init__(self, draft: Draft, trace: Trace, runs: Sequence[Run]) -> None:
+    def __init__(self, draft: Draft, trace: Trace, runs: Sequence[LoopRun]) -> None:
         self.loops: dict[int, int] = {}
         self._draft = draft
         self._heads = sorted((head for run in runs for head in run.heads), key=lambda head: head.nodes)
@@ -176,7 +176,7 @@ class _Rolling:
                 seen.update(draft.now(node.index) for node in head.state.nodes)
         return {number for number in seen if number is not None}, {each for each in wanted if each is not None}
 
-    def _loop(self, passage: Passage, fixed: Sequence[int], body: Body) -> Node:
+    def _loop(self, passage: Passage, fixed: Sequence[int], body: LoopBody) -> Node:
         draft, first, where = self._draft, passage.heads[0], passage.run.where
         asked = draft.outcomes[first.outcomes - 1]
         number = None if asked is None else draft.now(asked.number)

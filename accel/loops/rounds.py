@@ -15,8 +15,8 @@ from typing import Any
 
 from accel.ir.tape import Node
 from accel.loops.draft import Assumed, Draft
-from accel.record.loops.heads import Head, Run
-from accel.record.loops.likeness import difference, do_the_same, kind_of
+from accel.record.run.loops.heads import Head, LoopRun
+from accel.record.run.loops.trimming import difference, do_the_same, kind_of
 
 KINDS = "biufc"
 """Kinds of dtypes that devices have."""
@@ -59,7 +59,7 @@ class Passage:
     head on; None without any. Raises NoLoop.
     """
 
-    def __init__(self, draft: Draft, run: Run, heads: Sequence[Head]) -> None:
+    def __init__(self, draft: Draft, run: LoopRun, heads: Sequence[Head]) -> None:
         self.draft = draft
         self.run = run
         self.heads = heads
@@ -154,7 +154,7 @@ class Passage:
         )
 
 
-def _most_rounds(run: Run, heads: Sequence[Head]) -> int | None:
+def _most_rounds(run: LoopRun, heads: Sequence[Head]) -> int | None:
     """Checks that the states are alike in all but recorded values. Gives `Passage.most`."""
     states = [head.state for head in heads if head.state is not None]
     require(len(states) == len(heads), run.unknown)

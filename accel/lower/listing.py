@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from accel.ir.loop import Body, body_of
+from accel.ir.loop import LoopBody, body_of
 from accel.ir.tape import Node
 from accel.ir.views import Extent, Index
 from accel.lower.passes.arrange import Part
@@ -46,7 +46,7 @@ def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
             yield _INDENT + _operation(node)
 
 
-def _rounds(body: Body) -> Iterator[str]:
+def _rounds(body: LoopBody) -> Iterator[str]:
     """The rounds of a loop by data: the operations of one, whose values have numbers of their own, and when it ends."""
     moving = ", ".join(f"%{node.index}" for node in body.parameters[: len(body.updates)])
     after = ", ".join(f"%{node.index}" for node in body.updates)
@@ -91,7 +91,7 @@ def _argument(value: object) -> str:
         return f"[{inner}]" if isinstance(value, list) else f"({inner})"
     if isinstance(value, Index):
         return f"[{', '.join(map(_entry, value.key))}]"
-    if isinstance(value, Body):
+    if isinstance(value, LoopBody):
         return f"{value.size} operations, at most {value.limit} rounds"
     if isinstance(value, Extent):
         return f"[{', '.join('.' if each is None else str(each) for each in value.axes)}]"

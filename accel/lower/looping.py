@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.ir.loop import Body
+from accel.ir.loop import LoopBody
 from accel.ir.tape import Node
 from accel.lower import pipeline
 from accel.lower.passes.arrange import Part
@@ -44,7 +44,7 @@ class RoundValues(Protocol):
     def compute(self, part: Part) -> None: ...
 
 
-def parts_of(body: Body) -> Sequence[Part]:
+def parts_of(body: LoopBody) -> Sequence[Part]:
     """The operations of a round after all passes, with the loops in it."""
     about = pipeline.About(
         results=frozenset(node.index for node in body.roots),
@@ -56,7 +56,7 @@ def parts_of(body: Body) -> Sequence[Part]:
 
 
 def run(
-    body: Body,
+    body: LoopBody,
     begin: Any,
     entry: Any,
     moving: Sequence[Any],
@@ -89,7 +89,7 @@ Carry = tuple[list[Any], Any, Any, Any]
 rounds there were."""
 
 
-def before_rounds(body: Body, begin: Any, entry: Any, moving: Sequence[Any]) -> Carry:
+def before_rounds(body: LoopBody, begin: Any, entry: Any, moving: Sequence[Any]) -> Carry:
     """The carry of the first round; arguments as of `run`."""
     from jax import numpy as jnp
 
@@ -105,7 +105,7 @@ def goes_on(carry: Carry, limit: int) -> Any:
     return asked & holds & (count < limit)
 
 
-def after_round(body: Body, fetch: Callable[[Node], Any], carry: Carry) -> Carry:
+def after_round(body: LoopBody, fetch: Callable[[Node], Any], carry: Carry) -> Carry:
     """The carry after a round. fetch: gives its values. carry: the one before it."""
     from jax import numpy as jnp
 
@@ -121,7 +121,7 @@ def after_rounds(carry: Carry) -> list[Any]:
     return [*after, holds & ~asked]
 
 
-def _takes_any(body: Body, assumed: Sequence[Any]) -> Any:
+def _takes_any(body: LoopBody, assumed: Sequence[Any]) -> Any:
     """Whether a round takes one of the ways that were recorded."""
     from jax import numpy as jnp
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from accel.ir.tape import Node, Tape
 from accel.lower.written import OnHost, View
-from accel.record.bits import same_number
-from accel.record.draws.draw import Draw
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
+from accel.record.state.bits import same_number
+from accel.record.state.draw import Draw
 from accel.rules.rule import Unsupported
 
 

@@ -15,7 +15,7 @@ from accel.lower.arguments import ProgramArguments
 from accel.lower.folding import Folding
 from accel.lower.program import Known, Lowerable
 from accel.lower.repetition import CompactConstant
-from accel.record.bits import same_value
+from accel.record.state.bits import same_value
 
 
 class OtherWay(Exception):

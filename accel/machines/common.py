@@ -51,7 +51,7 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunOrder:
     """What a rank is told, to run a program. parts: of each argument. dropped: programs that are needed no more."""
 
     number: int
@@ -89,7 +89,7 @@ class CommonProgram:
         given = [np.asarray(each) for each in jax.tree_util.tree_leaves((list(arrays), dict(scalars)))]
         dropped = [_dropped.popleft() for _ in range(len(_dropped))]
         message = {
-            rank: Run(self.number, [each.cut(array) for each, array in zip(layouts, given, strict=True)], dropped)
+            rank: RunOrder(self.number, [each.cut(array) for each, array in zip(layouts, given, strict=True)], dropped)
             for rank, layouts in self.layouts.items()
         }
         self._runs += 1

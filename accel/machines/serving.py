@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from accel import config
 from accel.backend.shards import shards_of
 from accel.machines import chatter
-from accel.machines.common import Build, Run, built
+from accel.machines.common import Build, RunOrder, built
 from accel.machines.crew import BUILDS, PULSE, RUNS
 from accel.machines.pieces import Layout, Piece, first_copies
 
@@ -45,7 +45,7 @@ def serve(lines: Mapping[str, Connection], rank: int, size: int) -> NoReturn:
             return number, _said(error)
         return number, ""
 
-    def run(told: Run) -> tuple[list[list[Piece]] | None, str]:
+    def run(told: RunOrder) -> tuple[list[list[Piece]] | None, str]:
         for number in told.dropped:
             programs.pop(number, None)
         try:
@@ -88,7 +88,7 @@ def _built(told: Build, rank: int) -> _Program:
     return _Program(compiled, constants, [Layout(shape, shards.of(shape), rank) for shape, _ in told.forms[1]])
 
 
-def _ran(program: _Program, told: Run) -> list[list[Piece]]:
+def _ran(program: _Program, told: RunOrder) -> list[list[Piece]]:
     """Run a program. Returns the parts of each result that no earlier rank has."""
     import jax
 

@@ -2,7 +2,7 @@
 
 At two joins of the same *class* everything that the program holds is the same but for recorded values: the same
 frames at the same instructions, variables and containers of the same form, with the same texts, flags and counts. What
-is hidden there (see accel.record.parts.joins) is the same, too, because it follows from an earlier join of one class
+is hidden there (see accel.record.state.joins) is the same, too, because it follows from an earlier join of one class
 and from equal outcomes since. So a call that came to the one join, as one recording says, might go on as the other
 recording says, with its own values in the place of the other's: `substitution` gives these. That is no symmetric
 matter: the other recording must have told apart what is different here, must have written what is written here, and
@@ -21,9 +21,9 @@ from accel.ir.tape import Node, Tape
 from accel.ir.template import form, leaves
 from accel.merge.alignment import static_form
 from accel.record import Trace
-from accel.record.inputs import Inputs
-from accel.record.leaves import FromSlot, all_leaves
-from accel.record.parts.joins import Entered, Inherited, Join, Literal, Memory, Value, View
+from accel.record.state.inputs import Inputs
+from accel.record.state.joins import ConstantKey, Entered, Inherited, Join, Memory, NumberSymbol, View
+from accel.record.state.leaves import FromSlot, all_leaves
 
 
 class Substitution(NamedTuple):
@@ -39,7 +39,7 @@ class Substitution(NamedTuple):
     doubtful: dict[int, int | None]
 
 
-_LEAVES = (Value, View, Entered, Literal)
+_LEAVES = (NumberSymbol, View, Entered, ConstantKey)
 
 
 class Classes:
@@ -54,7 +54,7 @@ class Classes:
         constants: dict[int, Hashable] = {}
 
         def leaf(each: Any) -> Hashable:
-            if isinstance(each, Value):
+            if isinstance(each, NumberSymbol):
                 return "value", *_form(each.node), self._constant(each.node, constants)
             if isinstance(each, View):
                 memory = state.memories[each.memory]
@@ -111,7 +111,7 @@ def values_at(join: Join) -> list[tuple[Node, Memory | None]]:
     """The nodes of what a state holds, of arrays with the memory. Their order is that of the class."""
     found: list[tuple[Node, Memory | None]] = []
     for each in leaves((join.state.template, [value for _, _, value in join.state.written]), (*_LEAVES,)):
-        if isinstance(each, Value):
+        if isinstance(each, NumberSymbol):
             found.append((each.node, None))
         elif isinstance(each, View):
             memory = join.state.memories[each.memory]

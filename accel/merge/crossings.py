@@ -12,7 +12,7 @@ from accel.ir.tape import Tape
 from accel.merge.following import Accepted, Computing, Following, NotThere
 from accel.merge.members import Member
 from accel.merge.walks import Shown, Walks
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
 
 MOST_TRIED = 16
 """So many walks that agree with a run are followed."""

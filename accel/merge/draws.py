@@ -13,8 +13,8 @@ from accel.ir.tape import Node, nodes_in
 from accel.ir.template import fill
 from accel.merge.alignment import static_form
 from accel.record import Trace
-from accel.record.draws.draw import Draw
-from accel.record.draws.early import are_early
+from accel.record.state.draw import Draw
+from accel.record.values.draws.early import are_early
 
 
 def merged_draws(

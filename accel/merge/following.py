@@ -19,7 +19,7 @@ from accel.merge.outputs import OutputPlaces
 from accel.merge.walks import Part, Walks
 from accel.merge.writer import outcome_key
 from accel.record import Trace
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
 from accel.rules import core
 
 T = TypeVar("T")

@@ -13,7 +13,8 @@ from typing import Any
 
 from accel.ir.tape import Tape
 from accel.record import Trace
-from accel.record.inputs import Check, Code, Environment, Fetch, Inputs, Names, is_same_code
+from accel.record.state.environment import Environment
+from accel.record.state.inputs import Check, Code, ConstantNames, Fetch, Inputs, is_same_code
 
 ABSENT = type("Absent", (), {"__repr__": lambda self: "<absent>"})()
 """In the place of a value that only paths read which the call does not take."""
@@ -142,7 +143,7 @@ class MergedInputs:
         return self._generated(args, kwargs)
 
     def _generate(self) -> Callable[[Any, Any], tuple[list[Any], int]]:
-        names = Names()
+        names = ConstantNames()
         absent, changed = names.name(ABSENT), names.name(self._changed_environment())
         lines = ["def fetch(v0, v1):", f"  alive = {self.all_paths}", "  try:"]
         for position, slot in enumerate(self.slots):

@@ -14,9 +14,9 @@ from accel.ir.tape import Node
 from accel.ir.template import leaves
 from accel.ir.views import Placed
 from accel.merge.writer import Inseparable, Writer
-from accel.record.effects.shown import templates_of
-from accel.record.leaves import Leaf, Made, Number, all_leaves
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
+from accel.record.state.leaves import Leaf, NewArray, Number, all_leaves
+from accel.record.state.shown import templates_of
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ def merged_outputs(
         uses, placed = _uses(own, slots[path]), slots[path]
         arrays.append(
             [
-                ((uses.get((Made, at), at), node.shape, node.dtype), writer.current(path, node))
+                ((uses.get((NewArray, at), at), node.shape, node.dtype), writer.current(path, node))
                 for at, node in enumerate(own.arrays)
             ]
         )
@@ -125,7 +125,7 @@ def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hash
     templates += [(("shown", position), templates_of(effect)) for position, effect in enumerate(outputs.shown)]
     for use, template in templates:
         for position, leaf in enumerate(_leaves(template)):
-            if isinstance(leaf, (Made, Number)):
+            if isinstance(leaf, (NewArray, Number)):
                 found.setdefault((type(leaf), leaf.index), (use, position))
     return found
 

@@ -14,7 +14,7 @@ from accel.ir.tape import Node, Outcome, Tape
 from accel.merge.following import Computing, NotThere, Way, form_of
 from accel.merge.members import Placement
 from accel.record import Trace
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
 
 
 class Placing:

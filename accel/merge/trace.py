@@ -19,8 +19,8 @@ from accel.merge.outputs import for_all_paths, merged_outputs
 from accel.merge.placing import Placing
 from accel.merge.writer import Writer
 from accel.record import Trace
-from accel.record.draws.draw import Draw
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
+from accel.record.state.draw import Draw
 
 MOST_GROWTH = 2.0
 """A merged tape may have this many times as many operations as its longest path: beyond, the paths share too little."""

@@ -13,7 +13,7 @@ from accel.ir.tape import Node
 from accel.merge.certificates import Classes, Recorded, Substitution, expected_of, substitution
 from accel.merge.members import Member
 from accel.record import Trace
-from accel.record.parts.joins import Join
+from accel.record.state.joins import Join
 
 
 class Part(NamedTuple):

@@ -22,7 +22,7 @@ from accel.ir.tape import Node, Place, Tape
 from accel.ir.template import fill
 from accel.merge.alignment import Keys, aligned, keys_of, static_form
 from accel.merge.certificates import Recorded, expected_of, likeness, values_at
-from accel.record.parts.joins import Join
+from accel.record.state.joins import Join
 from accel.rules import core
 
 Column = dict[int, Node]

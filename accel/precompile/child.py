@@ -25,7 +25,7 @@ from accel.dispatch.call import THREAD
 from accel.dispatch.costs import budget
 from accel.dispatch.target import Target
 from accel.hook import patching
-from accel.precompile.watch import Watch
+from accel.precompile.watch import NewsCounter
 from accel.reports import last, ledger, reporting
 from accel.reports.advice import IN_SHELL
 from accel.reports.figures import figures_of_run
@@ -46,7 +46,7 @@ class Reporter:
     program: the command, as `accel report` names the run. report: path and format of the user's report, or None.
     """
 
-    def __init__(self, news: Path, watch: Watch, program: str, report: tuple[str, str] | None) -> None:
+    def __init__(self, news: Path, watch: NewsCounter, program: str, report: tuple[str, str] | None) -> None:
         self._news = news
         self._program = program
         self._watch = watch
@@ -128,7 +128,9 @@ def main() -> int:
     except config.SettingError as error:
         return refuse(error)
     ledger.current_run().beforehand = True
-    reporter = Reporter(Path(spec["news"]), Watch(spec["settled"], spec["steps"]), spec["program"], spec["report"])
+    reporter = Reporter(
+        Path(spec["news"]), NewsCounter(spec["settled"], spec["steps"]), spec["program"], spec["report"]
+    )
     _tell_after_calls(reporter.after)
     # for a program that comes to its end by itself: `os._exit` skips this
     atexit.register(reporter.finish)

@@ -45,7 +45,7 @@ class Progress:
     functions: int
 
 
-class Watch:
+class NewsCounter:
     """Counts steps, and steps without news (recordings and compiles).
 
     settled: enough is seen after this many steps without news. steps: if given, after this many steps instead.

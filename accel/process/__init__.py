@@ -1,4 +1,4 @@
-"""What belongs to the whole process.
+"""Settings, threads and facts of the whole process.
 
 forks           what a forked child has to do
 ending          what is let go of at the end
@@ -16,9 +16,9 @@ bodies          which functions are bodies of lifted loops
 tracebacks      tracebacks without accel's frames
 filters         what the filters of Python's warnings make of one
 bars            progress bars, whose code looks at nothing of the program's
-onlookers       what else of the process could look at the program's objects
-aside           threads of accel's own, which run no Python while arrays are out of date
-errands         short work that such a thread does for a moment
+observers       who else in the process could look at the program's objects
+background      accel's own threads, which run no Python while arrays are out of date
+tasks           short work for a thread of accel's own
 status          the line on a terminal while something goes on
 jax_internals   private interfaces of JAX, all of them
 """

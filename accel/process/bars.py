@@ -1,4 +1,4 @@
-"""Progress bars of tqdm: a library's code that runs between two rounds, and looks at nothing of the program's.
+"""Progress bars of tqdm: a library's code that runs between two iterations, and looks at nothing of the program's.
 
 A bar goes through what it was given, counts, and writes text to a stream. What a program may have put into it beside
 plain values is looked for here. Private interfaces of tqdm that are used: the attributes of a bar that hold its stream,

@@ -21,7 +21,7 @@ Handler = Callable[[int, FrameType | None], Any]
 _NUMBERS = sorted(int(number) for number in signal.valid_signals())
 
 
-class StandIn:
+class HandlerStandIn:
     """A handler of accel's that runs in place of the program's own, wherever those are written in Python.
 
     handlers: the program's, by number. Both methods may be interrupted by a handler, and called again.
@@ -57,7 +57,7 @@ class Deferral:
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
-        self._stand_in = StandIn(self._wait)
+        self._stand_in = HandlerStandIn(self._wait)
         self._waiting: list[int] = []
 
     def __enter__(self) -> Deferral:

@@ -83,10 +83,10 @@ def under_own_wrapper(value: Any) -> Any:
 
 
 _HELD_AS = {property: "fget", staticmethod: "__func__", classmethod: "__func__", functools.cached_property: "func"}
-"""Where each kind of entry has its function."""
+"""Kinds of class entries -> the attribute with their function."""
 
 ENTRIES = tuple(_HELD_AS)
-"""Kinds of what stands in a class for a function."""
+"""Kinds of class entries that hold a function."""
 
 
 def function_of(entry: Any) -> Any:

@@ -19,7 +19,7 @@ _OWN = "?bBhHiIlLqQefdgFDG"
 
 
 def _reduced(dtype: np.dtype[Any]) -> str | tuple[Any, ...]:
-    """How a dtype is pickled, as `__reduce__` gives it."""
+    """The reduction of a dtype, as `__reduce__` gives it."""
     return (np.dtype, (dtype.str,)) if dtype is np.dtype(dtype.str) else dtype.__reduce__()
 
 

@@ -8,7 +8,7 @@ import platform
 from pathlib import Path
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
-"""Where Linux has the quota of a container: microseconds of processors' time, in so many microseconds."""
+"""File in which Linux keeps the quota of a container: microseconds of processor time, and the period."""
 
 
 def usable() -> int:
@@ -41,7 +41,7 @@ def description() -> str:
 
 
 def _lines() -> list[str]:
-    """What Linux says of them; nothing elsewhere."""
+    """Lines of Linux's /proc/cpuinfo; none on other systems."""
     try:
         return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

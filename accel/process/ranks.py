@@ -9,7 +9,7 @@ import os
 from typing import NamedTuple
 
 
-class Launcher(NamedTuple):
+class RankVariables(NamedTuple):
     """The environment variables that a launcher sets: the number of this rank, from 0; how many ranks there are; the
     number of this rank among those of its machine. "" for one that it does not set."""
 
@@ -18,14 +18,14 @@ class Launcher(NamedTuple):
     local: str = ""
 
 
-OPEN_MPI = Launcher("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
+OPEN_MPI = RankVariables("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
 
 LAUNCHERS = (
     OPEN_MPI,
-    Launcher("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"),  # MVAPICH
-    Launcher("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),  # MPICH and Intel MPI
-    Launcher("PMIX_RANK"),  # launchers that speak PMIx
-    Launcher("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),  # Slurm's srun
+    RankVariables("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"),  # MVAPICH
+    RankVariables("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),  # MPICH and Intel MPI
+    RankVariables("PMIX_RANK"),  # launchers that speak PMIx
+    RankVariables("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),  # Slurm's srun
 )
 """The first whose rank is set counts: `mpirun` may have been started by `srun`, as one of its tasks."""
 

@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from accel.process import aside, forks
+from accel.process import background, forks
 
 TICK_S = 0.1
 """Seconds between two looks at what goes on."""
 
 DELAY_S = 0.3
-"""What takes fewer seconds is not shown."""
+"""Seconds that a step must take before it is shown. Guess."""
 
 IDLE_SHARE = 0.02
 """With a smaller share of a processor, the program counts as doing nothing."""
@@ -61,7 +61,7 @@ class TerminalLine:
 
 
 class Erasing:
-    """Stands before `write` or `flush` of a standard stream: erases the status line, and hands all on."""
+    """Replaces `write` or `flush` of a standard stream: erases the status line, and passes all on."""
 
     def __init__(self, line: StatusLine, real: Callable[..., Any]) -> None:
         self.line = line
@@ -108,7 +108,7 @@ class StatusLine:
         time.sleep(DELAY_S)
         self._used = time.process_time()
         while self._thread is threading.current_thread():
-            aside.threads.may(functools.partial(self._look, look))  # streams may be the program's own
+            background.threads.may(functools.partial(self._look, look))  # streams may be the program's own
             time.sleep(TICK_S)
 
     def _look(self, look: Look) -> None:
@@ -198,7 +198,7 @@ def stop() -> None:
 
 @forks.in_child
 def _in_child() -> None:
-    """Its thread does not exist here, and the terminal is the parent's."""
+    """Drop the line in a forked child: its thread does not exist there, and the terminal is the parent's."""
     global _line
     line, _line = _line, None
     if line is not None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import CodeType, TracebackType
 
 ON_BEHALF = "<called by accel>"
-"""The name of a frame of accel's with the file and line of the program's (see accel.record.on_behalf)."""
+"""The name of a frame of accel's with the file and line of the program's (see accel.record.state.on_behalf)."""
 
 _ACCEL = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
@@ -43,7 +43,7 @@ def without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def show_lines_of(code: CodeType, text: str) -> None:
-    """Have tracebacks show the lines of text that no file holds, as Python's own do for `-c` from 3.13 on.
+    """Let tracebacks show lines of text that no file holds, as Python does for `-c` from 3.13 on.
 
     They ask for them by the name of the file that there is not, and in later versions by the code.
     """

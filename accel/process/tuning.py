@@ -19,7 +19,7 @@ from accel import config
 from accel.process import forks
 
 
-class Changed(NamedTuple):
+class ChangedSetting(NamedTuple):
     """A setting that accel changes. during: for how long it is changed."""
 
     name: str
@@ -29,39 +29,39 @@ class Changed(NamedTuple):
 
 
 CHANGED = (
-    Changed(
+    ChangedSetting(
         "`sys.setswitchinterval`",
         "0.1 ms",
         "while a program is lowered or loaded in the background",
         "Tracing calls C++ thousands of times, and each time the program's own thread may keep the interpreter for "
         "5 ms: tracing that takes 4 s alone took 60 s",
     ),
-    Changed(
+    ChangedSetting(
         "`gc.set_threshold`",
         "50,000 new objects",
         "while a call is recorded, or a program lowered or loaded",
         "Tapes and programs stay: with 700, a third of that time goes into looking for garbage among them",
     ),
-    Changed(
+    ChangedSetting(
         "glibc's `mallopt`",
         "freed memory stays with the process, up to 512 MB",
         "from `accel run`, `accel.install()` or the first program on, to `accel.uninstall()`",
         "A program that takes and frees megabytes in each step makes the kernel clear them anew: 589,000 page faults "
         "in 3,000 steps on arrays of 0.5 MB, 3,300 with it; 4.2 instead of 2.4 ms for a step of PyGCM",
     ),
-    Changed(
+    ChangedSetting(
         "JAX's `jax_cpu_enable_async_dispatch`",
         "off",
         "while accel starts JAX's clients, if the program has not imported JAX",
         "Programs run in the thread that asks for them: 120 instead of 250 us for a small one",
     ),
-    Changed(
+    ChangedSetting(
         "`NPROC`, which XLA reads",
         "1 thread, if the first program's arrays are small; `QD_JAX_THREADS` says otherwise",
         "while accel starts JAX's clients, if the program has not imported JAX",
         "Waking another thread takes 50 us, longer than a small array's work",
     ),
-    Changed(
+    ChangedSetting(
         "`XLA_PYTHON_CLIENT_PREALLOCATE`, which XLA reads",
         "false, unless you have set it: memory of a GPU is taken as it is needed",
         "while accel starts JAX's clients, if the program has not imported JAX",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.loop import Body, body_of
+from accel.ir.loop import LoopBody, body_of
 from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.lower import looping
@@ -233,7 +233,9 @@ def _is_traced(value: object) -> bool:
     return isinstance(value, jax.Array)
 
 
-def bounded(body: Body, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any], fixed: Sequence[Any]) -> list[Any]:
+def bounded(
+    body: LoopBody, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any], fixed: Sequence[Any]
+) -> list[Any]:
     """A loop by data with a bound on its rounds, so that reverse mode can go back through them.
 
     It gives what `accel.lower.looping.run` gives. Rounds are computed in chunks, of which only the beginnings are kept;

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel.pure import places as places_module
 from accel.pure.program import Program
-from accel.pure.recorded import Recorded, recorded_calls
+from accel.pure.recorded import RecordedFunction, recorded_calls
 from accel.pure.results import filled
 
 Inputs = Mapping[str, Any]
@@ -26,7 +26,7 @@ class PureFunction:
     inputs: all leaves, as in the first example. name: of the NumPy function.
     """
 
-    def __init__(self, recorded: Recorded, wrt: Any, rounds: int | None) -> None:
+    def __init__(self, recorded: RecordedFunction, wrt: Any, rounds: int | None) -> None:
         import jax
 
         self.name = recorded.name

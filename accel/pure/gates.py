@@ -20,7 +20,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.template import leaves
-from accel.ir.views import Broadcast, Diagonal, Part, Step
+from accel.ir.views import Broadcast, ComplexPart, Diagonal, Step
 from accel.rules import core
 from accel.rules.lowering import jnp, lax
 
@@ -122,14 +122,14 @@ def _turned(mask: Mask, way: str, about: Any) -> Mask:
 
 def _of_read(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask | None:
     step: Step = node.args[1]
-    if isinstance(step, (Broadcast, Diagonal, Part)):
+    if isinstance(step, (Broadcast, Diagonal, ComplexPart)):
         return None
     return _turned(own, "seen", (step, operand.shape))
 
 
 def _of_write(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask | None:
     step: Step = node.args[1]
-    if isinstance(step, Part):
+    if isinstance(step, ComplexPart):
         return None
     if key == 0:
         return _turned(own, "overwritten", step)

@@ -15,7 +15,7 @@ import numpy as np
 from accel.ir.tape import Node
 from accel.lower.operations import as_array, compute
 from accel.reasons import source_line
-from accel.record.arrays.numbers import HAS_TYPE
+from accel.record.values.numbers import HAS_TYPE
 from accel.rules import core
 from accel.rules.lowering import jnp
 from accel.rules.rule import Rule, Unsupported, lookup

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from accel.merge import ABSENT
-from accel.pure.recorded import Recorded, refused
-from accel.record.inputs import Inputs, Slot
+from accel.pure.recorded import RecordedFunction, refused
+from accel.record.state.inputs import Inputs, Slot
 
 LIBRARIES = frozenset({"numpy", "scipy", "math", "builtins", "cmath"})
 """Numbers of these modules are constants."""
@@ -19,7 +19,7 @@ KINDS = "biufc"
 
 
 @dataclass(slots=True)
-class Leaf:
+class InputLeaf:
     """One input: an array, or a number, as one without axes. slot: the merged slot; None for what is only written.
 
     value: in the example.
@@ -35,16 +35,16 @@ class Leaf:
 class Places:
     """The leaves by name. names: of all slots, leaves or not."""
 
-    leaves: dict[str, Leaf] = field(default_factory=dict)
+    leaves: dict[str, InputLeaf] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
 
-    def leaf_of(self, slot: int) -> Leaf | None:
+    def leaf_of(self, slot: int) -> InputLeaf | None:
         name = self.names.get(slot)
         leaf = None if name is None else self.leaves.get(name)
         return leaf if leaf is not None and leaf.slot == slot else None
 
 
-def places_of(recorded: Recorded) -> Places:
+def places_of(recorded: RecordedFunction) -> Places:
     """The leaves of a recorded function: all arrays and numbers that it reads, and that do not decide its path."""
     trace, values = recorded.trace, recorded.values
     places = Places()
@@ -55,7 +55,7 @@ def places_of(recorded: Recorded) -> Places:
         name = places.names[index] = _unused(slot.name, places.names.values())
         value = values[index]
         if index in wanted and value is not ABSENT and _is_value(value) and not _is_fixed(slot):
-            places.leaves[name] = Leaf(name, index, np.array(value), index in arguments)
+            places.leaves[name] = InputLeaf(name, index, np.array(value), index in arguments)
     return places
 
 
@@ -87,7 +87,7 @@ def _unused(name: str, taken: Iterable[str]) -> str:
     return found
 
 
-def chosen(recorded: Recorded, places: Places, wrt: Any) -> list[str]:
+def chosen(recorded: RecordedFunction, places: Places, wrt: Any) -> list[str]:
     """The names of the leaves that `wrt` names: a name, a position of an argument, or several. Raises KeyError."""
     if wrt is None:
         return list(places.leaves)
@@ -98,7 +98,7 @@ def chosen(recorded: Recorded, places: Places, wrt: Any) -> list[str]:
     return found
 
 
-def under(recorded: Recorded, places: Places, wanted: str | int) -> list[str]:
+def under(recorded: RecordedFunction, places: Places, wanted: str | int) -> list[str]:
     """The leaves at a place or below it. Raises KeyError where there are none."""
     name = wanted if isinstance(wanted, str) else _parameter(recorded, places, wanted)
     found = [each for each in places.leaves if each == name or each.startswith((f"{name}.", f"{name}["))]
@@ -107,7 +107,7 @@ def under(recorded: Recorded, places: Places, wanted: str | int) -> list[str]:
     return found
 
 
-def _parameter(recorded: Recorded, places: Places, position: int) -> str:
+def _parameter(recorded: RecordedFunction, places: Places, position: int) -> str:
     slots = recorded.trace.inputs.slots
     key = position + recorded.skipped
     for index, slot in enumerate(slots, Inputs.ROOTS):
@@ -116,6 +116,6 @@ def _parameter(recorded: Recorded, places: Places, position: int) -> str:
     raise KeyError(f"{recorded.name} does not read its argument {position}")
 
 
-def check_exists(recorded: Recorded, names: Sequence[str]) -> None:
+def check_exists(recorded: RecordedFunction, names: Sequence[str]) -> None:
     if not names:
         raise refused(recorded.name, "pure.inputs", "it reads no array and no number that may change")

@@ -17,11 +17,11 @@ from accel.merge import ABSENT
 from accel.pure import host, results
 from accel.pure.evaluation import Evaluation, Plan
 from accel.pure.places import Places
-from accel.pure.recorded import Recorded, refused
+from accel.pure.recorded import RecordedFunction, refused
 from accel.pure.results import Returned
 from accel.pure.ways import Way, ways_of
-from accel.record.leaves import FromSlot, Literal, Made, Number
-from accel.record.leaves import Leaf as Part
+from accel.record.state.leaves import FixedValue, FromSlot, NewArray, Number
+from accel.record.state.leaves import Leaf as Part
 from accel.rules import core
 from accel.rules.lowering import jnp, lax
 from accel.rules.rule import Unsupported
@@ -46,7 +46,7 @@ class Program:
 
     def __init__(
         self,
-        recorded: Recorded,
+        recorded: RecordedFunction,
         places: Places,
         names: Sequence[str],
         rounds: int | None = None,
@@ -241,7 +241,7 @@ class _Run:
     def _part(self, way: Way, returned: Returned, part: Part) -> tuple[Any, Any]:
         """A leaf's value on one way, with a key that is equal for what is one value."""
         outputs = self._program.recorded.trace.outputs
-        if isinstance(part, Made):
+        if isinstance(part, NewArray):
             node = outputs.arrays[way.outputs.arrays[part.index]]
             return ("node", node.index, part.chain), self._seen(way, self._value(node), part.chain)
         if isinstance(part, Number):
@@ -255,7 +255,7 @@ class _Run:
                 else (("slot", slot), self._slot(slot))
             )
             return (*key, part.chain), self._seen(way, value, part.chain)
-        assert isinstance(part, Literal)
+        assert isinstance(part, FixedValue)
         return ("literal", repr(part.value)), jnp.asarray(part.value, np.asarray(part.value).dtype)
 
     def _slot(self, slot: int) -> Any:

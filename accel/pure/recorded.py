@@ -20,8 +20,8 @@ from accel.process import interrupts
 from accel.process.tracebacks import Again
 from accel.reasons import Refusal, Refused
 from accel.record import Raised, Trace, Undone, record
-from accel.record.inputs import Inputs
-from accel.record.recording import Recording, Unwound
+from accel.record.state.inputs import Inputs
+from accel.record.state.recording import Recording, Unwound
 from accel.rules.rule import Unsupported
 
 Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
@@ -71,7 +71,7 @@ def _apart(value: Any, seen: list[Any]) -> Any:
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedFunction:
     """Example calls as one trace.
 
     name: the function's. trace: of all paths. values: of the merged slots as the first call found them; those that only
@@ -86,7 +86,7 @@ class Recorded:
     same: list[list[int]]
 
 
-def recorded_calls(function: Any, calls: Sequence[Arguments]) -> Recorded:
+def recorded_calls(function: Any, calls: Sequence[Arguments]) -> RecordedFunction:
     """Record calls, one after the other, each from the state that the program is in now. Raises Refused.
 
     What a call raises is raised, as by the function itself.
@@ -105,7 +105,7 @@ def skipped(function: object, call: PlainCall, given: Sequence[Any]) -> int:
     return len(call.args) - len(given) if isinstance(function, MethodType) or len(call.args) > len(given) else 0
 
 
-def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], skipped: int) -> Recorded:
+def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], skipped: int) -> RecordedFunction:
     """Recorded paths as one trace, with the inputs as they are now. Raises Refused."""
     each_once = distinct(traces)
     try:
@@ -124,7 +124,7 @@ def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], sk
         values = found[0] if not values else [b if a is ABSENT else a for a, b in zip(values, found[0], strict=True)]
         if position == 0:
             _check_guards(name, trace, matched.guarded)
-    return Recorded(name, trace, _copied(values), skipped, _same(values))
+    return RecordedFunction(name, trace, _copied(values), skipped, _same(values))
 
 
 def _check_guards(name: str, trace: MergedTrace, guarded: int) -> None:
@@ -208,6 +208,6 @@ def _watch(undo: list[Callable[[], None]], silent: bool) -> Callable[[Recording]
             except Exception as error:
                 interrupts.pass_on(error)
 
-        recording.watcher, recording.silent = look, silent
+        recording.watcher, recording.display.silent = look, silent
 
     return start

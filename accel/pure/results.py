@@ -11,14 +11,14 @@ import numpy as np
 from accel.ir.template import fill
 from accel.ir.views import Placed
 from accel.merge import ABSENT
-from accel.pure.places import Leaf, Places
-from accel.pure.recorded import Recorded, refused
+from accel.pure.places import InputLeaf, Places
+from accel.pure.recorded import RecordedFunction, refused
 from accel.pure.ways import Way
-from accel.record.changes import Write
-from accel.record.inputs import MISSING, Fetch, Inputs, is_same_code, of_contents, of_namespace
-from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, Number, Shared
-from accel.record.leaves import Leaf as Part
-from accel.record.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
+from accel.record.objects.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
+from accel.record.state.changes import Write
+from accel.record.state.inputs import MISSING, Fetch, Inputs, is_same_code, of_contents, of_namespace
+from accel.record.state.leaves import FixedValue, FromSlot, NewArray, NewContainer, NewObject, Number, SharedLeaf
+from accel.record.state.leaves import Leaf as Part
 
 NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -49,7 +49,7 @@ class Hole:
     position: int
 
 
-def returned_by(way: Way, recorded: Recorded, places: Places) -> Returned:
+def returned_by(way: Way, recorded: RecordedFunction, places: Places) -> Returned:
     """What a way returns and leaves. Raises Refused for what is no array or number."""
     leaves: list[Part] = []
     outputs = way.trace.outputs
@@ -64,15 +64,15 @@ def returned_by(way: Way, recorded: Recorded, places: Places) -> Returned:
     return Returned(form, leaves, state, changed)
 
 
-def _form(template: Any, hole: Callable[[Part], Any], recorded: Recorded, way: Way) -> Any:
+def _form(template: Any, hole: Callable[[Part], Any], recorded: RecordedFunction, way: Way) -> Any:
     """A result with holes; what is no array, number or container is refused."""
-    if isinstance(template, (Made, Number)):
+    if isinstance(template, (NewArray, Number)):
         return hole(template)
     if isinstance(template, FromSlot):
         return _of_slot(template, hole, recorded, way)
-    if isinstance(template, Literal):
+    if isinstance(template, FixedValue):
         return _of_value(template.value, hole, recorded)
-    if isinstance(template, Shared):
+    if isinstance(template, SharedLeaf):
         return _form(template.template, hole, recorded, way)
     if isinstance(template, (NewObject, NewContainer)):
         return _form(template.parts, hole, recorded, way)
@@ -84,18 +84,18 @@ def _form(template: Any, hole: Callable[[Part], Any], recorded: Recorded, way: W
     return _of_value(template, hole, recorded)
 
 
-def _of_slot(leaf: FromSlot, hole: Callable[[Part], Any], recorded: Recorded, way: Way) -> Any:
+def _of_slot(leaf: FromSlot, hole: Callable[[Part], Any], recorded: RecordedFunction, way: Way) -> Any:
     value = recorded.values[way.slots[leaf.slot]]
     if is_leaf(value):
         return hole(leaf)
     return None  # one of the program's objects: what it holds is in the state
 
 
-def _of_value(value: Any, hole: Callable[[Part], Any], recorded: Recorded) -> Any:
+def _of_value(value: Any, hole: Callable[[Part], Any], recorded: RecordedFunction) -> Any:
     if value is None:
         return None
     if isinstance(value, NUMBERS):
-        return hole(Literal(value))
+        return hole(FixedValue(value))
     raise refused(recorded.name, "pure.result", f"it returns a {type(value).__name__}")
 
 
@@ -106,7 +106,7 @@ def filled(form: Any, values: Sequence[Any]) -> Any:
 # -- state ------------------------------------------------------------------------------------------------------------
 
 
-def _state(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str, Part]]:
+def _state(way: Way, recorded: RecordedFunction, places: Places) -> Iterator[tuple[str, Part]]:
     """What a way writes to attributes and items, by name: arrays and numbers."""
     for change in way.trace.outputs.writes:
         if not isinstance(change, Write):
@@ -117,7 +117,7 @@ def _state(way: Way, recorded: Recorded, places: Places) -> Iterator[tuple[str, 
         yield from _parts(name_of(change, way, recorded, places), change.value, way, recorded, places)
 
 
-def name_of(change: Write, way: Way, recorded: Recorded, places: Places) -> str:
+def name_of(change: Write, way: Way, recorded: RecordedFunction, places: Places) -> str:
     """The name of what is written: that by which it is read, where it is a variable that the call reads."""
     slots, owner = recorded.trace.inputs.slots, way.slots[change.owner]
     holder = slots[owner - Inputs.ROOTS].fetch if owner >= Inputs.ROOTS else None
@@ -137,12 +137,12 @@ def name_of(change: Write, way: Way, recorded: Recorded, places: Places) -> str:
 
 
 def _parts(
-    name: str, template: Any, way: Way, recorded: Recorded, places: Places, depth: int = 0
+    name: str, template: Any, way: Way, recorded: RecordedFunction, places: Places, depth: int = 0
 ) -> Iterator[tuple[str, Part]]:
     if depth > 20:
         raise refused(recorded.name, "pure.state", f"{name} is nested")
     deeper = depth + 1
-    if isinstance(template, (Made, Number)):
+    if isinstance(template, (NewArray, Number)):
         yield name, template
     elif isinstance(template, FromSlot):
         value = recorded.values[way.slots[template.slot]]
@@ -150,7 +150,7 @@ def _parts(
             yield name, template
         else:
             _check_same(name, value, recorded, places)
-    elif isinstance(template, Shared):
+    elif isinstance(template, SharedLeaf):
         yield from _parts(name, template.template, way, recorded, places, deeper)
     elif isinstance(template, NewObject):
         for each, part in template.parts.items():
@@ -162,16 +162,16 @@ def _parts(
         for key, part in template.items():
             yield from _parts(f"{name}[{key!r}]", part, way, recorded, places, deeper)
     else:
-        value = template.value if isinstance(template, Literal) else template
+        value = template.value if isinstance(template, FixedValue) else template
         if isinstance(value, Part):
             raise refused(recorded.name, "pure.state", f"it stores a container in {name}")
         if name in places.leaves and isinstance(value, NUMBERS):
-            yield name, Literal(value)
+            yield name, FixedValue(value)
         else:
             _check_same(name, value, recorded, places)
 
 
-def _check_same(name: str, value: object, recorded: Recorded, places: Places) -> None:
+def _check_same(name: str, value: object, recorded: RecordedFunction, places: Places) -> None:
     """What decides the path, as a flag, must stay as it is: the function's next call would take another path."""
     slot = next((slot for slot, known in places.names.items() if known == name), None)
     if slot is None:
@@ -181,7 +181,7 @@ def _check_same(name: str, value: object, recorded: Recorded, places: Places) ->
         raise refused(recorded.name, "pure.static", f"{name} is {before!r} before the call and {value!r} after it")
 
 
-def with_written(recorded: Recorded, places: Places, returned: Sequence[Returned], ways: Sequence[Way]) -> None:
+def with_written(recorded: RecordedFunction, places: Places, returned: Sequence[Returned], ways: Sequence[Way]) -> None:
     """Make leaves of what only some ways write: the others leave it as it is. Raises Refused where it is not there."""
     for name in dict.fromkeys(name for each in returned for name in each.state):
         if name in places.leaves or all(name in each.state for each in returned):
@@ -189,10 +189,10 @@ def with_written(recorded: Recorded, places: Places, returned: Sequence[Returned
         value = _attribute(name, recorded, places, ways)
         if not is_leaf(value):
             raise refused(recorded.name, "pure.state", f"{name} is written on some paths, and is not there before")
-        places.leaves[name] = Leaf(name, None, np.array(value))
+        places.leaves[name] = InputLeaf(name, None, np.array(value))
 
 
-def _attribute(name: str, recorded: Recorded, places: Places, ways: Sequence[Way]) -> Any:
+def _attribute(name: str, recorded: RecordedFunction, places: Places, ways: Sequence[Way]) -> Any:
     for way in ways:
         for change in way.trace.outputs.writes:
             if isinstance(change, Write):
@@ -209,7 +209,7 @@ def _attribute(name: str, recorded: Recorded, places: Places, ways: Sequence[Way
 # -- aliases ----------------------------------------------------------------------------------------------------------
 
 
-def check_known(recorded: Recorded, places: Places, changed: Sequence[str]) -> None:
+def check_known(recorded: RecordedFunction, places: Places, changed: Sequence[str]) -> None:
     """Refuse where a call changes what the program takes for a constant, or for one with another leaf: the next call
     would read it, and no leaf stands for it."""
     read = set(places.names.values())
@@ -222,7 +222,7 @@ def check_known(recorded: Recorded, places: Places, changed: Sequence[str]) -> N
             raise refused(recorded.name, "pure.static", f"{name} decides which path a call takes")
 
 
-def _is_one(recorded: Recorded, leaf: Leaf, slot: int) -> bool:
+def _is_one(recorded: RecordedFunction, leaf: InputLeaf, slot: int) -> bool:
     """Whether a leaf is the array that a slot holds."""
     value = recorded.values[slot]
     if leaf.slot is None or not isinstance(value, np.ndarray):
@@ -232,7 +232,9 @@ def _is_one(recorded: Recorded, leaf: Leaf, slot: int) -> bool:
     return any(pair == {slot, leaf.slot} for pair in pairs)
 
 
-def check_aliases(recorded: Recorded, places: Places, ways: Sequence[Way], returned: Sequence[Returned]) -> None:
+def check_aliases(
+    recorded: RecordedFunction, places: Places, ways: Sequence[Way], returned: Sequence[Returned]
+) -> None:
     """Refuse where two leaves are one array after a call that a call changes in place: in the next one both change."""
     written = {places.names[slot] for each in returned for slot in each.changed}
     for names in shared_arrays(places, ways, returned):
@@ -240,7 +242,7 @@ def check_aliases(recorded: Recorded, places: Places, ways: Sequence[Way], retur
             raise refused(recorded.name, "pure.alias", " and ".join(names))
 
 
-def check_names(recorded: Recorded, places: Places, returned: Sequence[Returned]) -> None:
+def check_names(recorded: RecordedFunction, places: Places, returned: Sequence[Returned]) -> None:
     """Refuse what some paths know by one name and others by another, where a call changes it."""
     written = {places.names[slot] for each in returned for slot in each.changed}
     stored = {name for each in returned for name in each.state}
@@ -270,7 +272,7 @@ def shared_arrays(places: Places, ways: Sequence[Way], returned: Sequence[Return
             if name not in each.state and leaf.slot is not None and not leaf.of_argument:
                 holders.setdefault(("slot", leaf.slot), []).append(name)
         for name, part in each.state.items():
-            if isinstance(part, Made):
+            if isinstance(part, NewArray):
                 holders.setdefault(("made", way.outputs.arrays[part.index]), []).append(name)
             elif isinstance(part, FromSlot):
                 holders.setdefault(("slot", way.slots[part.slot]), []).append(name)

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from accel.ir.tape import Node
-from accel.ir.views import Broadcast, Diagonal, Part
+from accel.ir.views import Broadcast, ComplexPart, Diagonal
 from accel.pure.gates import EVERYWHERE, Condition, Mask, is_elementwise, limited, operands_of, selects
 from accel.rules import core
 
@@ -56,7 +56,7 @@ def _of_input(operand: Node) -> Mask | None:
 
 def _handed_on(node: Node, key: Any, operand: Node, mask: Mask) -> Mask:
     """Where a value moves by an operand that moves where `mask` holds."""
-    if node.rule is core.READ and not isinstance(node.args[1], (Broadcast, Diagonal, Part)) and key == 0:
+    if node.rule is core.READ and not isinstance(node.args[1], (Broadcast, Diagonal, ComplexPart)) and key == 0:
         return frozenset(each.turned("read", node.args[1]) for each in mask)
     if node.rule is core.RESHAPE:
         return frozenset(each.turned("reshaped", node.shape) for each in mask)

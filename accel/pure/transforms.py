@@ -20,9 +20,9 @@ from accel.pure.program import Output, Program
 from accel.pure.recorded import assembled, call_by_value, recorded_call, refused
 from accel.pure.results import filled
 from accel.record import Trace
-from accel.record.bits import same_number
-from accel.record.inputs import Inputs
-from accel.record.leaves import FromSlot, Leaf, Literal, Number
+from accel.record.state.bits import same_number
+from accel.record.state.inputs import Inputs
+from accel.record.state.leaves import FixedValue, FromSlot, Leaf, Number
 
 MOST_PATHS = 32
 """A function is recorded so many times for arguments of the same shapes and types."""
@@ -356,7 +356,7 @@ def _kind(program: Program, part: Leaf) -> type:
         return part.kind
     if isinstance(part, FromSlot):
         return type(program.recorded.values[program.ways[0].slots[part.slot]])
-    return type(part.value) if isinstance(part, Literal) else np.ndarray
+    return type(part.value) if isinstance(part, FixedValue) else np.ndarray
 
 
 def _named(made: Callable[..., Any], function: Any, name: str) -> Callable[..., Any]:

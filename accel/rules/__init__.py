@@ -22,4 +22,4 @@ def _load_numpy() -> None:
     from accel.rules.tables import along_axes, elementwise, on_host, refused, statics, ufunc_methods
     from accel.rules.tables.algebra import convolution, fourier, linalg, polynomials, subscripts
     from accel.rules.tables.arrays import choices, creation, indices, inplace, sets, shaping
-    from accel.rules.tables.statistics import quantiles, reductions, samples, sorting
+    from accel.rules.tables.statistics import nans, quantiles, reductions, samples, sorting

@@ -16,16 +16,16 @@ from accel.rules.special import Special
 
 T = TypeVar("T")
 Fact: TypeAlias = "T | Callable[[Node], T]"
-"""What a row says of its function; where that depends on the arguments, a function of the operation's node."""
+"""A fact about a function; where it depends on the arguments, a function of the operation's node."""
 
 
 def fact(column: Fact[T], node: Node) -> T:
-    """What a column of `node.rule` says of this operation."""
+    """The fact in a column of `node.rule`, for this operation."""
     return column(node) if callable(column) else column
 
 
 class Rounding(Enum):
-    """How the elements of a floating-point result are rounded."""
+    """Rounding of the elements of a floating-point result."""
 
     EXACT = auto()
     """Not at all: each is one of the operands' elements, or follows from it alone."""
@@ -53,16 +53,16 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAs:
-    """How a call is written down on the tape. Read by accel.record.arrays (calls, compressed)."""
+    """Facts for writing a call down on the tape. Read by accel.record.values (calls, compressed)."""
 
     special: Special | None = None
     """The way in which a call is recorded that is more than one operation on its operands. None: it is one."""
     holds: Callable[..., Any] | None = None
-    """What must be true of the operands for `lower` to agree with NumPy, which raises or differs otherwise. Takes the
+    """Condition on the operands under which `lower` agrees with NumPy, which raises or differs otherwise. Takes the
     row's parameters and the result's `shape`, as NumPy and as JAX arrays. Replays check it. Returns a truth, or None
     for a call that needs no check. None: no call needs one."""
     otherwise: str = "arguments for which NumPy and JAX differ"
-    """What is wrong where `holds` is false, as the report says it."""
+    """Words of the report for a call that does not satisfy `holds`."""
     or_on_host: bool = False
     """Where `holds` is false, or for parameters that the row has not, the program calls the function itself
     (accel.rules.hosted)."""
@@ -98,13 +98,13 @@ class Locality:
     """Which elements of the operands it reads; None: all. Read by accel.pure.gates, which keeps the others out of
     derivatives."""
     reshapes: Fact[bool] = True
-    """What `lower` makes of it may be a reshape, or end in one, which XLA may leave in the operand's memory. Of no
+    """Whether the result of `lower` may be a reshape, which XLA may leave in the operand's memory. Of no
     account where `elementwise` is set. Read by the aliasing pass, which copies such a result before a write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numerics:
-    """How the result is rounded, and what a difference in the last place may lead to."""
+    """Rounding of the result, and the effect of a difference in the last place."""
 
     rounding: Fact[Rounding] = Rounding.FREE
     """See `Rounding`. Read by the exact pass and by dispatch.comparing.monte_carlo."""
@@ -121,7 +121,7 @@ class Numerics:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """What the derivative is like."""
+    """Facts about the derivative."""
 
     singular: bool = False
     """It is infinite, or none, at some operands for which there is a value, as that of a root is at 0: the constants
@@ -131,7 +131,7 @@ class Slope:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the operation costs on the device, and when it is worth computing once."""
+    """The price of the operation on the device, and when it is worth computing once."""
 
     work: float = 1.0
     """For each element, in simple operations: an addition is 1. Read by the branches pass."""

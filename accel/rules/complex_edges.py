@@ -33,13 +33,13 @@ def with_edges(name: str) -> Callable[[Any], Any]:
 
 
 def exp2(x: Any) -> Any:
-    """As NumPy does it: by the exponential of both parts times log(2)."""
+    """NumPy's way: the exponential of both parts times log(2)."""
     scale = number(np.log(2.0), x.real)
     return with_edges("exp")(lax.complex(x.real * scale, x.imag * scale))
 
 
 def expm1(x: Any) -> Any:
-    """As NumPy does it, where the exponential is close to 1 too."""
+    """NumPy's way, also where the exponential is close to 1."""
     if x.dtype.kind != "c":
         return jnp.expm1(x)
     a, b = x.real, x.imag
@@ -53,7 +53,7 @@ def _signed(part: Any, like: Any, way: int) -> Any:
 
 
 def _is_lost(a: Any, b: Any) -> Any:
-    """Where a is infinite, and the angle b is no number."""
+    """The result where a is infinite, and the angle b is no number."""
     return jnp.isinf(a) & ~jnp.isfinite(b)
 
 
@@ -128,7 +128,7 @@ def _arctan(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
 
 
 def _turned(edge: Edge) -> Edge:
-    """Of f(iz)/i, where `edge` is of f."""
+    """The edges of f(iz)/i, for those of f."""
 
     def lower(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
         real, imag = edge(-b, a, -q, p)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_complex(*operands: object) -> bool:
+    """Whether any operand is complex."""
     return any(jnp.result_type(operand).kind == "c" for operand in operands)
 
 
@@ -27,7 +28,7 @@ def absolute(x: Array) -> Any:
 
 
 def divide(x: Any, y: Any) -> Any:
-    """As NumPy does it: R. L. Smith, "Algorithm 116: Complex division", Comm. ACM 5 (1962) 435."""
+    """NumPy's way: R. L. Smith, "Algorithm 116: Complex division", Comm. ACM 5 (1962) 435."""
     if not is_complex(x, y):
         return jnp.true_divide(x, y)
     x, y = jnp.broadcast_arrays(x, y)
@@ -43,7 +44,7 @@ def divide(x: Any, y: Any) -> Any:
 
 
 def reciprocal(x: Any) -> Any:
-    """As NumPy does it, by the method of `divide`."""
+    """NumPy's way, by the method of `divide`."""
     c, d = x.real, x.imag
     wide, one = abs(d) <= abs(c), number(1, x.real)
     ratio = where(wide, d, c) / where(wide, c, d)
@@ -52,6 +53,7 @@ def reciprocal(x: Any) -> Any:
 
 
 def square(x: Array) -> Any:
+    """`x * x` rounded as NumPy rounds it."""
     return x * x
 
 

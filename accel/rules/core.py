@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 LOOP_WORK = 1e6
-"""What a loop by data counts as: whatever its rounds are, they are computed only where they are needed."""
+"""Work that a loop by data counts as: its iterations are computed only where they are needed. Guess."""
 
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
 
@@ -160,7 +160,7 @@ def is_within(index: Any, size: int) -> Any:
 
 
 def counted(mask: Any, **about: Any) -> Any:
-    """How many elements of a traced `mask` are true, as int64.
+    """Number of true elements of a traced `mask`, as int64.
 
     Counted in 32 bits where those suffice: XLA adds twice as many of these at once.
     """
@@ -264,7 +264,7 @@ def agree(values: Iterable[Any], expected: Iterable[Any]) -> Any:
 
 
 def any_value(form: tuple[tuple[int, ...], np.dtype[Any]]) -> Any:
-    """What stands for a value that nobody reads."""
+    """A stand-in for a value that nobody reads."""
     from jax import numpy as jnp
 
     return jnp.zeros(*form)

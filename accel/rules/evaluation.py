@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.ir.loop import Body, body_of
+from accel.ir.loop import LoopBody, body_of
 from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.rules import core
@@ -31,8 +31,8 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     return call(rule, args, kwargs)
 
 
-def _evaluate_rounds(body: Body, begin: Any, entry: Any, moving: list[Any], fixed: list[Any]) -> list[Any]:
-    """All rounds of a loop by data, as `accel.lower.looping` has them in a traced program."""
+def _evaluate_rounds(body: LoopBody, begin: Any, entry: Any, moving: list[Any], fixed: list[Any]) -> list[Any]:
+    """All iterations of a loop by data, as `accel.lower.looping` has them in a traced program."""
     asked, holds, count = bool(begin) == body.stay, entry is None or bool(entry), 0
     while asked and holds and count < body.limit:
         values = dict(zip((node.index for node in body.parameters), (*moving, *fixed), strict=True))
@@ -51,7 +51,7 @@ def _known(values: dict[int, Any], operand: Node) -> Any:
 
 
 def _known_of(assumed: list[Any], kind: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-    """What a kind of rounds assumes: the values, and what they have to be."""
+    """The assumptions of a kind of iterations: the values, and what they must be."""
     pairs = [(value, wanted) for value, wanted in zip(assumed, kind, strict=True) if wanted is not None]
     return [value for value, _ in pairs], [wanted for _, wanted in pairs]
 

@@ -26,9 +26,9 @@ def filled(
     dtype: Any,
     otherwise: Callable[..., Any],
 ) -> Any:
-    """What `function(*read, result)` writes to its last argument, an array of this shape and dtype.
+    """Call `function(*read, result)`, which writes to its last argument, an array of this shape and dtype.
 
-    otherwise: XLA's own, of what is read: for many at once, as rounds of a loop that are computed together.
+    otherwise: XLA's own, of what is read: for many at once, as iterations of a loop that are computed together.
     """
     import jax
     import numpy as np

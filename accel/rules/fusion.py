@@ -31,7 +31,7 @@ def read_separately(read: Callable[[Any], Any], base: object) -> Any:
     """`read(base)`, which XLA does not fuse with anything.
 
     In a loop that writes to the array too, a fusion that reads it beside or after the write makes XLA copy all of it,
-    in every round.
+    in every iteration.
     """
     from jax import lax
 

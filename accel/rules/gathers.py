@@ -25,6 +25,7 @@ class LiteralIndex:
     shape: tuple[int, ...]
 
     def array(self) -> np.ndarray[Any, Any]:
+        """The index as a NumPy array."""
         return np.array(self.values, dtype=np.int64).reshape(self.shape)
 
 

@@ -25,10 +25,10 @@ from accel.rules.evaluation import call_by_name
 from accel.rules.made import Question, answer
 from accel.rules.rule import Rule, Unsupported, add_rule, derived, lookup, make_rule
 from accel.rules.signatures import signature_of
-from accel.rules.special import OnHost
+from accel.rules.special import CallOnHost
 
 RESULTS = (np.ndarray, np.generic, int, float, complex)
-"""What of a result is computed; the rest is structure."""
+"""Types of the parts of a result that are computed; the rest is structure."""
 
 
 def ufuncs_on_host(module: ModuleType, known: Collection[str]) -> None:
@@ -38,7 +38,7 @@ def ufuncs_on_host(module: ModuleType, known: Collection[str]) -> None:
         if isinstance(ufunc, np.ufunc) and ufunc.__name__ not in known and not ufunc.signature:
             names = [f"x{at}" for at in range(ufunc.nin)]
             signature = Signature([Parameter(each, Parameter.POSITIONAL_ONLY) for each in names])
-            add_rule(ufunc, None, " ".join(names), special=OnHost(), signature=signature)
+            add_rule(ufunc, None, " ".join(names), special=CallOnHost(), signature=signature)
 
 
 _WRITES = re.compile("out|output|distances|indices|overwrite_.*")
@@ -61,12 +61,12 @@ def on_host(module: ModuleType, rows: str) -> None:
         parameters = given if signature is None else list(signature.parameters)
         assert given and set(given) <= set(parameters), row
         static = [each for each in parameters if each not in given and not _WRITES.fullmatch(each)] + named.split()
-        add_rule(function, None, f"{operands} | {' '.join(static)}", special=OnHost())
+        add_rule(function, None, f"{operands} | {' '.join(static)}", special=CallOnHost())
 
 
 @dataclass(frozen=True)
 class _Hole:
-    """Where an operand stands. scalar: its type as a Python or NumPy number; None for an array."""
+    """The place of an operand. scalar: its type as a Python or NumPy number; None for an array."""
 
     index: int
     scalar: type | None
@@ -102,7 +102,7 @@ def is_plain(result: object) -> bool:
 
 
 def structure_of(result: object) -> str:
-    """What a result is but for its arrays and numbers, and their types."""
+    """A key of a result's structure: everything but its arrays and numbers, and their types."""
     return repr(form(result, lambda leaf: type(leaf).__name__, RESULTS))
 
 
@@ -115,8 +115,8 @@ def _rule_of(function: Any) -> Rule:
 
 
 About = tuple[tuple[Any, ...], tuple[Any, ...], str]
-"""What the recording saw: shape and dtype of each part of the result, the type of each operand that is a number (None
-for arrays), and the result's structure."""
+"""Facts about the recorded call: shape and dtype of each part of the result, the type of each operand that is a number
+(None for arrays), and the result's structure."""
 
 
 def _lowered(function: Any, operand_names: tuple[str, ...], about: About, /, **bound: Any) -> Any:
@@ -146,7 +146,7 @@ def _lowered(function: Any, operand_names: tuple[str, ...], about: About, /, **b
 
 
 def _computed(function: Any, about: About, /, **bound: Any) -> tuple[Any, ...]:
-    """The same by NumPy."""
+    """Compute the same by NumPy."""
     (forms, _, structure), rule = about, _rule_of(function)
     try:
         result = call_by_name(rule, bound)
@@ -168,7 +168,7 @@ def with_operands(rule: Rule, names: tuple[str, ...]) -> Rule:
         operands=tuple(name for name in names if name in known),
         sequences=rule.sequences | others,
         static=tuple(sorted(known.difference(names))),
-        recorded=RecordedAs(special=OnHost(), nested=rule.recorded.nested),
+        recorded=RecordedAs(special=CallOnHost(), nested=rule.recorded.nested),
     )
 
 

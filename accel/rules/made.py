@@ -14,12 +14,12 @@ import numpy as np
 
 from accel.rules.columns import RecordedAs
 from accel.rules.rule import Rule, derived
-from accel.rules.special import OnHost
+from accel.rules.special import CallOnHost
 
 
 @dataclass(frozen=True)
 class Question:
-    """A method, or else an attribute, of an object made of `made` arguments, so many of them by name.
+    """A method or attribute of an object made of arguments, some of them by name.
 
     Called with the arguments of the object and those of the method.
     """
@@ -68,5 +68,5 @@ def answer(question: Question) -> Rule:
     """The row of a question."""
     name = f"{question.kind.__module__}.{question.kind.__qualname__}.{question.name}"
     both = frozenset({"made", "asked"})
-    recorded = RecordedAs(special=OnHost(), nested=True)
+    recorded = RecordedAs(special=CallOnHost(), nested=True)
     return Rule(name, question, None, operands=("made", "asked"), sequences=both, recorded=recorded)

@@ -26,9 +26,9 @@ OPCODES: dict[str, str] = {
     # where recorded paths come together (accel.merge)
     "choice": "number: the place of it among cases, which says what the path before it was; the last if it is in none",
     "phi": "choice, values: the value at that place",
-    # loops whose number of rounds the data decide (accel.loops)
+    # loops whose number of iterations the data decide (accel.loops)
     "loop": "truth, truth, values, values: what the values are after the loop, which is entered if both truths hold; "
-    "the second values are the same in all rounds",
+    "the second values are the same in all iterations",
     "counter": "a plain number that a loop by data counts with",
     "agree": "values: whether they are what the path assumed",
     # casts

@@ -15,7 +15,7 @@ from accel.rules import filling
 from accel.rules.lowering import jnp, lax
 
 DTYPES = frozenset("fdFD")
-"""Those that BLAS has."""
+"""Dtypes that BLAS has."""
 
 WORTH = 1 << 17
 """Products of two numbers, in a matrix product, from which the call is cheaper than what it gains."""

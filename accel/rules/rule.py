@@ -1,4 +1,4 @@
-"""What a rule is: one row that says how NumPy computes a function and how JAX does.
+"""Rules: one row says how NumPy computes a function and how JAX does.
 
 A row names the NumPy function, its parameters that take recorded values (*operands*) and those that must be known
 while recording (*static*). Every other parameter, given and different from its default, is a refusal: no parameter is
@@ -46,14 +46,14 @@ class Rule:
     """One row: all that accel knows of a function. What asks about functions asks for a column, never for names."""
 
     name: str
-    """As users write it: numpy.sum. Those of the engine's own begin with "accel."."""
+    """Name as users write it, such as numpy.sum; the engine's own begin with "accel."."""
     function: Callable[..., Any]
     """NumPy's own. Runs while recording, and where constants are folded."""
     lower: Callable[..., Any] | None
-    """The same by jax.numpy: takes the parameters by the same names, the operands as JAX arrays. None where the
+    """The function by jax.numpy: takes the parameters by the same names, the operands as JAX arrays. None where the
     operation is only ever computed on the host, or recorded as others (see `RecordedAs.special`)."""
     operands: tuple[str, ...] = ()
-    """Parameters that take recorded values. Read by accel.record.arrays and lower.operations, as are the next four."""
+    """Parameters that take recorded values. Read by accel.record.values and lower.operations, as are the next four."""
     static: tuple[str, ...] = ()
     """Parameters that must be known while recording."""
     sequences: frozenset[str] = frozenset()

@@ -179,7 +179,7 @@ def _bits(name: str) -> Callable[..., Any]:
 
 
 def _whole_bits(name: str) -> Callable[..., Any]:
-    """The same of numbers of which truths are 0 and 1: what Python gives is an integer."""
+    """An operation on bits whose truths are 0 and 1, as Python gives an integer."""
     lower = _bits(name)
     return lambda *args: lower(*(x if type(x) is int else _to_int(x) for x in args))
 

@@ -1,7 +1,7 @@
 """The calls that are recorded as more, or as less, than one operation on their operands.
 
 Each class is one way. A row names it in its column `special`, with what that way needs to know.
-`accel.record.arrays.calls.special.SPECIALS` has the function that records it.
+`accel.record.values.calls.special.SPECIALS` has the function that records it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Unrecordable(Special):
 
 @dataclass(frozen=True, slots=True)
 class Rewrite(Special):
-    """It is a few calls of functions that have rules, which are recorded in its place: np.ptp.
+    """A function that is a few calls of others, which are recorded in its place: np.ptp.
 
     calls: makes them, from recorded values by parameter name.
     """
@@ -66,7 +66,7 @@ class Like(Special):
 
 @dataclass(frozen=True, slots=True)
 class WritesInto(Special):
-    """It changes its first operand: np.copyto. `lower` returns what that holds afterwards."""
+    """A function that changes its first operand: np.copyto. `lower` returns the operand's new value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class NanToNum(Special):
 
 @dataclass(frozen=True, slots=True)
 class Indices(Special):
-    """As many indices as there are true elements: np.nonzero."""
+    """A result with one index for each true element: np.nonzero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Shaped(Special):
 
 
 @dataclass(frozen=True, slots=True)
-class OnHost(Special):
+class CallOnHost(Special):
     """The program calls the function itself in the middle of its run (accel.rules.hosted): scipy.ndimage.label."""
 
 

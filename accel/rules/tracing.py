@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """What rules may ask of the program that is traced."""
+    """Questions that rules may ask of the program that is traced."""
 
     stored_by: Any = None
     """Traced bool by which values are copied (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
@@ -35,7 +35,7 @@ _current: ContextVar[Tracing] = ContextVar("how the program that is traced compu
 
 
 def current() -> Tracing:
-    """How the program that is being traced computes."""
+    """Options of the program that is being traced."""
     return _current.get()
 
 

@@ -15,9 +15,9 @@ from accel import config
 from accel.dispatch.replay import ahead, halves
 from accel.dispatch.replay.draws import Draws
 from accel.dispatch.replay.halves import Divisible, Halves, Rooms, Twins, divisible
-from accel.process import errands, processors
-from accel.record.draws.draw import Draw, Form
-from accel.record.draws.generators import KINDS
+from accel.process import processors, tasks
+from accel.record.state.draw import Draw, Form
+from accel.record.values.draws.generators import KINDS
 from accel.reports.ledger import open_ledger
 
 SIZES: tuple[Any, ...] = (9_000, (50, 80), 301)
@@ -26,7 +26,7 @@ SIZES: tuple[Any, ...] = (9_000, (50, 80), 301)
 @pytest.fixture(autouse=True)
 def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is worth drawing ahead, and the other thread has always begun in time."""
-    call_back = errands.Errand.call_back
+    call_back = tasks.Task.call_back
 
     def once_begun(self: Any) -> bool:
         until = time.perf_counter() + 30.0
@@ -34,7 +34,7 @@ def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
             time.sleep(1e-4)
         return call_back(self)
 
-    monkeypatch.setattr(errands.Errand, "call_back", once_begun)
+    monkeypatch.setattr(tasks.Task, "call_back", once_begun)
     monkeypatch.setattr(processors, "usable", lambda: 2)
     monkeypatch.setattr(ahead, "LEAST_S", 0.0)
     monkeypatch.setattr(ahead, "PATIENCE", 1e9)
@@ -122,7 +122,7 @@ def test_a_program_that_draws_in_between_finds_its_generator(taken: list[bool]) 
 
 
 def test_where_the_program_always_draws_in_between_nothing_is_drawn_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errands, "send", lambda work: pytest.fail("in vain"))
+    monkeypatch.setattr(tasks, "send", lambda work: pytest.fail("in vain"))
     generator, draws = np.random.default_rng(5), Draws(draws_of("standard_normal"))
     for _ in range(12):
         made(draws, generator)
@@ -131,7 +131,7 @@ def test_where_the_program_always_draws_in_between_nothing_is_drawn_ahead(monkey
 
 @pytest.mark.parametrize("how", ["one thread is asked for", "one processor", "on a device"])
 def test_nothing_is_drawn_ahead(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errands, "send", lambda work: pytest.fail("it was"))
+    monkeypatch.setattr(tasks, "send", lambda work: pytest.fail("it was"))
     if how == "one processor":
         monkeypatch.setattr(processors, "usable", lambda: 1)
     draws = Draws(draws_of("standard_normal"), ahead=how != "on a device")
@@ -160,9 +160,9 @@ def test_without_the_other_thread_the_call_draws(fault: str, monkeypatch: pytest
     elif fault == "raises":
         monkeypatch.setattr(Halves, "draw_first", lambda self: 1 / 0)
     elif fault == "not begun":
-        monkeypatch.setattr(errands.Errand, "call_back", lambda self: True)
+        monkeypatch.setattr(tasks.Task, "call_back", lambda self: True)
     else:
-        monkeypatch.setattr(errands, "send", lambda work: None)
+        monkeypatch.setattr(tasks, "send", lambda work: None)
     mine, theirs = (np.random.default_rng(5) for _ in range(2))
     draws = Draws(draws_of("standard_normal"))
     for _ in range(12):
@@ -192,7 +192,7 @@ def test_a_forked_child_does_not_wait_for_the_thread(taken: list[bool]) -> None:
     for _ in range(8):
         made(draws, mine), made(Draws(draws_of("standard_normal")), theirs)
     assert taken[-1] and draws._ahead is not None and draws._ahead._begun is not None
-    errands._forget()  # as in a child
+    tasks._forget()  # as in a child
     np.testing.assert_array_equal(made(draws, mine)[0], theirs.standard_normal(SIZES[0]))
     assert not taken[-1]
 

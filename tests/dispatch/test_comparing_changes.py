@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from accel.dispatch.comparing.comparison import Comparison
-from accel.record.changes import Emptied, Ends, Members, Write
-from accel.record.leaves import NewObject, Shared
+from accel.record.state.changes import Emptied, Ends, SetMembers, Write
+from accel.record.state.leaves import NewObject, SharedLeaf
 from tests.dispatch.test_comparing import run
 
 
@@ -120,7 +120,7 @@ def test_what_numpy_does_besides_is_seen(how: Any, where: str) -> None:
     assert any(each.startswith(where) for each in found), found
 
 
-@pytest.mark.parametrize("kind", [Ends, Members, Write])
+@pytest.mark.parametrize("kind", [Ends, SetMembers, Write])
 def test_what_the_replay_lacks_is_seen(kind: type) -> None:
     from accel.dispatch.comparing.snapshot import Snapshot
 
@@ -147,7 +147,7 @@ def test_a_lost_clearing_is_seen() -> None:
 def test_one_object_in_two_places_is_one_leaf() -> None:
     variant, _, _, _ = run(work, state(), np.arange(3.0))
     first, (again, other), slotted = variant.trace.outputs.result
-    assert isinstance(first, Shared)
+    assert isinstance(first, SharedLeaf)
     assert first is again
     assert isinstance(other, NewObject)
     assert isinstance(slotted, NewObject)

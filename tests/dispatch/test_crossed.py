@@ -72,12 +72,12 @@ def test_a_count_of_the_branches_taken_is_recorded_until_it_is_known() -> None:
 def test_a_wrong_crossing_is_found_and_dissolves_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """What crosses is compared with NumPy the first times: here a state that leaves out flags and counts."""
     from accel.merge import certificates
-    from accel.record.parts.joins import Literal
+    from accel.record.state.joins import ConstantKey
 
     form = certificates.form
 
     def without_literals(template: Any, leaf: Any, kinds: Any) -> Any:
-        return form(template, lambda each: None if isinstance(each, Literal) else leaf(each), kinds)
+        return form(template, lambda each: None if isinstance(each, ConstantKey) else leaf(each), kinds)
 
     monkeypatch.setattr(certificates, "form", without_literals)
 

@@ -14,7 +14,7 @@ from accel import config
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import Launchable, draws
 from accel.dispatch.target import Target
-from accel.record.draws.generators import KINDS
+from accel.record.values.draws.generators import KINDS
 from accel.reports.ledger import open_ledger
 from tests.processes import Start, assert_found_again, starter
 

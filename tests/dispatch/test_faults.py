@@ -33,7 +33,7 @@ from accel.backend.underway import pending, queues, supervisor, worker
 from accel.dispatch.call import THREAD
 from accel.dispatch.paths import known
 from accel.process import interrupts, tuning
-from accel.record.recording import current
+from accel.record.state.recording import current
 from accel.reports import ledger
 
 pytestmark = pytest.mark.usefixtures("books")
@@ -62,7 +62,7 @@ RESTORING = {
 """What puts a setting of Python's back leaves it where it fails itself."""
 
 MENDING = {f"accel.dispatch.replay.draws.Drawn.{name}" for name in ("put_back", "_put_back", "_states")} | {
-    f"accel.record.draws.generators.{name}" for name in ("_state", "_put_back")
+    f"accel.record.values.draws.generators.{name}" for name in ("_state", "_put_back")
 }
 """Where what puts a generator's state back fails, the stream of random numbers goes on from where it is."""
 

@@ -18,7 +18,7 @@ from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import MergedVariant
 from accel.dispatch.target import Target
 from accel.merge import trace as merging
-from accel.record.parts import joins
+from accel.record.state import joins
 from accel.reports.ledger import Ledger, State, open_ledger
 from tests.merge.runs import State as Model
 from tests.merge.runs import assert_same

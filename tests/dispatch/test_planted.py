@@ -19,9 +19,9 @@ from accel.dispatch.comparing import policy
 from accel.dispatch.costs import speed
 from accel.dispatch.replay import Variant
 from accel.ir.views import Broadcast
-from accel.record.arrays.arrays import RecordedArray
-from accel.record.arrays.calls.general import record_bound
-from accel.record.arrays.calls.special import SPECIALS, Recorder
+from accel.record.values.arrays import RecordedArray
+from accel.record.values.calls.general import record_bound
+from accel.record.values.calls.special import SPECIALS, Recorder
 from accel.reports.ledger import State, current_run, open_ledger
 from accel.rules import load
 from accel.rules.rule import RULES
@@ -106,7 +106,7 @@ def dropped_write(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def dropped_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
-    from accel.record.outputs import Planner
+    from accel.record.run.outputs import Planner
 
     monkeypatch.setattr(Planner, "_write", lambda self, state: None)
 

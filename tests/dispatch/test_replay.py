@@ -17,8 +17,8 @@ from accel.dispatch.replay.commit import store
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.steps import steps_of
 from accel.record import record
-from accel.record.changes import Ends, Write
-from accel.record.inputs import MISSING, Environment
+from accel.record.state.changes import Ends, Write
+from accel.record.state.inputs import MISSING, Environment
 from accel.reports.ledger import State, open_ledger
 
 

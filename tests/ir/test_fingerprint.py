@@ -25,7 +25,7 @@ from accel import rules
 from accel.ir.fingerprint import Describer, Indescribable, fingerprint
 from accel.ir.views import Index
 from accel.lower import Known, lower
-from accel.record import Recorded, record
+from accel.record import Completed, record
 from accel.rules.rule import RULES
 
 ROOT = Path(accel.__file__).parents[1]
@@ -34,7 +34,7 @@ ROOT = Path(accel.__file__).parents[1]
 def of(function: Any, *args: Any, known: tuple[int, ...] = ()) -> str | None:
     """The fingerprint of the program of one call; `known` are the positions of arguments taken for constant."""
     recorded = record(function, args, {}, max_nodes=1000)
-    assert isinstance(recorded, Recorded), recorded
+    assert isinstance(recorded, Completed), recorded
     assert recorded.refusal is None, recorded.refusal
     slots = {recorded.trace.inputs.find(("arg", place)): args[place] for place in known}
     arrays = {slot: value for slot, value in slots.items() if isinstance(value, np.ndarray)}
@@ -275,7 +275,7 @@ def test_what_has_no_description_is_named() -> None:
 
 def test_a_program_that_holds_it_says_so() -> None:
     recorded = record(double, (X,), {}, max_nodes=1000)
-    assert isinstance(recorded, Recorded)
+    assert isinstance(recorded, Completed)
     (node,) = [node for node in recorded.trace.tape.nodes if node.rule.name == "numpy.sin"]
     node.rule = dataclasses.replace(node.rule, lower=double)
     program = lower(recorded.trace, Known())

@@ -33,7 +33,7 @@ from accel.dispatch.comparing import policy
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.paths.known import KnownPaths
 from accel.lift.holding import Holding
-from accel.process import aside, bars, onlookers
+from accel.process import background, bars, observers
 from accel.reports.ledger import open_ledger
 from tests.conftest import WriteModules, is_idle
 
@@ -49,7 +49,7 @@ PATIENCE_S = 120.0
 def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The CPU as a device with a memory of its own. No comparisons, so that each replay stands; nobody looks on."""
     deadline = time.monotonic() + PATIENCE_S
-    while (queues.busy() or aside.threads.are_running) and time.monotonic() < deadline:  # for a test before this one
+    while (queues.busy() or background.threads.are_running) and time.monotonic() < deadline:
         time.sleep(1e-3)
     room = resident.room
 
@@ -61,7 +61,7 @@ def remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(devices, "plays_apart", True)
     monkeypatch.setattr(resident, "room", poisoned)
     monkeypatch.setattr(policy.Comparisons, "is_due", lambda *_: False)
-    monkeypatch.setattr("accel.lift.holding.onlooker", lambda: None)
+    monkeypatch.setattr("accel.lift.holding.observer", lambda: None)
     yield
     assert not resident.current.is_open and not resident.current._known
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -439,7 +439,7 @@ def test_a_weak_reference_to_what_a_round_replaces(is_told: bool, both: Any, beh
 
 def test_finalizers_of_garbage(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Garbage is collected while rounds hold state, and what is collected looks at it."""
-    monkeypatch.setattr(onlookers, "MOST_OBJECTS", 20)
+    monkeypatch.setattr(observers, "MOST_OBJECTS", 20)
     made = both("def main(model):\n    for i in range(60):\n" + STEP)
 
     class Again:
@@ -602,7 +602,7 @@ def test_garbage_is_collected_in_long_loops(both: Any, behind: Counter[str], mon
     def told(phase: str, info: object) -> None:
         found.append(bool(resident.current.is_open))
 
-    monkeypatch.setattr(onlookers, "MOST_OBJECTS", 20)
+    monkeypatch.setattr(observers, "MOST_OBJECTS", 20)
     gc.callbacks.append(told)
     before = gc.get_threshold()
     gc.set_threshold(20, 1, 1)
@@ -623,7 +623,7 @@ def test_garbage_that_may_hold_arrays_waits_for_less_long(
     made = both("def main(model, rounds, kept):\n    for i in rounds:\n" + STEP + keeps)
     accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
     made.fast.main(model_of(made.fast), range(10), [])
-    monkeypatch.setattr(onlookers, "MOST_KEPT", 50 * NBYTES)
+    monkeypatch.setattr(observers, "MOST_KEPT", 50 * NBYTES)
     behind.clear()
     before = gc.get_threshold()
     gc.set_threshold(20, 1000, 1000)
@@ -777,7 +777,7 @@ def test_what_a_handler_raises_at_the_end_under_a_bar(
 
 
 def test_what_watches_over_plain_bars_looks_at_nothing() -> None:
-    """The thread is no onlooker; nor are there others than those that are known."""
+    """The thread is no observer; nor are there others than those that are known."""
     tqdm = pytest.importorskip("tqdm")
     gc.collect()  # bars of other tests
     bar = tqdm.tqdm(range(3), file=io.StringIO())
@@ -792,7 +792,7 @@ def test_what_watches_over_plain_bars_looks_at_nothing() -> None:
     tqdm.tqdm.monitor = None
 
 
-# -- onlookers ---------------------------------------------------------------------------------------------------------
+# -- observers ---------------------------------------------------------------------------------------------------------
 
 
 def _thread() -> Iterator[None]:
@@ -820,26 +820,26 @@ PRESENT = {
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process in which the program alone runs, whatever this test run has around it."""
-    rows = dict(onlookers.ONLOOKERS)
+    rows = dict(observers.OBSERVERS)
     present = [why for why in PRESENT if rows[why]()]
-    monkeypatch.setattr(onlookers, "ONLOOKERS", tuple(row for row in onlookers.ONLOOKERS if row[0] not in present))
-    assert onlookers.onlooker() is None
+    monkeypatch.setattr(observers, "OBSERVERS", tuple(row for row in observers.OBSERVERS if row[0] not in present))
+    assert observers.observer() is None
 
 
 @pytest.mark.parametrize("why", PRESENT)
 def test_who_could_look(why: str, alone: None) -> None:
-    if why not in dict(onlookers.ONLOOKERS):
+    if why not in dict(observers.OBSERVERS):
         pytest.skip("there already")
     present = PRESENT[why]()
     next(present)
-    assert onlookers.onlooker() == why
+    assert observers.observer() == why
     next(present, None)
-    assert onlookers.onlooker() is None
+    assert observers.observer() is None
 
 
 def test_another_thread_than_the_main_one_is_seen_by_the_main_one(alone: None) -> None:
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(onlookers.onlooker()))
+    thread = threading.Thread(target=lambda: found.append(observers.observer()))
     thread.start()
     thread.join()
     assert found[0] is not None and "main" in found[0]
@@ -853,7 +853,7 @@ def all_rounds(planet: ModuleType) -> Any:
 
 
 def test_nothing_is_held_while_somebody_looks(both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accel.lift.holding.onlooker", lambda: "there are other threads")
+    monkeypatch.setattr("accel.lift.holding.observer", lambda: "there are other threads")
     made = both("def main(model):\n    for i in range(12):\n" + STEP)
 
     made.check(all_rounds, times=2)
@@ -967,9 +967,9 @@ def test_threads_of_accels_own_see_what_numpy_has_made(both: Any, behind: Counte
 
     def work() -> None:
         while not ends.is_set():
-            with aside.threads.python():
+            with background.threads.python():
                 seen.append(float(np.sum(model.u) + np.sum(model.v)))
-                with aside.threads.compiler():
+                with background.threads.compiler():
                     time.sleep(2e-3)
                 seen.append(float(np.sum(model.u) + np.sum(model.v)))
 
@@ -984,7 +984,7 @@ def test_threads_of_accels_own_see_what_numpy_has_made(both: Any, behind: Counte
         thread.join()
     assert np.isfinite(seen).all() and len(seen) > 10
     assert behind["held"] > 20 and behind["not"] > 3
-    assert open_ledger("planet:main:9").not_held[onlookers.BUSY]
+    assert open_ledger("planet:main:9").not_held[observers.BUSY]
     for _ in range(3):
         made.plain.main(expected)
     assert_same(state(model), state(expected))
@@ -998,7 +998,7 @@ def test_a_round_waits_for_nobody_and_nobody_waits_for_ever(both: Any, behind: C
     ends = threading.Event()
 
     def work() -> None:
-        with aside.threads.python():
+        with background.threads.python():
             ends.wait(20.0)
 
     thread = threading.Thread(target=work, name="accel-compile", daemon=True)

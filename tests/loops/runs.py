@@ -14,7 +14,7 @@ from accel.dispatch.replay.commit import commit
 from accel.ir.loop import body_of
 from accel.loops import rolled
 from accel.lower import Known
-from accel.record import Recorded, Trace, record
+from accel.record import Completed, Trace, record
 
 Call = tuple[Any, ...]
 
@@ -32,7 +32,7 @@ def traces_of(function: Callable[..., Any], calls: Iterable[Call]) -> Iterator[T
     assert isinstance(function, FunctionType)
     for call in calls:
         recorded = record(function, call, {}, max_nodes=20_000)
-        if isinstance(recorded, Recorded) and recorded.refusal is None:
+        if isinstance(recorded, Completed) and recorded.refusal is None:
             assert recorded.trace is not None
             yield rolled(recorded.trace)
 

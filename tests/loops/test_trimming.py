@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from accel.loops import rolled
-from accel.record import Recorded, Trace, record
-from accel.record.loops import trimming
+from accel.record import Completed, Trace, record
+from accel.record.run.loops import trimming
 from tests.loops.runs import Program, assert_agrees, loops_of, traces_of
 from tests.merge.runs import assert_same
 
@@ -110,7 +110,7 @@ def calls() -> list[tuple[Any, float]]:
 def trace_of(function: Callable[..., Any], call: tuple[Any, float]) -> Trace:
     assert isinstance(function, FunctionType)
     recorded = record(function, call, {}, max_nodes=200_000)
-    assert isinstance(recorded, Recorded) and recorded.refusal is None and recorded.trace is not None
+    assert isinstance(recorded, Completed) and recorded.refusal is None and recorded.trace is not None
     return recorded.trace
 
 
@@ -158,7 +158,7 @@ def test_a_range_that_ends_after_rounds_have_left_the_tape_is_refused() -> None:
     recorded = record(bounded, (np.ones(3), 1e-9), {}, max_nodes=200_000)
     refusal = recorded.refusal
     assert refusal is not None and refusal.reason == "limit.nodes" and "range" in refusal.detail
-    if isinstance(recorded, Recorded):
+    if isinstance(recorded, Completed):
         assert_same(recorded.result, bounded(np.ones(3), 1e-9))
 
 

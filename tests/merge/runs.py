@@ -17,7 +17,7 @@ from accel.dispatch.replay import GuardFailure, MergedMatcher, MergedVariant, Si
 from accel.dispatch.replay.commit import commit
 from accel.lower import Known
 from accel.merge import Member, MergedTrace, merged
-from accel.record import Recorded, Trace, record
+from accel.record import Completed, Trace, record
 
 
 class State:
@@ -36,7 +36,7 @@ def traces_of(function: Callable[..., Any], calls: Iterable[Call]) -> list[Trace
     assert isinstance(function, FunctionType)
     for call in calls:
         recorded = record(function, call, {}, max_nodes=20_000)
-        if isinstance(recorded, Recorded) and recorded.refusal is None:
+        if isinstance(recorded, Completed) and recorded.refusal is None:
             assert recorded.trace is not None
             tape = recorded.trace.tape
             key = (

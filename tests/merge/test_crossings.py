@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.record import Recorded, record
+from accel.record import Completed, record
 from tests.merge.runs import Call, Merged, State, assert_agrees, traces_of
 from tests.random_programs import try_crossings
 
@@ -572,7 +572,7 @@ def test_what_one_path_writes_is_not_what_another_has_read() -> None:
 
 
 def test_a_long_recording_has_few_joins() -> None:
-    from accel.record.parts.joins import MOST_VISITS
+    from accel.record.state.joins import MOST_VISITS
 
     def long(x: Any) -> Any:
         for k in range(100):
@@ -581,20 +581,20 @@ def test_a_long_recording_has_few_joins() -> None:
         return x
 
     recorded = record(long, (np.linspace(0.0, 1.0, 4),), {}, max_nodes=10_000)
-    assert isinstance(recorded, Recorded)
+    assert isinstance(recorded, Completed)
     assert recorded.trace is not None
     assert 0 < len(recorded.trace.joins) <= MOST_VISITS
 
 
 def test_a_fault_in_noting_joins_does_not_reach_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    from accel.record.parts.joins import Joins
+    from accel.record.state.joins import Joins
 
     def failing(*args: Any) -> None:
         raise RuntimeError("planted")
 
     monkeypatch.setattr(Joins, "_note", failing)
     recorded = record(of_a_new_array, call_of((1, 1)), {}, max_nodes=1000)
-    assert isinstance(recorded, Recorded)
+    assert isinstance(recorded, Completed)
     assert recorded.refusal is None
     assert recorded.trace is not None
     assert recorded.trace.joins == []

@@ -21,7 +21,7 @@ import accel
 from accel.plugins import lines
 from accel.plugins.cell_errors import with_lines_of_frames
 from accel.reasons import Refusal
-from accel.record.effects.streams import is_standard
+from accel.record.objects.sinks.streams import is_standard
 from accel.reports import ledger
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ import pytest
 from accel.config import Settings
 from accel.precompile import command, messages, watch
 from accel.precompile.child import settings_for_later
-from accel.precompile.watch import SETTLED, STEPS, Watch
+from accel.precompile.watch import SETTLED, STEPS, NewsCounter
 from accel.process.status import ERASE
 from accel.reports import ledger, timeline
 from tests.processes import Done, without_settings
@@ -282,7 +282,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def _calls(watched: Watch, book: ledger.Ledger, count: int) -> list[str | None]:
+def _calls(watched: NewsCounter, book: ledger.Ledger, count: int) -> list[str | None]:
     answers = []
     for _ in range(count):
         book.count_numpy(0.01)
@@ -291,7 +291,7 @@ def _calls(watched: Watch, book: ledger.Ledger, count: int) -> list[str | None]:
 
 
 def test_it_is_enough_after_so_many_steps_without_news(books: ModuleType, clock: list[float]) -> None:
-    book, watched = books.open_ledger("m.step"), Watch(settled=5)
+    book, watched = books.open_ledger("m.step"), NewsCounter(settled=5)
     assert set(_calls(watched, book, 4)) == {None}
     timeline.note_event(timeline.COMPILE, "m.other")
     clock[0] += 10.0
@@ -302,14 +302,14 @@ def test_it_is_enough_after_so_many_steps_without_news(books: ModuleType, clock:
 
 
 def test_steps_that_pass_in_no_time_are_not_enough(books: ModuleType, clock: list[float]) -> None:
-    book, watched = books.open_ledger("m.small"), Watch(settled=5)
+    book, watched = books.open_ledger("m.small"), NewsCounter(settled=5)
     assert set(_calls(watched, book, 500)) == {None}
     clock[0] += watch.QUIET_S
     assert _calls(watched, book, 1) == [SETTLED]
 
 
 def test_refusals_and_paths_that_never_recur_are_no_news(books: ModuleType, clock: list[float]) -> None:
-    book, watched = books.open_ledger("m.step"), Watch(settled=5)
+    book, watched = books.open_ledger("m.step"), NewsCounter(settled=5)
     for _ in range(500):
         timeline.note_event(timeline.RECORDED, "m.restless")
     _calls(watched, book, 1)
@@ -327,7 +327,7 @@ def test_a_catalogues_step_is_waited_for(
     books.current_run().step = "m.step"
     monkeypatch.setitem(sys.modules, "m", ModuleType("m"))
     sys.modules["m"].step = None  # type: ignore[attr-defined]  # the program has it, and comes to it
-    before, step, watched = books.open_ledger("m.before"), books.open_ledger("m.step"), Watch(settled=5)
+    before, step, watched = books.open_ledger("m.before"), books.open_ledger("m.step"), NewsCounter(settled=5)
     _calls(watched, before, 100)
     clock[0] += 10.0
     assert set(_calls(watched, before, 100)) == {None}
@@ -340,13 +340,13 @@ def test_a_catalogues_step_is_waited_for(
 def test_the_step_of_another_program_is_not_waited_for(books: ModuleType, clock: list[float]) -> None:
     books.current_run().step = "another.program.step"
     books.open_ledger("another.program.step")
-    assert _calls(Watch(settled=5, steps=3), books.open_ledger("m.other"), 3) == [None, None, STEPS]
+    assert _calls(NewsCounter(settled=5, steps=3), books.open_ledger("m.other"), 3) == [None, None, STEPS]
 
 
 def test_a_step_that_is_left_alone_is_not_waited_for(books: ModuleType, clock: list[float]) -> None:
     books.current_run().step = "m.step"
     books.open_ledger("m.step").state = ledger.State.NUMPY
-    assert _calls(Watch(settled=5, steps=3), books.open_ledger("m.other"), 3) == [None, None, STEPS]
+    assert _calls(NewsCounter(settled=5, steps=3), books.open_ledger("m.other"), 3) == [None, None, STEPS]
 
 
 # -- messages and settings --

@@ -25,7 +25,7 @@ from accel.backend.underway.pending import PendingProgram
 from accel.dispatch.replay import Variant
 from accel.process import gain, interrupts
 from accel.record import Raised, record
-from accel.record.arrays.arrays import RecordedValue
+from accel.record.values.arrays import RecordedValue
 from accel.reports.ledger import open_ledger
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of the program's own")
@@ -191,7 +191,7 @@ def test_what_a_handler_raises_in_recorded_code_is_the_programs(caught: bool) ->
 
 @pytest.mark.usefixtures("foreground")
 def test_what_a_handler_raises_in_the_recorder_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from accel.record.recording import Recording
+    from accel.record.state.recording import Recording
 
     plain, rung = Recording.write_down, []
 

@@ -20,7 +20,7 @@ from accel.pure.program import Program
 from accel.pure.recorded import recorded_calls
 from accel.rules import load
 from accel.rules.rule import RULES
-from accel.rules.special import OnHost
+from accel.rules.special import CallOnHost
 from tests.rules.cases import ROWS, Names, names_in, stable_hash
 from tests.rules.oracle import SCIPY, expression
 from tests.rules.scipy_cases import SCIPY_ROWS
@@ -180,7 +180,7 @@ def test_every_rule_has_an_expression_or_a_reason() -> None:
     tried = {id(RULES[each]) for text in (*texts, *FILTERS) for each in _functions_in(text) if _is_key(each)}
     excused = {part for parts in NO_CASE.values() for part in parts}
     # what programs call on the host has no derivative: see tests/record/test_hosted.py
-    computed = [rule for rule in RULES.values() if not isinstance(rule.recorded.special, OnHost)]
+    computed = [rule for rule in RULES.values() if not isinstance(rule.recorded.special, CallOnHost)]
     left = [rule.name for rule in computed if id(rule) not in tried]
     assert [name for name in left if name.rpartition(".")[2] not in excused] == []
     assert excused <= {name.rpartition(".")[2] for name in left}, "a reason for what has a case"

@@ -16,7 +16,7 @@ import pytest
 import accel
 from accel.dispatch.comparing import policy
 from accel.dispatch.costs import speed
-from accel.record.draws.generators import is_same_state, kind_of
+from accel.record.values.draws.generators import is_same_state, kind_of
 from accel.reports.ledger import Ledger, open_ledger
 
 CALLS = 9

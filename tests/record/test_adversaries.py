@@ -15,13 +15,9 @@ import numpy as np
 import pytest
 
 import accel
-from accel.record.parts import registry
+from accel.record.state import registry
 from accel.reports.ledger import open_ledger
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
-
+from tests.helpers import some
 
 # -- a call is run once, whatever happens after its tape has ended ----------------------------------------------------
 

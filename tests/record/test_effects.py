@@ -18,14 +18,10 @@ import numpy as np
 import pytest
 
 import accel
-from accel.record.wrapper import isinstance_wrapper
+from accel.record.state.wrapper import isinstance_wrapper
 from accel.rules import load
 from accel.rules.rule import RULES
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
-
+from tests.helpers import some
 
 COUNT = 0
 STORE: list[Any] = []
@@ -602,7 +598,7 @@ BOX: dict[str, Any] = {"kept": None}
 
 def test_a_recording_that_no_loop_shortens_ends_early(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Operations of ever other shapes cannot be compiled: recording all of them would be for nothing."""
-    monkeypatch.setattr("accel.record.parts.writer.LOOK_AT", 64)
+    monkeypatch.setattr("accel.record.state.writer.LOOK_AT", 64)
     monkeypatch.setattr("accel.lower.passes.arrange.MAX_OPERATIONS", 40)
 
     def work(x: Any) -> Any:
@@ -613,4 +609,4 @@ def test_a_recording_that_no_loop_shortens_ends_early(check: Any, monkeypatch: p
 
     found = check(work, lambda i: (np.arange(60.0) + i,), reason="limit.nodes")
     (refusal,) = found.ledger.refusals
-    assert "64 operations, too few of them in equal rounds" in refusal.detail
+    assert "64 operations, too few of them in equal iterations" in refusal.detail

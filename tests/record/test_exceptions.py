@@ -18,13 +18,10 @@ import accel
 from accel.dispatch.replay import commit
 from accel.process import tracebacks
 from accel.record import Raised, record
-from accel.record.arrays import arrays
+from accel.record.values import arrays
 from accel.rules import load
 from accel.rules.rule import RULES
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
+from tests.helpers import some
 
 
 class Mine(Exception):

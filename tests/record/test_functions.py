@@ -13,11 +13,7 @@ import numpy as np
 import pytest
 
 import accel
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
-
+from tests.helpers import some
 
 FACTOR = 2.0
 TABLE = {"a": 1.0, "b": [1.0, 2.0]}

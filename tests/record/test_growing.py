@@ -15,12 +15,9 @@ import numpy as np
 import pytest
 
 import accel
+from tests.helpers import some
 
 CALLS = 30
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
 
 
 def world(make: Any, between: Any = None) -> Any:

@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tests.helpers import some
+
 LATE = 6
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
 
 
 class Index:

@@ -17,11 +17,7 @@ import numpy as np
 import pytest
 
 import accel
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
-
+from tests.helpers import some
 
 # -- caches -----------------------------------------------------------------------------------------------------------
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from accel.record import record
-from accel.record.recording import Recording
 from accel.record.run.monitoring import TOOLS, Monitored, _tool
-from accel.record.run.results import Recorded, Result
+from accel.record.run.recorder import HOOKS
+from accel.record.run.trace import Completed, Result
+from accel.record.state.recording import Recording
 
 if sys.version_info < (3, 12):
     pytest.skip("there is no sys.monitoring", allow_module_level=True)
@@ -80,7 +81,7 @@ def test_a_recording_is_a_tool_only_while_it_runs() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("accel.record.run.frames._TELLER", Probe)
         result = of(looks, X)
-    assert isinstance(result, Recorded) and result.refusal is None
+    assert isinstance(result, Completed) and result.refusal is None
     assert seen == [[TOOLS[0]]]
 
 
@@ -90,7 +91,7 @@ def test_the_next_number_is_taken_where_the_program_has_the_first() -> None:
         result = of(looks, X)
     finally:
         sys.monitoring.free_tool_id(TOOLS[0])
-    assert isinstance(result, Recorded) and result.refusal is None
+    assert isinstance(result, Completed) and result.refusal is None
 
 
 def test_without_a_free_number_the_call_stays_on_numpy() -> None:
@@ -101,7 +102,7 @@ def test_without_a_free_number_the_call_stays_on_numpy() -> None:
     finally:
         for each in TOOLS:
             sys.monitoring.free_tool_id(each)
-    assert isinstance(result, Recorded) and result.refusal is not None
+    assert isinstance(result, Completed) and result.refusal is not None
     assert result.refusal.reason == "environment.traced"
     assert np.array_equal(result.result, looks(X))
 
@@ -144,7 +145,7 @@ def test_exceptions_of_other_code_are_not_told() -> None:
         def __getattr__(self, name: str) -> Any:
             return lambda *_: None
 
-    events = Probe(Recording("", "", 10, ("", 0), lambda *_: (None, None)), Nothing())
+    events = Probe(Recording("", "", ("", 0), HOOKS), Nothing())
     assert events.begin()
     try:
         events.follow(elsewhere.__code__)

@@ -24,14 +24,11 @@ from accel.dispatch.replay import commit
 from accel.record import Undone, record
 from accel.reports.ledger import Ledger, open_ledger
 from accel.rules.rule import RULES, Rule
+from tests.helpers import some
 from tests.record.conftest import Twins, play
 
 CALLS = 9
 _names = itertools.count()
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
 
 
 class World:

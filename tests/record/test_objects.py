@@ -15,10 +15,7 @@ import pytest
 
 import accel
 from accel.reports.ledger import open_ledger
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
+from tests.helpers import some
 
 
 class Mode(enum.Enum):

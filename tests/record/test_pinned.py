@@ -10,8 +10,8 @@ from scipy import ndimage
 
 import accel
 from accel.record import record
-from accel.record.bits import Content
-from accel.record.pinned import MANY
+from accel.record.state.bits import Content
+from accel.record.state.pinned import MANY
 from accel.reports.ledger import open_ledger
 from accel.rules import core
 

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
+from tests.helpers import some
 
 
 def test_types_stay(check: Any) -> None:

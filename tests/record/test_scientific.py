@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 from scipy import interpolate, linalg, signal, sparse
 
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
-
+from tests.helpers import some
 
 KNOTS = np.array([0.0, 0.5, 1.5, 2.0, 3.5])
 

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape or (4,))
+from tests.helpers import some
 
 
 def holder(i: int) -> Any:

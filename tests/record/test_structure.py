@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import accel.record
-from accel.record import bits
 from accel.record.objects import scan
-from accel.record.parts.writer import frozen
+from accel.record.state import bits
+from accel.record.state.writer import frozen
 
 FOLDER = Path(accel.record.__file__).parent
 
@@ -49,6 +49,20 @@ def test_imports_point_one_way() -> None:
         assert ready, f"a cycle among {sorted(waiting)}"
         for name in ready:
             del waiting[name]
+
+
+FOLDERS = ("state", "values", "objects", "run")
+"""The folders of accel.record: each may import those before it, for types too."""
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_folders_import_downwards_for_types_too(name: str) -> None:
+    own = name.partition(".")[0]
+    if own in FOLDERS:
+        nodes = ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))
+        names = [each.module or "" for each in nodes if isinstance(each, ast.ImportFrom)]
+        imported_folders = {each.split(".")[2] for each in names if each.startswith("accel.record.")}
+        assert imported_folders <= set(FOLDERS[: FOLDERS.index(own) + 1])
 
 
 def test_no_import_hides_in_a_function() -> None:

@@ -10,7 +10,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import accel
-from accel.ir.views import Places
+from accel.ir.views import StridedElements
 
 
 def im2col(x: Any, k: int = 3) -> Any:
@@ -104,7 +104,7 @@ def test_what_stays_on_numpy(work: Callable[..., Any], reason: str, foreground: 
 
 def test_places_of_an_array_in_another_order() -> None:
     base = np.arange(12.0).reshape(3, 4)
-    step = Places((3, 2), (4, 2))
+    step = StridedElements((3, 2), (4, 2))
     np.testing.assert_array_equal(step.read(np.asfortranarray(base)), base[:, ::2])
     assert step.last == 10
     written = step.write(np.asfortranarray(base), -1.0)

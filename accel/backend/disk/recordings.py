@@ -27,8 +27,9 @@ from accel.ir.tape import Node, Tape
 from accel.process import own_code, pickling
 from accel.process.bodies import as_written
 from accel.process.interrupts import pass_on
-from accel.record import Trace, inputs
-from accel.record.inputs import Code, Inputs, Slot
+from accel.record import Trace
+from accel.record.state import inputs
+from accel.record.state.inputs import Code, Inputs, Slot
 
 _IS = re.compile(r"\bis (?:not )?\{(\d+)\}")
 """Where an expression compares with one of its constants by identity."""

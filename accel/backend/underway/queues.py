@@ -29,7 +29,7 @@ from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.supervisor import supervisor
 from accel.lower import Known
 from accel.merge import MergedTrace
-from accel.process import aside, gain, interrupts, status, tuning
+from accel.process import background, gain, interrupts, status, tuning
 from accel.record import Trace
 from accel.reports.ledger import current_run
 
@@ -96,7 +96,7 @@ class Queue:
                     return
                 pending = max(self._waiting, key=_PRIORITY)  # not a heap: priorities change while programs wait
                 self._waiting.remove(pending)
-            with aside.threads.python():
+            with background.threads.python():
                 try:
                     with tuning.short_switch_interval(), tuning.rare_garbage_collection(), _charged():
                         self._step(pending)
@@ -282,7 +282,7 @@ def stop() -> None:
     at_work = [key for each in _under_way.copy() if (key := each.key_at_work) is not None]
     _under_way.clear()
     status.stop()
-    aside.threads.end()
+    background.threads.end()
     # wakes the loading thread, which may wait until JAX is worth importing
     gain.potential_gain.stop_waiting()
     # the queues first, then the worker: its end makes the compiling thread return, and then there must be no next job
@@ -354,7 +354,7 @@ def _forget() -> None:
     _loading, _compiling, _coming = Queue(_LOADER, _load), Queue(_COMPILER, _compile), Queue(_WAITER, _wait)
     _under_way.clear()
     _in_front.clear()
-    aside.threads.forget()
+    background.threads.forget()
     supervisor.forget()
 
 

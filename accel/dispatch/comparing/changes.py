@@ -9,8 +9,8 @@ from typing import Any
 from accel.dispatch.comparing.snapshot import Snapshot, is_same, part_name, part_of, parts_of
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import Builder
-from accel.record.changes import Emptied, Ends, Members, Write
-from accel.record.inputs import MISSING
+from accel.record.state.changes import Emptied, Ends, SetMembers, Write
+from accel.record.state.inputs import MISSING
 
 Found = tuple[Any, Any, str]
 """A template of the replay's, the value of NumPy's, and its name."""
@@ -28,7 +28,7 @@ class Changes:
         # by their keys in this call
         self._items: list[tuple[Any, Write]] = [(self._build(write.name), write) for write in items]
         self._ends = {change.owner: change for change in changes if isinstance(change, Ends)}
-        self._members = [change for change in changes if isinstance(change, Members)]
+        self._members = [change for change in changes if isinstance(change, SetMembers)]
         self._emptied = {change.owner for change in changes if isinstance(change, Emptied)}
 
     def values(self) -> Iterator[Found]:
@@ -100,7 +100,7 @@ class Changes:
 
     # -- sets and dicts -----------------------------------------------------------------------------------------------
 
-    def _set(self, change: Members) -> set[Any]:
+    def _set(self, change: SetMembers) -> set[Any]:
         found = set(self._snapshot.parts[change.owner]) if change.keeps else set()
         for member, is_in in change.turns:
             (found.add if is_in else found.discard)(self._build(member))

@@ -17,20 +17,20 @@ from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import as_scalar, chain_of
 from accel.ir.views import seen_through
 from accel.lower.written import Written
-from accel.record.inputs import MISSING
-from accel.record.leaves import (
+from accel.record.objects.own_attributes import own_attribute, own_names
+from accel.record.state.inputs import MISSING
+from accel.record.state.leaves import (
     COMPOSITE,
+    FixedValue,
     FromSlot,
     Leaf,
-    Literal,
-    Made,
+    NewArray,
     NewContainer,
     NewObject,
     NewSet,
     Number,
-    Shared,
+    SharedLeaf,
 )
-from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.reports.ledger import Difference
 
 EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3
@@ -198,7 +198,7 @@ class Comparison:
         elif chain and not _is_same_view(seen_through(expected, chain), actual):
             self._structure(name, f"NumPy gives another part of {self._slot(leaf.slot)} than the replay")
 
-    def _literal(self, leaf: Literal, actual: object, name: str) -> None:
+    def _literal(self, leaf: FixedValue, actual: object, name: str) -> None:
         if type(actual) is not type(leaf.value) or not (actual is leaf.value or equal(actual, leaf.value)):
             self._structure(name, f"NumPy gives {actual!r}, the replay {leaf.value!r}")
 
@@ -211,7 +211,7 @@ class Comparison:
             first = len(self._staged.made) + len(self._staged.changed)
             self._arrays(np.asarray(replayed), np.asarray(actual), name, first + leaf.index)
 
-    def _made(self, leaf: Made, actual: object, name: str) -> None:
+    def _made(self, leaf: NewArray, actual: object, name: str) -> None:
         chain = chain_of(self._staged, leaf)
         made = seen_through(self._staged.made[leaf.index], chain)
         if type(actual) is not np.ndarray:
@@ -228,7 +228,7 @@ class Comparison:
                 self._structure(name, f"NumPy gives {what[0]}, the replay {what[1]}")
         self._arrays(made, actual, name, leaf.index, chain)
 
-    def _shared(self, leaf: Shared, actual: object, name: str) -> None:
+    def _shared(self, leaf: SharedLeaf, actual: object, name: str) -> None:
         if isinstance(leaf.template, (*COMPOSITE, NewSet)) or not isinstance(leaf.template, Leaf):
             self._identity(("shared", id(leaf)), actual, name)
             if id(leaf) in self._compared:
@@ -297,13 +297,13 @@ def _is_same_view(ours: Any, theirs: Any) -> bool:
 
 _LEAVES: dict[type, Callable[[Comparison, Any, Any, str], None]] = {
     FromSlot: Comparison._from_slot,
-    Literal: Comparison._literal,
+    FixedValue: Comparison._literal,
     Number: Comparison._number,
-    Made: Comparison._made,
+    NewArray: Comparison._made,
     NewObject: Comparison._new_object,
     NewContainer: Comparison._new_container,
     NewSet: Comparison._new_set,
-    Shared: Comparison._shared,
+    SharedLeaf: Comparison._shared,
 }
 
 

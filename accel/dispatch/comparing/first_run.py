@@ -25,7 +25,7 @@ from accel.dispatch.replay import HostError, Launchable, SideExit, StagedOutputs
 from accel.dispatch.replay.variant import Computed
 from accel.merge import ABSENT, MergedTrace
 from accel.record import Trace
-from accel.record.draws.generators import kind_of
+from accel.record.values.draws.generators import kind_of
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from accel.ir.tape import Node, needed_by
 from accel.ir.template import fill
 from accel.ir.vast import is_vast
 from accel.ir.views import seen_through
-from accel.record.outputs import Outputs
+from accel.record.run.outputs import Outputs
 from accel.rules.columns import Rounding, fact
 from accel.rules.evaluation import evaluate
 
@@ -54,7 +54,7 @@ class NumpyValue(NamedTuple):
     value: Any
 
 
-class Inputs(Protocol):
+class PerturbedInputs(Protocol):
     """A call's inputs as they were before it. values: of the slots."""
 
     values: list[Any]
@@ -65,7 +65,7 @@ class Inputs(Protocol):
 
 def explanation(
     staged: StagedOutputs,
-    snapshot: Inputs,
+    snapshot: PerturbedInputs,
     rtol: float,
     seen: Sequence[NumpyValue] = (),
     is_numpys: Callable[[list[Any]], bool] = lambda computed: True,

@@ -14,10 +14,10 @@ from accel.dispatch.replay import StagedOutputs
 from accel.ir.vast import is_vast
 from accel.lower.written import Written
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.inputs import MISSING, Inputs
-from accel.record.names.variables import CONTENTS, contents_of
+from accel.record.objects.names.variables import CONTENTS, contents_of
 from accel.record.objects.own_attributes import own_attribute, own_names
+from accel.record.state.changes import Write
+from accel.record.state.inputs import MISSING, Inputs
 from accel.reports.ledger import Difference
 
 SEQUENCES: tuple[type, ...] = (list, deque)

@@ -16,8 +16,8 @@ import numpy as np
 
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.commit import ready_effects
-from accel.record.effects.shown import Flushed, Logged, Unshowable, Warned
-from accel.record.effects.streams import Watch
+from accel.record.objects.sinks.streams import TextObserver
+from accel.record.state.shown import Flushed, Logged, Unshowable, Warned
 from accel.reports.ledger import Difference
 
 FIELD = "the text that is shown"
@@ -83,14 +83,14 @@ class ShownTexts:
             self._is_watching = False
             _LOCK.release()
 
-    def _watch_of_stream(self, stream: Any) -> Watch:
+    def _watch_of_stream(self, stream: Any) -> TextObserver:
         def note(text: str) -> None:
             if not self._in_handler:  # else it is noted as a record
                 _append(self.numpys, id(stream), text)
 
-        return Watch(stream.write, note)
+        return TextObserver(stream.write, note)
 
-    def _watch_of_logger(self, logger: Any) -> Watch:
+    def _watch_of_logger(self, logger: Any) -> TextObserver:
         real = logger.handle
 
         def note(record: Any) -> None:
@@ -104,7 +104,7 @@ class ShownTexts:
             finally:
                 self._in_handler = False
 
-        return Watch(handle, note)
+        return TextObserver(handle, note)
 
     def differences(self, rtol: float) -> list[Difference]:
         """How NumPy's text differs: in numbers by more than their last digit, or in words."""

@@ -24,9 +24,9 @@ from accel.lower.program import Packed
 from accel.lower.written import View, size_of
 from accel.merge import MergedTrace
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.leaves import Made, all_leaves
-from accel.record.recording import place_text
+from accel.record.state.changes import Write
+from accel.record.state.leaves import NewArray, all_leaves
+from accel.record.state.recording import place_text
 
 NUMBERS, RESULT = "numbers and outcomes", "the result"
 """The names of what is no array, and of what is returned."""
@@ -168,5 +168,5 @@ def _names(trace: Trace) -> dict[int, str]:
 
 def _note(found: dict[int, str], template: Any, name: str) -> None:
     for leaf in all_leaves(template):
-        if isinstance(leaf, Made):
+        if isinstance(leaf, NewArray):
             found.setdefault(leaf.index, name)

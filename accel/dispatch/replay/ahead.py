@@ -22,9 +22,9 @@ import numpy as np
 from accel import config
 from accel.dispatch.replay.halves import ADVANCING, Divisible, End, Halves, Rooms, Twins, divisible
 from accel.ir.tape import nodes_in
-from accel.process import errands, processors
-from accel.record.draws.draw import Draw
-from accel.record.draws.generators import Kind, is_same_state
+from accel.process import processors, tasks
+from accel.record.state.draw import Draw
+from accel.record.values.draws.generators import GeneratorKind, is_same_state
 
 Make = Callable[[list[Any]], None]
 
@@ -116,7 +116,7 @@ class Pace:
 class Whole:
     """The draws of the next call, which another thread makes."""
 
-    def __init__(self, draws: Sequence[Draw], make: Make, kind: Kind, twin: Any, state: Any) -> None:
+    def __init__(self, draws: Sequence[Draw], make: Make, kind: GeneratorKind, twin: Any, state: Any) -> None:
         self._slots, self._make, self._kind = [draw.slot for draw in draws], make, kind
         owners = {draw.owner for draw in draws if draw.owner is not None}
         self._values: list[Any] = [None] * (1 + max(owners.union(self._slots)))
@@ -130,8 +130,8 @@ class Whole:
         self._make(self._values)
         return self._kind.state(self._twin)
 
-    def collect(self, errand: errands.Errand[Any], values: list[Any], patience_s: float) -> Any:
-        """Put what was drawn into the slots. Returns the generator's state after it. Raises errands.Failed."""
+    def collect(self, errand: tasks.Task[Any], values: list[Any], patience_s: float) -> Any:
+        """Put what was drawn into the slots. Returns the generator's state after it. Raises tasks.TaskFailed."""
         after = errand.outcome(patience_s)
         for slot in self._slots:
             values[slot] = self._values[slot]
@@ -147,7 +147,7 @@ class Shared:
     def work(self) -> End:
         return self._halves.draw_first()
 
-    def collect(self, errand: errands.Errand[Any], values: list[Any], patience_s: float) -> Any:
+    def collect(self, errand: tasks.Task[Any], values: list[Any], patience_s: float) -> Any:
         self._halves.draw_second()
         drawn = time.perf_counter()
         end = errand.outcome(patience_s)
@@ -186,7 +186,7 @@ class Ahead:
         self._twins: Twins | None = None
         self._pace = Pace()
         self._left: Any = None  # the state in which the last call has left the generator
-        self._begun: tuple[errands.Errand[Any], Whole | Shared] | None = None
+        self._begun: tuple[tasks.Task[Any], Whole | Shared] | None = None
         self._was_ahead = False
 
     def note_run(self, seconds: float) -> None:
@@ -196,7 +196,7 @@ class Ahead:
         elif not self._was_ahead and self._begun is None:
             self._pace.run_s.add(seconds)
 
-    def make(self, make: Make, values: list[Any], kind: Kind, generator: Any, state: Any) -> None:
+    def make(self, make: Make, values: list[Any], kind: GeneratorKind, generator: Any, state: Any) -> None:
         """Make the draws of a call by `make`, or take them. state: the generator's. What NumPy raises is raised."""
         begun, self._begun = self._begun, None
         left, self._left = self._left, None
@@ -216,17 +216,17 @@ class Ahead:
         if self._pace.is_time() and _may_use_two_threads():
             self._begin(make, kind, generator, after)
 
-    def _collected(self, begun: tuple[errands.Errand[Any], Whole | Shared], values: list[Any]) -> Any:
+    def _collected(self, begun: tuple[tasks.Task[Any], Whole | Shared], values: list[Any]) -> Any:
         """The generator's state after draws that were made ahead; None if they were not made."""
         errand, drawing = begun
         if errand.call_back():
             return None
         try:
             return drawing.collect(errand, values, PATIENCE * self._pace.draw_s.median)
-        except errands.Failed:
+        except tasks.TaskFailed:
             return None
 
-    def _note_in_vain(self, errand: errands.Errand[Any], expected: bool) -> None:
+    def _note_in_vain(self, errand: tasks.Task[Any], expected: bool) -> None:
         has_not_begun = errand.call_back()
         if not has_not_begun:
             self._twins = None  # the other thread may be using them
@@ -235,7 +235,7 @@ class Ahead:
         else:
             self._pace.note_miss()
 
-    def _begin(self, make: Make, kind: Kind, generator: Any, state: Any) -> None:
+    def _begin(self, make: Make, kind: GeneratorKind, generator: Any, state: Any) -> None:
         bits = generator.bit_generator if type(generator) is np.random.Generator else generator._bit_generator
         if self._twins is None or self._twins.of != (type(generator), type(bits)):
             self._twins = Twins(generator, type(bits), state)
@@ -244,7 +244,7 @@ class Ahead:
             drawing = Shared(self._shares.halves(self._twins, state), self._shares)
         else:
             drawing = Whole(self._draws, make, kind, self._twins.first, state)
-        errand = errands.send(drawing.work)
+        errand = tasks.send(drawing.work)
         if errand is not None:
             self._begun = errand, drawing
 

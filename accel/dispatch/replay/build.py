@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from accel.ir.template import fill
 from accel.ir.views import Chain, Placed, seen_through
-from accel.record.leaves import COMPOSITE, FromSlot, Leaf, Literal, Made, NewSet, Number, Shared
+from accel.record.state.leaves import COMPOSITE, FixedValue, FromSlot, Leaf, NewArray, NewSet, Number, SharedLeaf
 
 
 class Staged(Protocol):
@@ -28,7 +28,7 @@ class Builder:
 
     def __init__(self, staged: Staged) -> None:
         self._staged = staged
-        self._shared: dict[Shared, Any] = {}
+        self._shared: dict[SharedLeaf, Any] = {}
         self._unfilled: list[tuple[Any, Any]] = []
 
     def __call__(self, template: Any) -> Any:
@@ -47,13 +47,13 @@ class Builder:
 
     def _leaf(self, leaf: Any) -> Any:
         kind = type(leaf)
-        if kind is Made:
+        if kind is NewArray:
             return seen_through(self._staged.made[leaf.index], chain_of(self._staged, leaf))
         if kind is FromSlot:
             return seen_through(self._staged.values[leaf.slot], chain_of(self._staged, leaf))
         if kind is Number:
             return as_scalar(self._staged.numbers[leaf.index], leaf.kind)
-        if kind is Shared:
+        if kind is SharedLeaf:
             return self._one(leaf)
         if kind in COMPOSITE:
             made = leaf.empty(self)
@@ -61,10 +61,10 @@ class Builder:
             return made
         if kind is NewSet:
             return leaf.members.copy()
-        assert kind is Literal
+        assert kind is FixedValue
         return leaf.value
 
-    def _one(self, leaf: Shared) -> Any:
+    def _one(self, leaf: SharedLeaf) -> Any:
         """The one object of a leaf that is in several places: in `return (a, a)` both must be the same."""
         if leaf in self._shared:
             return self._shared[leaf]
@@ -78,7 +78,7 @@ class Builder:
         return made
 
 
-def chain_of(staged: Staged, leaf: Made | FromSlot) -> Chain:
+def chain_of(staged: Staged, leaf: NewArray | FromSlot) -> Chain:
     """The view that a leaf is of its array, its positions those of this run."""
 
     def position(number: Number) -> int:

@@ -18,7 +18,7 @@ from accel.ir.vast import is_vast
 from accel.lower.written import Written
 from accel.process import interrupts
 from accel.record import Trace
-from accel.record.effects.shown import Ready, Unshowable
+from accel.record.state.shown import Ready, Unshowable
 
 if TYPE_CHECKING:
     from accel.dispatch.replay.draws import Drawn

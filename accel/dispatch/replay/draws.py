@@ -14,9 +14,9 @@ import numpy as np
 from accel.dispatch.replay.ahead import OWNERS, ahead_of
 from accel.dispatch.replay.host import Expressions
 from accel.ir.tape import Node, nodes_in
-from accel.record.draws.draw import Draw, Form
-from accel.record.draws.early import early_nodes, is_given
-from accel.record.draws.generators import MAKERS, Kind, is_same_state, kind_of
+from accel.record.state.draw import Draw, Form
+from accel.record.values.draws.early import early_nodes, is_given
+from accel.record.values.draws.generators import MAKERS, GeneratorKind, is_same_state, kind_of
 from accel.rules import core
 from accel.rules.evaluation import evaluate
 
@@ -31,7 +31,7 @@ class Drawn:
     __slots__ = ("_before", "_owners", "after")
 
     def __init__(self, owners: Iterable[Any]) -> None:
-        self._owners: list[tuple[Kind, Any]] = []
+        self._owners: list[tuple[GeneratorKind, Any]] = []
         for owner in owners:
             kind = kind_of(owner)
             assert kind is not None, "the guards have checked it"
@@ -40,7 +40,7 @@ class Drawn:
         self.after: list[Any] | None = None
 
     @property
-    def only(self) -> tuple[Kind, Any, Any] | None:
+    def only(self) -> tuple[GeneratorKind, Any, Any] | None:
         """The generator, if it is one alone: its kind, itself, and its state before the draws."""
         return (*self._owners[0], self._before[0]) if len(self._owners) == 1 else None
 

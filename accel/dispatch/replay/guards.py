@@ -1,7 +1,7 @@
 """Guards: whether a call matches a recorded path, before anything is run.
 
-A path's guards are of three kinds. Those of one input alone are compiled into one function (accel.record.inputs). Those
-between inputs are in `Guards`. Outcomes that depend on scalars alone are evaluated on the host.
+Those of one input alone are compiled into one function (accel.record.state.inputs); those between inputs are in
+`Guards`. Outcomes that depend on scalars alone are evaluated on the host.
 """
 
 from __future__ import annotations

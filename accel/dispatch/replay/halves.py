@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.backend.alignment import ALIGNED
-from accel.record.draws.draw import Draw
-from accel.record.draws.generators import KINDS
-from accel.record.draws.twins import twin_of
+from accel.record.state.draw import Draw
+from accel.record.values.draws.formulas import twin_of
+from accel.record.values.draws.generators import KINDS
 
 Numbers = NDArray[np.float64]
 

@@ -19,13 +19,13 @@ import numpy as np
 from accel.backend import resident
 from accel.ir.tape import nodes_in
 from accel.record import Trace
-from accel.record.bits import Content
-from accel.record.changes import Ends, Write
-from accel.record.effects.shown import Flushed, Printed, Written, templates_of
-from accel.record.inputs import MISSING, Code, Slot, has_flags, is_array_like, is_writeable
-from accel.record.leaves import FromSlot, Made, all_leaves
-from accel.record.names.variables import contents_of
+from accel.record.objects.names.variables import contents_of
 from accel.record.objects.own_attributes import own_attribute
+from accel.record.state.bits import Content
+from accel.record.state.changes import Ends, Write
+from accel.record.state.inputs import MISSING, Code, Slot, has_flags, is_array_like, is_writeable
+from accel.record.state.leaves import FromSlot, NewArray, all_leaves
+from accel.record.state.shown import Flushed, Printed, StreamWrite, templates_of
 
 if TYPE_CHECKING:
     from accel.dispatch.replay.commit import StagedOutputs
@@ -153,9 +153,9 @@ def steps_left_behind(staged: StagedOutputs, unfetched: Unfetched) -> list[Calla
 
 def _shows_numbers(effect: Any) -> bool:
     """Whether an effect gives a standard stream numbers alone: nothing of the program's runs then."""
-    if not isinstance(effect, (Printed, Written, Flushed)):
+    if not isinstance(effect, (Printed, StreamWrite, Flushed)):
         return False
-    return not any(isinstance(leaf, (Made, FromSlot)) for each in templates_of(effect) for leaf in all_leaves(each))
+    return not any(isinstance(leaf, (NewArray, FromSlot)) for each in templates_of(effect) for leaf in all_leaves(each))
 
 
 def _may_be_behind(array: Any) -> bool:

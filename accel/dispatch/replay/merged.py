@@ -26,7 +26,7 @@ from accel.lower import agrees
 from accel.merge import ABSENT, Accepted, Member, MergedTrace
 from accel.process import interrupts
 from accel.record import Trace
-from accel.record.inputs import Inputs
+from accel.record.state.inputs import Inputs
 
 MOST_WALKS = 10_000
 """What so many runs have shown is remembered, to find the ways that others like them go."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from accel.record.changes import Change, Emptied, Ends, Members, Write
-from accel.record.inputs import MISSING
+from accel.record.state.changes import Change, Emptied, Ends, SetMembers, Write
+from accel.record.state.inputs import MISSING
 
 Step = Callable[[], Any]
 Build = Callable[[Any], Any]
@@ -72,7 +72,7 @@ def _deque_ends(change: Ends, owner: deque[Any], front: list[Any], back: list[An
     yield partial(owner.extend, back)
 
 
-def _members(change: Members, owner: set[Any], build: Build) -> Iterable[Step]:
+def _members(change: SetMembers, owner: set[Any], build: Build) -> Iterable[Step]:
     if not change.keeps:
         yield owner.clear
     for member, is_in in change.turns:
@@ -86,6 +86,6 @@ def _emptied(change: Emptied, owner: dict[Any, Any], build: Build) -> Iterable[S
 _STEPS: dict[type, Callable[[Any, Any, Build], Iterable[Step]]] = {
     Write: _write,
     Ends: _ends,
-    Members: _members,
+    SetMembers: _members,
     Emptied: _emptied,
 }

@@ -26,8 +26,8 @@ from accel.lower.written import OnHost, Written
 from accel.merge import ABSENT
 from accel.process import interrupts
 from accel.record import Trace
-from accel.record.bits import Content, same_scalar
-from accel.record.draws.draw import Draw
+from accel.record.state.bits import Content, same_scalar
+from accel.record.state.draw import Draw
 from accel.reports.ledger import current_run
 
 

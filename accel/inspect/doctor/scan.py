@@ -20,10 +20,10 @@ import numpy as np
 from accel.hook.imports import locate
 from accel.inspect.sources import Function, Source
 from accel.process.own_code import is_project_file
-from accel.record.arrays.methods import METHODS
-from accel.record.draws.generators import is_maker, is_method
 from accel.record.objects.scan import problem
-from accel.record.opaque import is_harmless, opaque_reason
+from accel.record.state.opaque import is_harmless, opaque_reason
+from accel.record.values.draws.generators import is_maker, is_method
+from accel.record.values.methods import METHODS
 from accel.rules import load
 from accel.rules.rule import Unsupported, lookup
 from accel.rules.scalars import HOST_FUNCTIONS
@@ -33,7 +33,7 @@ from accel.rules.tables import ufuncs
 _BUILTIN_EFFECTS = {"print": "effect.print", "input": "effect.print", "open": "effect.file"}
 
 _EFFECTS = frozenset("time datetime random secrets uuid io pathlib shutil logging sys os subprocess socket".split())
-"""Standard modules whose functions have effects outside the process; `accel.record.opaque` knows the reasons."""
+"""Standard modules whose functions have effects outside the process; `accel.record.state.opaque` knows the reasons."""
 
 _GUARDED = frozenset({"os.environ", "os.getenv", "os.environ.get"})
 """Reads of the environment are guards, not effects."""

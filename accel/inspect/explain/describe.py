@@ -16,12 +16,21 @@ import numpy as np
 from accel.ir.tape import Node, Place
 from accel.reasons import Refusal, place_of
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.draws.proxies import GeneratorProxy
-from accel.record.leaves import FromSlot, Literal, Made, NewContainer, NewObject, NewSet, Number, Shared
-from accel.record.names.variables import CONTENTS
+from accel.record.objects.generators import GeneratorProxy
+from accel.record.objects.names.variables import CONTENTS
 from accel.record.objects.objects import ObjectProxy
-from accel.record.recording import Recording, place_text
+from accel.record.state.changes import Write
+from accel.record.state.leaves import (
+    FixedValue,
+    FromSlot,
+    NewArray,
+    NewContainer,
+    NewObject,
+    NewSet,
+    Number,
+    SharedLeaf,
+)
+from accel.record.state.recording import Recording, place_text
 
 Message = dict[str, Any]
 LONGEST = 60
@@ -206,15 +215,15 @@ def _written(trace: Trace, write: Any) -> str:
 def _result(trace: Trace, template: Any) -> str:
     """The result in words: which parts are new, and which are inputs."""
     kind = type(template)
-    if kind is Made:
+    if kind is NewArray:
         return _node(trace.outputs.arrays[template.index], template.chain)
     if kind is FromSlot:
         return f"{'a view of ' if template.chain else ''}{trace.inputs.name(template.slot)}"
     if kind is Number:
         return f"{template.kind.__name__}"
-    if kind is Literal:
+    if kind is FixedValue:
         return _text(template.value)
-    if kind is Shared:
+    if kind is SharedLeaf:
         return "one object in several places"
     if kind in (NewObject, NewContainer):
         return f"new {template.kind.__qualname__}"

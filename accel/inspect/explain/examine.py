@@ -16,7 +16,7 @@ from accel.inspect.explain.callables import PlainCall
 from accel.loops import rolled
 from accel.reasons import Refusal
 from accel.record import Raised, Undone, record
-from accel.record.recording import Recording
+from accel.record.state.recording import Recording
 from accel.rules.rule import Unsupported
 
 _FILES = frozenset(

@@ -14,8 +14,7 @@ from accel.lower.folding import foldable
 from accel.lower.listing import listing
 from accel.lower.passes.arrange import Part
 from accel.record import Trace
-from accel.record.changes import Write
-from accel.record.parts.attributes import Item
+from accel.record.state.changes import Item, Write
 
 _PLACE = re.compile(r"^(\S+) at (\S+:\d+): ")
 

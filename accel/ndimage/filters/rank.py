@@ -134,7 +134,7 @@ def _uses_line_algorithm(input: Array, footprint: NDArray[np.bool_], origins: Se
 
 
 def _line_cval(input: Array, cval: Any) -> Any:
-    """That algorithm fills with `cval` cast to the type it runs in."""
+    """Cast `cval` to the type that SciPy's rank algorithm runs in."""
     return float(int(cval)) if input.dtype.kind in "iub" else cval
 
 

@@ -129,7 +129,7 @@ def _linear(tapped: Callable[[int], Array], strides: Sequence[int], all_weights:
 
 
 def _inside(folded: Sequence[Array], mode: str) -> Array:
-    """Where no coordinate is NaN nor, under "constant", outside."""
+    """A mask of points without NaN coordinates and, under "constant", without outside ones."""
     if mode == "constant":
         return functools.reduce(operator.and_, (c > -1.0 for c in folded))
     total = _total(folded)

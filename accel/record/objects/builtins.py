@@ -5,89 +5,71 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
-from accel.record import inputs
-from accel.record.arrays.arrays import CompressedArray, RecordedScalar
-from accel.record.arrays.numbers import TYPE_STAND_INS, record_extreme, record_sum
-from accel.record.containers.container import ContainerProxy
-from accel.record.effects.sinks import print_sink
-from accel.record.names.local_names import make_locals
-from accel.record.names.namespaces import SubstitutedGlobals, programs_own
-from accel.record.objects.class_attributes import guard_none_before
-from accel.record.objects.computed import property_of
+from accel.record.objects.computed import guard_none_before, property_of
+from accel.record.objects.containers.container import ContainerProxy
 from accel.record.objects.modules import ModuleProxy
+from accel.record.objects.names.cells import locals_
+from accel.record.objects.names.namespaces import SubstitutedGlobals, programs_own
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method
 from accel.record.objects.proxy import find_in_class, one_per_object
-from accel.record.recording import Recording
-from accel.record.standin import StandIn
-from accel.record.wrapper import has_wrapper, unwrap
+from accel.record.objects.sinks.show import print_
+from accel.record.state import inputs
+from accel.record.state.recording import Recording
+from accel.record.state.wrapper import StandIn, has_wrapper, unwrap
+from accel.record.values.arrays import CompressedArray, RecordedScalar
+from accel.record.values.numbers import TYPE_STAND_INS, record_extreme, record_sum
 
 
-def _type(recording: Recording) -> Callable[..., Any]:
-    def type_of(*args: object, **kwargs: object) -> Any:
-        if len(args) != 1:
-            recording.break_("code.unsupported", "makes a class with type()")
-            return type(*unwrap(args), **unwrap(kwargs))
-        kind = type(unwrap(args[0]))
-        if not recording.active:
-            return kind
-        return class_proxy(recording, kind)
-
-    return type_of
+def _type(recording: Recording, *args: object, **kwargs: object) -> Any:
+    if len(args) != 1:
+        recording.break_("code.unsupported", "makes a class with type()")
+        return type(*unwrap(args), **unwrap(kwargs))
+    kind = type(unwrap(args[0]))
+    return class_proxy(recording, kind) if recording.active else kind
 
 
-def _extreme(recording: Recording, function: Callable[..., Any]) -> Callable[..., Any]:
+def _extreme(function: Callable[..., Any], recording: Recording, *args: Any, **kwargs: Any) -> Any:
     """max and min: by comparisons, as Python makes them; on the device where all are numbers of one type."""
-
-    def extreme(*args: Any, **kwargs: Any) -> Any:
-        # `max(a, b)` of numbers from arrays is one operation on the device. Compared by Python it would be a branch,
-        # and so one more path. Numbers of different types stay a branch: the type of the result depends on it.
-        values = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
-        if (
-            recording.active
-            and not kwargs
-            and len(values) > 1
-            and any(issubclass(type(value), RecordedScalar) and not value.node().host for value in values)
-            and len({type(unwrap(value)) for value in values}) == 1
-        ):
-            return record_extreme(recording, function, tuple(values))
-        return function(*args, **kwargs)
-
-    return extreme
+    # `max(a, b)` of numbers from arrays is one operation on the device. Compared by Python it would be a branch, and so
+    # one more path. Numbers of different types stay a branch: the type of the result depends on it.
+    values = args[0] if len(args) == 1 and type(args[0]) in (list, tuple) else args
+    if (
+        recording.active
+        and not kwargs
+        and len(values) > 1
+        and any(issubclass(type(value), RecordedScalar) and not value.node().host for value in values)
+        and len({type(unwrap(value)) for value in values}) == 1
+    ):
+        return record_extreme(recording, function, tuple(values))
+    return function(*args, **kwargs)
 
 
-def _sum(recording: Recording) -> Callable[..., Any]:
-    """sum: what Python gives (it compensates sums of floats from 3.12 on), written down as additions."""
-
-    def total(values: Any, /, start: Any = 0) -> Any:
-        values = list(values)
-        # A sum of arrays, or of objects with an __add__ of their own, is Python's loop over their operators.
-        scalars = [value for value in (start, *values) if type(unwrap(value)) in (bool, int, float, complex)]
-        if not recording.active or len(scalars) != len(values) + 1 or not has_wrapper(values + [start]):
-            return sum(values, start)
-        result = sum(unwrap(values), unwrap(start))
-        return recording.write_down(lambda: record_sum(recording, values, start, result), result)
-
-    return total
+def _sum(recording: Recording, values: Any, /, start: Any = 0) -> Any:
+    """sum: the result of Python's (it compensates sums of floats from 3.12 on), written down as additions."""
+    values = list(values)
+    # A sum of arrays, or of objects with an __add__ of their own, is Python's loop over their operators.
+    scalars = [value for value in (start, *values) if type(unwrap(value)) in (bool, int, float, complex)]
+    if not recording.active or len(scalars) != len(values) + 1 or not has_wrapper(values + [start]):
+        return sum(values, start)
+    result = sum(unwrap(values), unwrap(start))
+    return recording.write_down(lambda: record_sum(recording, values, start, result), result)
 
 
-def _length(recording: Recording) -> Callable[[Any], Any]:
-    def length(value: Any, /) -> Any:
-        # That of a container that grows is another number in each call, and so is that of what a mask selects. What an
-        # object gives as its length may be one, too.
-        if recording.active and issubclass(type(value), ContainerProxy):
-            return value.length()
-        if recording.active and issubclass(type(value), CompressedArray):
-            return value.count()
-        if recording.active and _has_length(value):
-            found = value.__len__()
-            is_recorded = issubclass(type(found), RecordedScalar) and type(unwrap(found)) is int
-            return found if is_recorded and found >= 0 else len(_Sized(found))
-        return len(value)
-
-    return length
+def _length(recording: Recording, value: Any, /) -> Any:
+    """len: a recorded number for containers that grow and for selections; that of an object's own `__len__`."""
+    if recording.active and issubclass(type(value), ContainerProxy):
+        return value.length()
+    if recording.active and issubclass(type(value), CompressedArray):
+        return value.count()
+    if recording.active and _has_length(value):
+        found = value.__len__()
+        is_recorded = issubclass(type(found), RecordedScalar) and type(unwrap(found)) is int
+        return found if is_recorded and found >= 0 else len(_Sized(found))
+    return len(value)
 
 
 def _has_length(value: object) -> bool:
@@ -98,7 +80,7 @@ def _has_length(value: object) -> bool:
 
 
 class _Sized:
-    """Lets Python judge what a `__len__` has given."""
+    """Lets Python judge the result of a `__len__`."""
 
     def __init__(self, length: Any) -> None:
         self._length = length
@@ -108,75 +90,57 @@ class _Sized:
         return length
 
 
-def _ending(recording: Recording, function: Callable[..., Any], reason: str) -> Callable[..., Any]:
+def _ending(function: Callable[..., Any], reason: str, recording: Recording, *args: object, **kwargs: object) -> Any:
     """A builtin with an effect: the tape ends before it."""
-
-    def ending(*args: object, **kwargs: object) -> Any:
-        recording.break_(reason, f"{function.__name__}()", touched=True)
-        return function(*map(recording.kept.unwrap_to_store, args), **unwrap(kwargs))
-
-    return ending
+    recording.break_(reason, f"{function.__name__}()", touched=True)
+    return function(*map(recording.kept.unwrap_to_store, args), **unwrap(kwargs))
 
 
-def _identity(recording: Recording) -> Callable[[Any], int]:
-    def identity(value: object) -> int:
-        if has_wrapper(value):
-            recording.break_("value.forced", "id() of a recorded value")
-        return id(unwrap(value))
-
-    return identity
+def _identity(recording: Recording, value: object) -> int:
+    if has_wrapper(value):
+        recording.break_("value.forced", "id() of a recorded value")
+    return id(unwrap(value))
 
 
-def _import(recording: Recording) -> Callable[..., Any]:
+def _callable(recording: Recording, value: object, /) -> bool:
+    return callable(unwrap(value))
+
+
+def _import(
+    recording: Recording,
+    name: str,
+    globals: SubstitutedGlobals | None = None,
+    locals: object = None,
+    fromlist: tuple[Any, ...] | None = (),
+    level: int = 0,
+) -> Any:
     """`import` inside a function: the module as a proxy."""
-
-    def import_(
-        name: str,
-        globals: SubstitutedGlobals | None = None,
-        locals: object = None,
-        fromlist: tuple[Any, ...] | None = (),
-        level: int = 0,
-    ) -> Any:
-        module = builtins.__import__(name, programs_own(globals), None, fromlist, level)
-        if not recording.active or not isinstance(module, ModuleType):
-            return module
-        if sys.modules.get(module.__name__) is module:
-            key = ("module", module.__name__)
-            if recording.inputs.find(key) is None:
-                fetch = inputs.of_namespace(sys.modules, module.__name__)
-                recording.inputs.add(key, f"the module {module.__name__}", fetch, inputs.is_same(module))
-        return one_per_object(recording, module, ModuleProxy)
-
-    return import_
+    module = builtins.__import__(name, programs_own(globals), None, fromlist, level)
+    if not recording.active or not isinstance(module, ModuleType):
+        return module
+    if sys.modules.get(module.__name__) is module:
+        key = ("module", module.__name__)
+        if recording.inputs.find(key) is None:
+            fetch = inputs.of_namespace(sys.modules, module.__name__)
+            recording.inputs.add(key, f"the module {module.__name__}", fetch, inputs.is_same(module))
+    return one_per_object(recording, module, ModuleProxy)
 
 
-def _super(recording: Recording) -> Callable[..., Any]:
-    def super_(*args: Any) -> Any:
-        if not args:
-            # Zero-argument super() looks for `__class__` and the first argument in its caller's frame, and this is one
-            # too deep.
-            frame = sys._getframe(2)  # beyond Builtin.__call__
-            args = (frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
-        kind, proxy = unwrap(args[0]), args[1]
-        if recording.active and not issubclass(type(proxy), ObjectProxy):
-            recording.break_("call.opaque", "super() of a class")
-        if not recording.active:
-            return super(kind, unwrap(proxy))
-        return SuperProxy(recording, kind, proxy)
-
-    return super_
+def _super(recording: Recording, *args: Any) -> Any:
+    if not args:
+        # Zero-argument super() looks for `__class__` and the first argument in its caller's frame.
+        frame = sys._getframe(2)  # beyond Builtin.__call__
+        args = (frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
+    kind, proxy = unwrap(args[0]), args[1]
+    if recording.active and not issubclass(type(proxy), ObjectProxy):
+        recording.break_("call.opaque", "super() of a class")
+    return SuperProxy(recording, kind, proxy) if recording.active else super(kind, unwrap(proxy))
 
 
-def _range(recording: Recording) -> Callable[..., Any]:
+def _range(recording: Recording, *args: Any) -> Any:
     """range: itself, but to a `for` statement an iterator that shows how far it is."""
-
-    def range_(*args: Any) -> Any:
-        values = range(*args)
-        if not recording.active or recording.heads is None:
-            return values
-        return recording.heads.rounds(values)
-
-    return range_
+    values = range(*args)
+    return recording.heads.iterate(values) if recording.active else values
 
 
 class SuperProxy:
@@ -236,25 +200,31 @@ class Builtin(StandIn):
         return isinstance(unwrap(value), self._plain_)
 
 
+_CALLS: dict[str, Callable[..., Any]] = {
+    **{name: partial(_ending, getattr(builtins, name), reason) for name, reason in _EFFECTS.items()},
+    "print": print_,
+    "type": _type,
+    "max": partial(_extreme, max),
+    "min": partial(_extreme, min),
+    "sum": _sum,
+    "len": _length,
+    "callable": _callable,
+    "id": _identity,
+    "super": _super,
+    "range": _range,
+    "locals": locals_,
+}
+"""Builtins that recorded code has stand-ins for; each takes the recording first."""
+
+
 def make_builtins(recording: Recording) -> dict[str, Any]:
     """The builtins of recorded code."""
-    calls = {name: _ending(recording, getattr(builtins, name), reason) for name, reason in _EFFECTS.items()}
-    calls["print"] = print_sink(recording)
-    calls["type"] = _type(recording)
-    calls["max"] = _extreme(recording, max)
-    calls["min"] = _extreme(recording, min)
-    calls["sum"] = _sum(recording)
-    calls["len"] = _length(recording)
-    calls["callable"] = lambda value, /: callable(unwrap(value))
-    calls["id"] = _identity(recording)
-    calls["super"] = _super(recording)
-    calls["range"] = _range(recording)
-    calls["locals"] = make_locals(recording)
     made = dict(vars(builtins))
     made.update({kind.__name__: TYPE_STAND_INS[kind] for kind in (float, int, complex)})
-    made.update({name: Builtin(recording, getattr(builtins, name), call) for name, call in calls.items()})
+    for name, call in _CALLS.items():
+        made[name] = Builtin(recording, getattr(builtins, name), partial(call, recording))
     made["object"] = class_proxy(recording, object)
-    made["__import__"] = _import(recording)
+    made["__import__"] = partial(_import, recording)
     return made
 
 
@@ -262,5 +232,5 @@ _WITHOUT_EFFECTS = "float int complex type max min sum len callable id object ra
 
 
 def plain_builtins() -> dict[str, Any]:
-    """What those without effects become once the tape is broken."""
+    """Python's own builtins without effects, which recorded code gets once the tape is broken."""
     return {name: getattr(builtins, name) for name in _WITHOUT_EFFECTS}

@@ -1,20 +1,33 @@
-"""Attributes that a class computes: by a property or `__getattr__`, which are followed, or by some other descriptor."""
+"""Attributes found in classes: computed ones, and those that recorded code assigns.
+
+A property and `__getattr__` are followed; any other descriptor ends the tape.
+
+Recorded code may assign plain values to attributes of classes: counters and settings that all objects share. Functions
+and other descriptors end the tape, as the value assigned and as the value before. The class may have inherited the
+attribute, or not had it at all: then it has one of its own. Later reads, of the class or of one that inherits from it,
+give what was assigned, as long as no class in between has the attribute itself, which is guarded.
+"""
 
 from __future__ import annotations
 
+import sys
 from types import FunctionType
 from typing import Any
 
-from accel.record import inputs
-from accel.record.inputs import MISSING
+from accel.process.own_code import is_project_module
+from accel.record.objects.enumerations import is_enumeration
 from accel.record.objects.follow import Followed, target_function
+from accel.record.objects.kinds import is_bare_enum
 from accel.record.objects.own_attributes import guard_no_own
 from accel.record.objects.proxy import find_in_class
-from accel.record.recording import Recording
+from accel.record.state import inputs
+from accel.record.state.changes import AttributeState, PlainOwner
+from accel.record.state.inputs import MISSING
+from accel.record.state.recording import Recording
 
 
 def answered(proxy: Any, name: str, kind: type, answering: Any) -> Any:
-    """What a class's `__getattr__` gives for an attribute that is not there: it is followed, as a method is."""
+    """Follow a class's `__getattr__` for an attribute that is missing."""
     recording = proxy._recording_
     function = target_function(recording, answering)
     if not isinstance(function, FunctionType) or find_in_class(kind, "__getattribute__")[0] is not object:
@@ -30,7 +43,7 @@ def answered(proxy: Any, name: str, kind: type, answering: Any) -> Any:
 
 
 def opaque_attribute(proxy: Any, name: str, by: str = "a descriptor") -> Any:
-    """What a descriptor gives, whose code runs unseen: the tape ends here."""
+    """Read an attribute from a descriptor whose code accel cannot follow: the tape ends here."""
     proxy._recording_.break_("object.opaque", f".{name} is computed by {by}")
     return getattr(proxy._plain_, name)
 
@@ -57,10 +70,118 @@ def _lacks(kind: type, name: str) -> bool:
 
 
 def property_of(proxy: Any, name: str, kind: type, found: property) -> Any:
-    """What a property gives. kind: the class that the lookup begins at."""
+    """Follow a property's getter. kind: the class that the lookup begins at."""
     recording = proxy._recording_
     guard_class(recording, kind, name, found)
     if found.fget is None or not isinstance(found.fget, FunctionType):
         recording.break_("object.opaque", f".{name} is computed by a descriptor")
         return found.__get__(proxy._plain_, kind)
     return Followed(proxy._recording_, found.fget, (proxy,))()
+
+
+def may_assign(kind: Any, name: str, value: object) -> bool:
+    """Whether `kind.name = value` only puts another value in the place of one. value: the plain one."""
+    before = find_in_class(kind, name)[1]
+    if name.startswith("__") or find_in_class(type(kind), "__setattr__")[0] is not type:
+        return False
+    if find_in_class(type(kind), name)[0] is not None or any(map(_is_descriptor, (before, value))):
+        return False
+    return is_project_module(sys.modules.get(kind.__module__))
+
+
+def _is_descriptor(value: object) -> bool:
+    return any(find_in_class(type(value), each)[0] is not None for each in ("__get__", "__set__", "__set_name__"))
+
+
+def assign(recording: Recording, kind: Any, name: str, value: object) -> None:
+    """`kind.name = value`: the class gets the plain value at once."""
+    before = vars(kind).get(name, MISSING)
+    plain = recording.kept.unwrap_to_store(value)
+    recording.journal.add(lambda: _restore(kind, name, before))
+    type.__setattr__(kind, name, plain)
+    key = ("class object", id(recording.registry.keep_alive(kind)))
+    slot = recording.inputs.find_or_add(key, kind.__name__, inputs.of_constant(kind))
+    recording.attributes[(id(kind), name)] = AttributeState(PlainOwner(kind, slot), name, value, True, plain)
+
+
+def _restore(kind: type, name: str, before: object) -> None:
+    if before is not MISSING:
+        type.__setattr__(kind, name, before)
+    elif name in vars(kind):
+        type.__delattr__(kind, name)
+
+
+def assigned(recording: Recording, kind: Any, name: str, real: Any, first: type) -> Any:
+    """The value of `real.name` as the call assigned it to `kind`; MISSING if it did not.
+
+    first: the class that the lookup begins at.
+    """
+    state = recording.attributes.get((id(kind), name))
+    if state is not None:
+        guard_none_before(recording, first.__mro__, kind, name)
+        if vars(kind).get(name, MISSING) is state.held:
+            return state.wrapped
+        recording.break_unseen(f"{kind.__name__}.{name} was changed from outside the recorded code")
+    return MISSING if recording.active else getattr(real, name)
+
+
+def guard_none_before(recording: Recording, order: tuple[type, ...], owner: type, name: str) -> None:
+    """Let replays check that none of the classes that a lookup comes to before `owner` has an attribute of its own."""
+    for kind in order[: order.index(owner)]:
+        key = ("class lacks", id(recording.registry.keep_alive(kind)), name)
+        if recording.active and recording.inputs.find(key) is None:
+            fetch, check = inputs.of_constant(kind), inputs.satisfies(_has_no_own, name)
+            recording.inputs.add(key, f"{kind.__name__}.{name}", fetch, check)
+
+
+def _has_no_own(kind: type, name: str) -> bool:
+    return name not in vars(kind)
+
+
+_OF_EVERY_CLASS = frozenset(
+    f"__{name}__" for name in ("mro", "bases", "base", "name", "qualname", "module", "doc", "annotations")
+)
+"""Attributes that every class has from Python: plain values and other classes."""
+
+
+def attribute_of_class(proxy: Any, name: str) -> Any:
+    """`Kind.name` for the proxy of a class: its own attribute, or its metaclass's."""
+    recording, real = proxy._recording_, proxy._plain_
+    if name == "__dict__":
+        recording.break_("code.unsupported", f"uses {real.__name__}.__dict__", touched=True)
+    if not recording.active:
+        return getattr(real, name)
+    owner, found = find_in_class(real, name)
+    above, special = find_in_class(type(real), name)
+    # Python asks the metaclass first for data descriptors, and last for everything else.
+    of_metaclass = above is not None and (owner is None or hasattr(type(special), "__set__"))
+    if of_metaclass and name in _OF_EVERY_CLASS and above is type:
+        return _entered_of_class(recording, real, name)
+    if of_metaclass or name == "__new__":
+        if not (name == "__members__" and is_enumeration(real) and is_bare_enum(real)):  # these never change
+            recording.break_("call.opaque", f"{real.__name__}.{name}, which its metaclass defines")
+        return getattr(real, name)
+    # `object.__init__` does nothing but refuse arguments
+    if owner is object:
+        return found if name == "__init__" else getattr(recording.builtins["object"], name)
+    if owner is None:
+        for kind in real.__mro__:
+            recording.guard_missing(vars(kind), name, f"{kind.__name__}.{name}")
+        return getattr(real, name)
+    function = target_function(recording, found)
+    if isinstance(function, (FunctionType, staticmethod, classmethod)):
+        guard_class(recording, real, name, found)
+        bound = (proxy,) if isinstance(function, classmethod) else ()
+        inner = function if isinstance(function, FunctionType) else target_function(recording, function.__func__)
+        return Followed(recording, inner, bound, getattr(real, name))
+    value = assigned(recording, owner, name, real, real)
+    if value is not MISSING:
+        return value
+    return _entered_of_class(recording, real, name)
+
+
+def _entered_of_class(recording: Recording, kind: type, name: str) -> Any:
+    """`kind.name`, a value that a later call finds by the same name."""
+    recording.registry.keep_alive(kind)
+    key, path = ("class attribute", id(kind), name), f"{kind.__name__}.{name}"
+    return recording.enter(getattr(kind, name), key, path, inputs.of_object(kind, name))

@@ -1,4 +1,4 @@
-"""What Python asks a metaclass for, of a class of the program's: the members of an enumeration, which never change.
+"""Enumerations as recorded code sees them: their members never change.
 
 Whatever another metaclass does runs unseen, and ends the tape.
 """
@@ -10,12 +10,12 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from accel.record.arrays.arrays import as_static
 from accel.record.objects.proxy import Proxy
-from accel.record.wrapper import unwrap
+from accel.record.state.wrapper import unwrap
+from accel.record.values.arrays import as_static
 
 
-class Members(Proxy):
+class EnumMembers(Proxy):
     """A class as a container of its members."""
 
     __slots__ = ()

@@ -12,17 +12,16 @@ import wrapt
 from accel.process.bodies import as_written
 from accel.process.own_code import is_of_project
 from accel.reasons import Refusal
-from accel.record import inputs
-from accel.record.effects.percent import with_forms
-from accel.record.names.cells import closure_for
-from accel.record.names.namespaces import SubstitutedGlobals, globals_for
-from accel.record.names.steps import makes_functions, makes_writers
 from accel.record.objects import scan
-from accel.record.objects.class_reads import KNOWS_CLASS, reads_class, with_class_reads
-from accel.record.opaque import opaque_reason
-from accel.record.recording import Recording, place_text
-from accel.record.standin import StandIn
-from accel.record.wrapper import unwrap
+from accel.record.objects.names.cells import closure_for
+from accel.record.objects.names.namespaces import SubstitutedGlobals, globals_for
+from accel.record.objects.names.steps import makes_functions, makes_writers
+from accel.record.objects.scan import KNOWS_CLASS, reads_class, with_class_reads
+from accel.record.state import inputs
+from accel.record.state.opaque import opaque_reason
+from accel.record.state.recording import Recording, place_text
+from accel.record.state.wrapper import StandIn, unwrap
+from accel.record.values.text.markers import with_forms
 from accel.spelling import function_name
 
 
@@ -83,10 +82,10 @@ class Followed(StandIn):
 
 
 WRAPPERS: dict[CodeType, Callable[[Recording, FunctionType, tuple[Any, ...], dict[str, Any]], Any]] = {}
-"""How functions of libraries are called that modules above know: by their code, what the call gives."""
+"""Library functions that modules above know, by their code -> a function that makes the call."""
 
 LATE: dict[str, Callable[[], None]] = {}
-"""What adds such functions of a library, once the program has imported it."""
+"""By library: adds its functions to `WRAPPERS` once the program has imported it."""
 
 
 def _known_late(function: FunctionType) -> Any:
@@ -142,8 +141,8 @@ def _unseen_later(recording: Recording, code: CodeType) -> tuple[str, str, int] 
     A thread might go on with such a function after the call, when nobody sees its writes any more. Where nothing
     handles exceptions, the call is undone instead.
     """
-    makes = recording.makes_writers or makes_writers(code)
-    handles = recording.handles_exceptions or scan.handles_exceptions(code)
+    makes = recording.code.makes_writers or makes_writers(code)
+    handles = recording.code.handles_exceptions or scan.handles_exceptions(code)
     if makes and handles:
         what = "a nested function writes variables outside, in a call that handles exceptions"
         return "effect.global", f"cannot be followed: {what}", code.co_firstlineno
@@ -156,14 +155,14 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
     if made is not None:
         return made
     recording.guard_function(function)
-    # lifted loops would hide from the recording that the rounds of a loop by data do the same
+    # lifted loops would hide from the recording that the iterations of a loop by data do the same
     code = as_written(function.__code__)
     recorded = with_forms(with_class_reads(code))
-    recording.watch_code(recorded)
-    recording.makes_writers |= makes_writers(code)
-    recording.makes_functions |= makes_functions(code)
-    recording.handles_exceptions |= scan.handles_exceptions(code)
-    recording.compares_identity |= scan.compares_identity(code)
+    recording.frames.follow(recorded)
+    recording.code.makes_writers |= makes_writers(code)
+    recording.code.makes_functions |= makes_functions(code)
+    recording.code.handles_exceptions |= scan.handles_exceptions(code)
+    recording.code.compares_identity |= scan.compares_identity(code)
     made = FunctionType(
         recorded,
         globals_for(recording, function.__globals__),
@@ -178,6 +177,7 @@ def substituted(recording: Recording, function: FunctionType) -> FunctionType:
 
 
 def _defaults(recording: Recording, function: FunctionType) -> tuple[Any, ...] | None:
+    """The defaults of positional parameters, entered."""
     values = function.__defaults__
     if values is None:
         return None
@@ -204,6 +204,7 @@ class _Peek(NamedTuple):
 
 
 def _keyword_defaults(recording: Recording, function: FunctionType) -> dict[str, Any] | None:
+    """The defaults of keyword-only parameters, entered."""
     values = function.__kwdefaults__
     if values is None:
         return None
@@ -219,13 +220,13 @@ def _keyword_defaults(recording: Recording, function: FunctionType) -> dict[str,
 
 
 def target_function(recording: Recording, value: object) -> Any:
-    """The user's own function under a wrapper of ours; its target counts as inlined."""
-    # Our own wrappers of hooked functions: the inner call becomes a part of the outer program instead of a target.
+    """Unwrap accel's own wrappers around a function of the program's; their targets count as inlined."""
+    # The inner call becomes a part of the outer program instead of a target.
     while isinstance(value, wrapt.CallableObjectProxy):
         target = getattr(value, "_self_target", None)
         if target is None:
             break
         recording.inlined.add(target)
-        recording.shows_effects &= target.effects
+        recording.display.allowed &= target.effects
         value = value.__wrapped__
     return value

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from accel.record.arrays.calls.call import call
-from accel.record.arrays.elements import call_with_elements, has_elements
-from accel.record.arrays.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call
-from accel.record.recording import current
-from accel.record.standin import StandIn
-from accel.record.wrapper import unwrap
+from accel.record.state.recording import current
+from accel.record.state.wrapper import StandIn, unwrap
+from accel.record.values.calls.call import call
+from accel.record.values.elements import call_with_elements, has_elements
+from accel.record.values.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call
 
 
 class RuleFunction(StandIn):

@@ -74,7 +74,7 @@ CONSTANT = frozenset({str, bytes, bool, int, float, complex, type(None), enum.au
 
 
 def _members(kind: type, base: type) -> Iterator[tuple[str, Any]]:
-    """What the classes between `kind` and `base` hold, by name."""
+    """Members of the classes between `kind` and `base`, by name."""
     for owner in kind.__mro__:
         if owner is not base and issubclass(owner, base):
             yield from vars(owner).items()

@@ -1,4 +1,4 @@
-"""What surrounds the program: modules, the environment, and objects that accel does not look into."""
+"""Modules, the environment, and objects that accel does not look into."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from accel.process.own_code import is_project_module
-from accel.record import inputs
-from accel.record.arrays.arrays import as_static
-from accel.record.names.namespaces import delete_global, read_global, variable_of, write_global
-from accel.record.names.variables import state_of
+from accel.record.objects.names.namespaces import delete_global, read_global, variable_of, write_global
+from accel.record.objects.names.variables import state_of
 from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class
-from accel.record.opaque import call_opaque
-from accel.record.recording import Recording
-from accel.record.standin import StandIn
-from accel.record.wrapper import unwrap
+from accel.record.state import inputs
+from accel.record.state.opaque import call_opaque
+from accel.record.state.recording import Recording
+from accel.record.state.wrapper import StandIn, unwrap
+from accel.record.values.arrays import as_static
 from accel.rules.rule import Unsupported
 
 
 def _noted(recording: Recording, frame: FrameType, entered: Any) -> Any:
     """A module's attribute, read by a frame: a function that shows text is about to be called there."""
     if getattr(type(entered), "shows_text", False):
-        recording.texts.note_load(frame)
+        recording.display.texts.note_load(frame)
     return entered
 
 
@@ -137,10 +136,6 @@ class EnvironmentFunction(StandIn):
 
     __slots__ = ()
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording_ = recording
-        self._plain_ = os.getenv
-
     def __call__(self, key: Any, default: Any = None) -> Any:
         value = read_environment(self._recording_, key)
         return default if value is None else value
@@ -157,7 +152,7 @@ def _is_method(value: object, name: str) -> bool:
 
 
 class Opaque(Proxy):
-    """What accel does not look into: it gets plain values, and calling it ends the tape."""
+    """An object that accel does not look into: it gets plain values, and calling it ends the tape."""
 
     __slots__ = ()
 

@@ -9,20 +9,22 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from accel.ir.tape import SERIAL
-from accel.record import inputs
-from accel.record.arrays.arrays import as_static, known, remember
-from accel.record.arrays.numbers import TYPE_STAND_INS
-from accel.record.draws.generators import is_maker
-from accel.record.draws.proxies import Maker
-from accel.record.inputs import MISSING
-from accel.record.objects.class_attributes import assign, assigned, may_assign
-from accel.record.objects.class_reads import CLASS_READ
-from accel.record.objects.computed import answered, guard_class, opaque_attribute, property_of
-from accel.record.objects.enumerations import Members, is_enumeration, member_of
+from accel.record.objects.computed import (
+    answered,
+    assign,
+    assigned,
+    attribute_of_class,
+    guard_class,
+    may_assign,
+    opaque_attribute,
+    property_of,
+)
+from accel.record.objects.enumerations import EnumMembers, member_of
 from accel.record.objects.follow import Followed, target_function
-from accel.record.objects.kinds import is_bare_enum, is_bare_namedtuple, makes_plainly
-from accel.record.objects.namespaces import OwnNamespace
+from accel.record.objects.generators import Maker
+from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
 from accel.record.objects.own_attributes import (
+    OwnNamespace,
     guard_no_own,
     has_attribute,
     is_computed_without,
@@ -31,13 +33,17 @@ from accel.record.objects.own_attributes import (
     own_attribute,
     restore_attribute,
 )
-from accel.record.objects.proxy import OWN, find_in_class, one_per_object
-from accel.record.objects.special_methods import SpecialMethods
-from accel.record.opaque import call_opaque
-from accel.record.parts.attributes import AttributeState
-from accel.record.recording import Recording
-from accel.record.standin import StandIn
-from accel.record.wrapper import has_wrapper, unwrap
+from accel.record.objects.proxy import OWN, SpecialMethods, find_in_class, one_per_object
+from accel.record.objects.scan import CLASS_READ
+from accel.record.state import inputs
+from accel.record.state.changes import AttributeState
+from accel.record.state.inputs import MISSING
+from accel.record.state.opaque import call_opaque
+from accel.record.state.recording import Recording
+from accel.record.state.wrapper import StandIn, has_wrapper, unwrap
+from accel.record.values.arrays import as_static, known, remember
+from accel.record.values.draws.generators import is_maker
+from accel.record.values.numbers import TYPE_STAND_INS
 from accel.rules.rule import Unsupported
 
 
@@ -63,7 +69,7 @@ class ObjectProxy(SpecialMethods):
 
 
 _GENERIC_SETATTR: tuple[Any, ...] = (object.__setattr__, SimpleNamespace.__setattr__)
-"""What sets attributes in the ordinary way."""
+"""Functions that set attributes without running code of a class."""
 
 _GENERIC_DELATTR: tuple[Any, ...] = (object.__delattr__, SimpleNamespace.__delattr__)
 
@@ -102,7 +108,7 @@ def get_attribute(proxy: Any, name: str) -> Any:
 
 
 def _current_attribute(proxy: Any, name: str, state: AttributeState) -> Any:
-    """What the recording knows the attribute to hold; anything else was put there behind its back."""
+    """The recorded value of an attribute. Breaks the tape if something else has replaced it."""
     real = proxy._plain_
     now = own_attribute(real, name)
     # A callback, a thread or C code has assigned it meanwhile.
@@ -241,7 +247,7 @@ def delete_attribute(proxy: Any, name: str, *, generic: bool = False) -> None:
         note_attribute(proxy, name, MISSING, written=True)
 
 
-class ClassProxy(Members):
+class ClassProxy(EnumMembers):
     """A class of the program's: isinstance works with it, attributes are guarded, calls make new objects."""
 
     __slots__ = ()
@@ -255,7 +261,7 @@ class ClassProxy(Members):
         return issubclass(unwrap(kind), self._plain_)
 
     def __getattribute__(self, name: str) -> Any:
-        return object.__getattribute__(self, name) if name in OWN else _attribute_of_class(self, name)
+        return object.__getattribute__(self, name) if name in OWN else attribute_of_class(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         recording, kind = self._recording_, self._plain_
@@ -277,61 +283,10 @@ class ClassProxy(Members):
         return self._plain_ | unwrap(other)
 
 
-_OF_EVERY_CLASS = frozenset(
-    f"__{name}__" for name in ("mro", "bases", "base", "name", "qualname", "module", "doc", "annotations")
-)
-"""What Python itself notes of each class, as plain values and other classes."""
-
-
-def _attribute_of_class(self: Any, name: str) -> Any:
-    recording, real = self._recording_, self._plain_
-    if name == "__dict__":
-        recording.break_("code.unsupported", f"uses {real.__name__}.__dict__", touched=True)
-    if not recording.active:
-        return getattr(real, name)
-    owner, found = find_in_class(real, name)
-    above, special = find_in_class(type(real), name)
-    # Python asks the metaclass first for data descriptors, and last for everything else.
-    of_metaclass = above is not None and (owner is None or hasattr(type(special), "__set__"))
-    if of_metaclass and name in _OF_EVERY_CLASS and above is type:
-        return _entered_of_class(recording, real, name)
-    if of_metaclass or name == "__new__":
-        if not (name == "__members__" and is_enumeration(real) and is_bare_enum(real)):  # these never change
-            recording.break_("call.opaque", f"{real.__name__}.{name}, which its metaclass defines")
-        return getattr(real, name)
-    # `object.__init__` does nothing but refuse arguments
-    if owner is object:
-        return found if name == "__init__" else getattr(class_proxy(recording, object), name)
-    if owner is None:
-        for kind in real.__mro__:
-            recording.guard_missing(vars(kind), name, f"{kind.__name__}.{name}")
-        return getattr(real, name)
-    function = target_function(recording, found)
-    if isinstance(function, (FunctionType, staticmethod, classmethod)):
-        guard_class(recording, real, name, found)
-        bound = (self,) if isinstance(function, classmethod) else ()
-        inner = function if isinstance(function, FunctionType) else target_function(recording, function.__func__)
-        return Followed(recording, inner, bound, getattr(real, name))
-    value = assigned(recording, owner, name, real, real)
-    if value is not MISSING:
-        return value
-    return _entered_of_class(recording, real, name)
-
-
-def _entered_of_class(recording: Recording, kind: type, name: str) -> Any:
-    """`kind.name`, a value that a later call finds by the same name."""
-    recording.registry.keep_alive(kind)
-    key, path = ("class attribute", id(kind), name), f"{kind.__name__}.{name}"
-    return recording.enter(getattr(kind, name), key, path, inputs.of_object(kind, name))
-
-
 class ObjectType(StandIn):
     """`object`, whose methods are called where a class of the program's has its own, as in frozen dataclasses."""
 
     __slots__ = ()
-
-    def __init__(self, recording: Recording, value: type) -> None:
-        self._recording_, self._plain_ = recording, value
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return object(*unwrap(args), **unwrap(kwargs))
@@ -352,7 +307,7 @@ GENERIC: dict[str, Callable[..., Any]] = {
     "__setattr__": functools.partial(set_attribute, generic=True),
     "__delattr__": functools.partial(delete_attribute, generic=True),
 }
-"""How `object` itself changes the attributes of an object."""
+"""Methods of `object` that change attributes."""
 
 
 def object_method(recording: Recording, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from accel.record import inputs
-from accel.record.arrays.arrays import RecordedArray, RecordedScalar, remember
 from accel.record.objects.modules import Opaque
 from accel.record.objects.proxy import OWN, find_in_class
-from accel.record.recording import Recording
-from accel.record.wrapper import unwrap
+from accel.record.state import inputs
+from accel.record.state.recording import Recording
+from accel.record.state.wrapper import unwrap
+from accel.record.values.arrays import RecordedArray, RecordedScalar, remember
 from accel.rules.rule import Unsupported
 
 _KINDS = (np.ndarray, np.recarray)
 _OF_FORM = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes"})
-"""What follows from the array's form, which is guarded."""
+"""Attributes that follow from the array's form, which is guarded."""
 
 _OWN = OWN | {"_fields_", "_parent_", "_key_", "_field_", "_ended"}
 
@@ -81,7 +81,7 @@ class Records(Opaque):
         if _names_field(self, key):
             return self._field_(key)
         if self._recording_.active and _is_basic(key) and real.ndim:
-            return Part(self, real[unwrap(key)], key)  # raises where it is out of bounds, as NumPy does
+            return RecordsPart(self, real[unwrap(key)], key)  # raises where it is out of bounds, as NumPy does
         return self._ended(f"[{_told(key)}]", "__getitem__", key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -112,12 +112,12 @@ class Records(Opaque):
         return field[...]
 
     def _ended(self, what: str, method: str, *args: Any) -> Any:
-        """What NumPy does, where the tape ends. method: of the array's."""
+        """End the tape and do as NumPy does. method: of the array's."""
         self._recording_.break_("array.records", f"{what} of an array of records", touched=True)
         return getattr(type(self._plain_), method)(self._plain_, *unwrap(args))
 
 
-class Part(Records):
+class RecordsPart(Records):
     """A record of such an array, or a part of it: a view of its memory."""
 
     __slots__ = ("_key_", "_parent_")
@@ -169,7 +169,7 @@ def _is_same_view(field: Any, value: Any) -> bool:
 
 
 def _place(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
-    """Where a view lies, and how."""
+    """Address, strides, shape and dtype of a view."""
     return array.__array_interface__["data"], array.strides, array.shape, array.dtype
 
 

@@ -1,4 +1,4 @@
-"""What a function's code must not contain for it to be followed with substituted globals."""
+"""Code that keeps a function from being followed with substituted globals."""
 
 from __future__ import annotations
 
@@ -8,9 +8,61 @@ import inspect
 from collections.abc import Sequence
 from types import CodeType
 
-from accel.record.names.namespaces import PHYSICAL
-from accel.record.names.steps import GENERATORS, writes_of
-from accel.record.objects.class_reads import is_class_read, loads_self
+from accel.record.objects.names.namespaces import PHYSICAL
+from accel.record.objects.names.steps import writes_of
+from accel.record.state.instructions import SUSPENDED
+
+CLASS_READ = "<class>"
+"""Name of `self.__class__` in recorded code; no program can have it.
+
+A proxy's `__class__` is the plain class, because `isinstance` asks it. So recorded code reads another attribute, which
+only proxies of objects know. That needs a first argument that is a proxy, and that the function does not assign."""
+
+KNOWS_CLASS = "_knows_class_"
+"""Name of the flag on proxy classes that know `CLASS_READ`."""
+
+_READS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_LOADS = frozenset(
+    """LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_CHECK LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW_LOAD_FAST_BORROW
+    STORE_FAST_LOAD_FAST""".split()
+)
+"""Instructions that put a variable on top of the stack; from Python 3.13 on as the second of two."""
+
+
+def is_class_read(code: CodeType, instruction: dis.Instruction, before: dis.Instruction) -> bool:
+    """Whether it reads `self.__class__`, for the first argument of a method, which stays what it was."""
+    is_read = instruction.opname in _READS and instruction.argval == "__class__"
+    return is_read and loads_self(code, before) and not _is_set(code, code.co_varnames[0])
+
+
+def loads_self(code: CodeType, instruction: dis.Instruction) -> bool:
+    """Whether the instruction leaves the first argument of a method on top of the stack."""
+    if instruction.opname not in _LOADS or code.co_argcount == 0 or "." not in code.co_qualname:
+        return False
+    loaded = instruction.argval
+    return bool(code.co_varnames[0] == (loaded[-1] if type(loaded) is tuple else loaded))
+
+
+def _is_set(code: CodeType, name: str) -> bool:
+    """Whether the code assigns a variable of its own."""
+    setting = (each for each in dis.get_instructions(code) if "STORE" in each.opname or "DELETE" in each.opname)
+    return any(name == each.argval or (type(each.argval) is tuple and name in each.argval) for each in setting)
+
+
+def reads_class(code: CodeType) -> bool:
+    """Whether the code, which can be followed, reads `self.__class__`."""
+    return "__class__" in code.co_names
+
+
+def with_class_reads(code: CodeType) -> CodeType:
+    """The code to record instead of `code`, which can be followed: `code` itself where it reads no class."""
+    return _renamed(code) if reads_class(code) else code
+
+
+@functools.lru_cache(maxsize=4096)
+def _renamed(code: CodeType) -> CodeType:
+    return code.replace(co_names=tuple(CLASS_READ if each == "__class__" else each for each in code.co_names))
+
 
 _REFUSED_OPCODES = {
     "LOAD_BUILD_CLASS": ("code.unsupported", "defines a class"),
@@ -30,7 +82,7 @@ _CONSTANTS = (None, True, False, Ellipsis)
 @functools.lru_cache(maxsize=4096)
 def problem(code: CodeType, as_generator: bool = False) -> tuple[str, str, int] | None:
     """Reason id, what is wrong and the line, or None where the code can be followed. as_generator: it may be one."""
-    if code.co_flags & GENERATORS and not (as_generator and code.co_flags & inspect.CO_GENERATOR):
+    if code.co_flags & SUSPENDED and not (as_generator and code.co_flags & inspect.CO_GENERATOR):
         return "call.generator", f"{code.co_name} is a generator or coroutine", code.co_firstlineno
     return _unseen_write(code) or _problem(code)
 
@@ -39,7 +91,7 @@ def _unseen_write(code: CodeType) -> tuple[str, str, int] | None:
     """A write to a variable outside the code that would be missed, or made too late, by those who look at it."""
     for writer, opcode, name, line in writes_of(code):
         # It may go on where nobody watches it.
-        if writer.co_flags & GENERATORS:
+        if writer.co_flags & SUSPENDED:
             return "effect.global", f"a generator writes {name} of an enclosing function or module", line
         if opcode.endswith("GLOBAL") and (name in PHYSICAL or name == "__builtins__"):
             return "effect.global", f"writes {name} of its module", line
@@ -76,7 +128,7 @@ def _problem(code: CodeType, *, is_nested: bool = False) -> tuple[str, str, int]
 
 
 def _reads_own_namespace(code: CodeType, instruction: dis.Instruction, before: dis.Instruction) -> bool:
-    """Whether it is `self.__dict__`, for the first argument of a method (see accel.record.objects.namespaces)."""
+    """Whether it is `self.__dict__`, for the first argument of a method (see accel.record.objects.own_attributes)."""
     return instruction.opname == "LOAD_ATTR" and instruction.argval == "__dict__" and loads_self(code, before)
 
 

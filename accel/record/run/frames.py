@@ -9,18 +9,17 @@ from typing import Any
 
 from accel.process import interrupts
 from accel.process.tracebacks import without_ours
-from accel.record.arrays.arrays import RecordedValue
-from accel.record.names.namespaces import SubstitutedGlobals
 from accel.record.objects.builtins import plain_builtins
+from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.scan import handles_exceptions
-from accel.record.parts.events import Events, Listener
-from accel.record.parts.flow import is_loop_head
-from accel.record.recording import IS_TRACED, Recording, Unwound
 from accel.record.run.monitoring import Monitored
-from accel.record.run.states import watch_joins
-from accel.record.run.stepping import Steps
+from accel.record.run.stepping import Stepper
 from accel.record.run.tracing import Traced
-from accel.record.wrapper import isinstance_wrapper
+from accel.record.state.events import Events, Listener
+from accel.record.state.flow import is_loop_head
+from accel.record.state.recording import IS_TRACED, Recording, Unwound
+from accel.record.state.wrapper import isinstance_wrapper
+from accel.record.values.arrays import RecordedValue
 
 _TELLER: Callable[[Recording, Listener], Events] = Traced if IS_TRACED else Monitored
 
@@ -45,22 +44,20 @@ class FrameWatch:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._events = _TELLER(recording, self)
-        self._steps = Steps(recording, self._events)
+        self._is_on = False
+        self.events = _TELLER(recording, self)
+        self._steps = Stepper(recording, self.events)
         self._with_wrappers: set[FrameType] = set()
 
     def __enter__(self) -> FrameWatch:
-        recording = self._recording
-        if not self._events.begin():
-            recording.break_("environment.traced", "other tools have all numbers of sys.monitoring")
-        recording.on_break, recording.on_follow = self._clear_up, self._follow
-        recording.events = recording.joins.events = self._events
-        watch_joins(recording)
+        if not self.events.begin():
+            self._recording.break_("environment.traced", "other tools have all numbers of sys.monitoring")
+        self._is_on = True
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._events.end()
-        self._recording.on_break = self._recording.on_follow = None
+        self._is_on = False
+        self.events.end()
         self._steps.close()
         self._with_wrappers.clear()
 
@@ -68,8 +65,9 @@ class FrameWatch:
         """Make sure that what recorded code has stored in variables outside it is there."""
         self._steps.finish()
 
-    def _follow(self, code: CodeType) -> None:
-        self._events.follow(code)
+    def follow(self, code: CodeType) -> None:
+        """Watch code that is about to run."""
+        self.events.follow(code)
         self._steps.follow(code)
 
     # -- what Python tells (see Listener) -----------------------------------------------------------------------------
@@ -77,7 +75,7 @@ class FrameWatch:
     def on_call(self, frame: FrameType) -> None:
         if not self._recording.active:
             self._make_plain(frame)
-        elif self._recording.heads is not None:
+        else:
             self._recording.heads.enter(frame)
 
     def on_return(self, frame: FrameType) -> None:
@@ -104,7 +102,7 @@ class FrameWatch:
         if frame in self._with_wrappers:
             self._with_wrappers.discard(frame)
             self._make_plain(frame, proxies=False)
-        elif self._recording.active and self._recording.heads is not None:
+        elif self._recording.active:
             self._recording.heads.exchange(frame)
         return bool(self._recording.active and self._tell_joins(self._recording.joins.at, frame))
 
@@ -116,10 +114,10 @@ class FrameWatch:
 
     def _resolve_texts(self, frame: FrameType) -> None:
         """Give recorded text its digits: a handler of the program's may look at it."""
-        variables, texts = frame.f_locals, self._recording.texts
+        variables, texts = frame.f_locals, self._recording.display.texts
         if texts.are_made:
             found = {name: texts.resolved(value) for name, value in variables.items() if texts.holds_marker(value)}
-            self._events.assign(frame, found)
+            self.events.assign(frame, found)
             if found:
                 self._recording.break_for_text("value.forced", "a text is kept while an exception is handled")
 
@@ -131,13 +129,15 @@ class FrameWatch:
             self._recording.joins.stop()
             return False
 
-    def _clear_up(self) -> None:
+    def clear_up(self) -> None:
         """Leave the recorded code, or where that is not possible, let it go on with plain values.
 
         What holds recorded values half-way through a statement or a loop cannot be made plain. But nobody must catch
         what leaves it, no `finally` run, and nothing have happened that cannot be undone. Otherwise every recorded
         frame on the stack is made plain when it goes on; what it writes then is not journalled.
         """
+        if not self._is_on:
+            return
         frames = list(_recorded_frames())
         # A handler of the program's (`except BaseException`, `finally`) would see Unwound, and run its code for
         # nothing.
@@ -150,8 +150,8 @@ class FrameWatch:
         for frame in frames:
             # From now on other code may assign what they share with it.
             self._steps.watch(frame.f_code)
-            self._events.ask_line(frame)
-            self._events.ask(frame)
+            self.events.ask_line(frame)
+            self.events.ask(frame)
 
     def _make_plain(self, frame: FrameType, *, proxies: bool = True) -> None:
         """Give a frame's variables plain values.
@@ -162,7 +162,7 @@ class FrameWatch:
         coming = {}
         for name, value in list(frame.f_locals.items()):
             if proxies or not isinstance_wrapper(value) or issubclass(type(value), RecordedValue):
-                made = self._recording.texts.resolved(self._recording.kept.unwrap_in_place(value))
+                made = self._recording.display.texts.resolved(self._recording.kept.unwrap_in_place(value))
                 if made is not value:
                     coming[name] = made
-        self._events.assign(frame, coming)
+        self.events.assign(frame, coming)

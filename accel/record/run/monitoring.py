@@ -15,10 +15,10 @@ from types import CodeType, FrameType
 from typing import Any
 
 from accel.process import interrupts
-from accel.record.names.namespaces import SubstitutedGlobals
-from accel.record.names.steps import with_nested
-from accel.record.parts.events import Events, Listener
-from accel.record.recording import Recording, gap_text
+from accel.record.objects.names.namespaces import SubstitutedGlobals
+from accel.record.objects.names.steps import with_nested
+from accel.record.state.events import Events, Listener
+from accel.record.state.recording import Recording, gap_text
 
 _MONITORING: Any = getattr(sys, "monitoring", None)
 
@@ -27,7 +27,7 @@ TOOLS = (4, 3, 5)
 
 
 class Monitored(Events):
-    """Tells of the frames of one recording (see Events)."""
+    """Events of one recording by `sys.monitoring`."""
 
     def __init__(self, recording: Recording, listener: Listener) -> None:
         self.recording = recording
@@ -98,6 +98,7 @@ class Monitored(Events):
         self._listener.on_return(frame)
 
     def on_return(self, frame: FrameType, value: object) -> None:
+        """The frame is left: nothing is asked of it any more."""
         if frame in self._asked or frame in self._asked_line:
             self._asked_line.discard(frame)
             self._change(self._asked.discard, frame)
@@ -111,6 +112,7 @@ class Monitored(Events):
         self._listener.on_exception(frame, StopIteration(), None)
 
     def on_instruction(self, frame: FrameType) -> None:
+        """The frame is about to run an instruction: tell those who asked."""
         if id(frame.f_code) in self._stepped:
             self._listener.on_step(frame)
         if frame in self._asked and not self._listener.on_instruction(frame):
@@ -148,7 +150,7 @@ def _events(*names: str) -> int:
 class _Tool:
     """accel among the tools of `sys.monitoring`: one for all recordings, which threads may have at once.
 
-    It is one while there are any; else a program's loop would seem to be watched by somebody (accel.process.onlookers).
+    It is one while there are any; else a program's loop would seem to be watched by somebody (accel.process.observers).
     """
 
     def __init__(self) -> None:
@@ -175,7 +177,7 @@ class _Tool:
                 self._close()
 
     def refresh(self, code: CodeType) -> None:
-        """Have Python tell what is wanted of this code now."""
+        """Set the events that Python reports for this code."""
         with self._lock:
             if self._number is not None:
                 wanted = [events.wanted(code) for events in self._active.values()]

@@ -12,27 +12,29 @@ from typing import Any
 from accel.ir.tape import Node
 from accel.process import interrupts, tuning
 from accel.reasons import Refusal
-from accel.record import inputs, outputs
-from accel.record.effects.markers import marker
-from accel.record.enter import enter_value
-from accel.record.loops.heads import Heads
-from accel.record.names.variables import check_unchanged
 from accel.record.objects.builtins import make_builtins
+from accel.record.objects.enter import enter_value
 from accel.record.objects.follow import Followed
-from accel.record.recording import CURRENT, Recording, Unwound, gap_text, place_text
-from accel.record.run import escapes
+from accel.record.objects.names.variables import check_unchanged
+from accel.record.run import escapes, outputs, states
+from accel.record.run.escapes import rebind
 from accel.record.run.frames import FrameWatch
-from accel.record.run.rebinding import rebind
-from accel.record.run.results import Raised, Recorded, Result, Undone
-from accel.record.run.trace import Trace, trace_of
-from accel.record.wrapper import unwrap
+from accel.record.run.loops.heads import Heads
+from accel.record.run.trace import Completed, Raised, Result, Trace, Undone, trace_of
+from accel.record.state import inputs
+from accel.record.state.recording import CURRENT, Hooks, Recording, Unwound, gap_text, place_text
+from accel.record.state.wrapper import unwrap
+from accel.record.state.writer import Limits
+from accel.record.values.text.markers import marker
 from accel.rules import load
 from accel.rules.rule import Unsupported
+
+HOOKS = Hooks(enter_value, marker, make_builtins, Heads, FrameWatch, states.describe, states.reachable)
 
 
 @dataclass(slots=True)
 class _Progress:
-    """How far the recorded call came. made: its result in a list, first with wrappers. error: what its code raised."""
+    """Progress of the recorded call. made: its result in a list, first with wrappers. error: raised by its code."""
 
     made: list[Any]
     error: BaseException | None = None
@@ -51,10 +53,10 @@ def record(
     max_s: float = math.inf,
     longest: float = math.inf,
 ) -> Result:
-    """Run `function(*args, **kwargs)` once, writing it down, while it is `worth` to go on (see Recording).
+    """Run `function(*args, **kwargs)` once, writing it down.
 
     watch: is given the recording before the call, and may set its `watcher`. effects: whether replays may show text.
-    max_s, longest: see Writer.
+    max_nodes, worth, max_s, longest: see Limits.
     Returns Undone where an exception passed through the recorded code and what it wrote could be put back: the plain
     call then decides everything. Returns Raised where it could not. If this raises, the call has not begun, or a signal
     handler of the program's raised the error.
@@ -62,12 +64,8 @@ def record(
     load()
     root = (function.__module__ or "").partition(".")[0]
     start = function.__code__.co_filename, function.__code__.co_firstlineno
-    recording = Recording(root, function.__globals__.get("__name__", ""), max_nodes, start, enter_value, worth, effects)
-    recording.writer.max_s, recording.writer.longest = max_s, longest
-    recording.marker = marker
-    recording.builtins = make_builtins(recording)
-    recording.heads = Heads(recording)
-    recording.writer.on_truth = recording.heads.note
+    limits = Limits(max_nodes, longest, max_s, worth)
+    recording = Recording(root, function.__globals__.get("__name__", ""), start, HOOKS, limits, effects)
     if watch is not None:
         watch(recording)
     progress, tracing, outer = _Progress([]), sys.gettrace(), CURRENT.recording
@@ -93,10 +91,10 @@ def _record(
     kwargs: dict[str, Any],
     deferral: interrupts.Deferral,
 ) -> Result:
-    with tuning.rare_garbage_collection(), recording, FrameWatch(recording) as watch:
+    with tuning.rare_garbage_collection(), recording, recording.frames:
         try:
             progress.made.append(_run(recording, function, args, kwargs, deferral))
-            watch.finish()
+            recording.frames.finish()
             check_unchanged(recording)
         except Unwound:
             return _undone(recording, trace_of(recording))
@@ -104,7 +102,7 @@ def _record(
             progress.error = error
             recording.note_exception(error, recording.writer.where())
             if recording.touched:
-                watch.finish()
+                recording.frames.finish()
             # Run again on NumPy, the call raises by itself if the error is the program's. A KeyboardInterrupt would not
             # recur.
             if not recording.touched and isinstance(error, Exception):
@@ -121,7 +119,7 @@ def _record(
 
 
 def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -> Result:
-    """What becomes of a call whose recording failed by a fault of ours, outside the program's own code."""
+    """Decide about a call whose recording failed by a fault of accel's, outside the program's own code."""
     refusal = Refusal("accel.fault", place_text(recording.start), gap_text(fault))
     recording.refusal = recording.refusal or refusal
     if not recording.touched:
@@ -130,7 +128,7 @@ def _salvaged(recording: Recording, progress: _Progress, fault: BaseException) -
         return Undone(refusal, None)
     if progress.error is not None:
         return Raised(progress.error, refusal)
-    return Recorded(unwrap(progress.made[0]), None, refusal)
+    return Completed(unwrap(progress.made[0]), None, refusal)
 
 
 def _run(
@@ -192,7 +190,7 @@ def _finish(recording: Recording, made: list[Any], deferral: interrupts.Deferral
             recording.break_("recorder.gap", gap_text(error))
     trace = trace_of(recording, plan)
     # whoever holds a function that the call has made would find variables of the recording's
-    if recording.makes_functions and not recording.active and not recording.touched:
+    if recording.code.makes_functions and not recording.active and not recording.touched:
         return _undone(recording, trace)
     recording.kept.unwrap_containers()
     result = recording.kept.unwrap_in_place(made[0])
@@ -207,13 +205,13 @@ def _finish(recording: Recording, made: list[Any], deferral: interrupts.Deferral
         return _undone(recording, trace)
     for wrapper in survivors:
         escapes.unwrap_everywhere(wrapper)
-    if recording.waiting:  # last of all that may fail: a call that has shown something cannot be undone
+    if recording.display.waiting:  # last of all that may fail: a call that has shown something cannot be undone
         with deferral.lifted():
             recording.show_waiting()
     recording.close()
-    if recording.of_sink is not None:
-        return Raised(recording.of_sink, recording.refusal)
-    return Recorded(result, trace, recording.refusal)
+    if recording.display.error is not None:
+        return Raised(recording.display.error, recording.refusal)
+    return Completed(result, trace, recording.refusal)
 
 
 def _unwrap_attributes(error: BaseException) -> None:

@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from types import CodeType, FrameType
 
 from accel.process import interrupts
-from accel.record.names.cells import links_of
-from accel.record.names.namespaces import SubstitutedGlobals
-from accel.record.names.steps import Kind, Step, steps_of, with_nested, writes_of
-from accel.record.parts.events import Events
-from accel.record.recording import Recording, gap_text
+from accel.record.objects.names.cells import links_of
+from accel.record.objects.names.namespaces import SubstitutedGlobals
+from accel.record.objects.names.steps import Access, AccessKind, steps_of, with_nested, writes_of
+from accel.record.state.events import Events
+from accel.record.state.recording import Recording, gap_text
 
 
-class Steps:
+class Stepper:
     """The code of one recording that is watched, and what its instructions do to variables outside it."""
 
     def __init__(self, recording: Recording, events: Events) -> None:
         self._recording = recording
-        self._of_code: dict[CodeType, Mapping[int, Step]] = {}
+        self._of_code: dict[CodeType, Mapping[int, Access]] = {}
         self._events = events
         self._has_stored = False
 
@@ -72,11 +72,11 @@ class Steps:
         if self.pass_on():
             self._recording.break_("recorder.gap", "an assignment to a global or nonlocal name was seen too late")
 
-    def _prepare(self, step: Step, scope: SubstitutedGlobals) -> None:
-        if step.kind is Kind.STORE:
+    def _prepare(self, step: Access, scope: SubstitutedGlobals) -> None:
+        if step.kind is AccessKind.STORE:
             self._has_stored = True
             return
-        if step.kind is Kind.DELETE_GLOBAL:
+        if step.kind is AccessKind.DELETE_GLOBAL:
             scope.prepare_deletion(step.name)
             self._has_stored = True
             return
@@ -84,7 +84,7 @@ class Steps:
             if link.is_named(step.name):
                 link.pass_on()  # where the tape is broken, its plain form may have taken its place
                 link.bring_in()
-        self._has_stored = step.kind is Kind.DELETE_CELL
+        self._has_stored = step.kind is AccessKind.DELETE_CELL
 
 
-_NONE: Mapping[int, Step] = {}
+_NONE: Mapping[int, Access] = {}

@@ -1,4 +1,4 @@
-"""Trace: a finished recording, as guards, passes and programs read it."""
+"""Trace: a finished recording, as guards, passes and programs read it; and the results of recording a call."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 
 from accel.ir.tape import Node, Tape
 from accel.reasons import Refusal
-from accel.record import inputs, outputs
-from accel.record.containers.container import ContainerProxy
-from accel.record.draws.draw import Draw
-from accel.record.draws.proxies import GeneratorProxy
-from accel.record.loops.heads import Run
+from accel.record.objects.containers.container import ContainerProxy
+from accel.record.objects.generators import GeneratorProxy
 from accel.record.objects.objects import ObjectProxy
 from accel.record.objects.records import Records
-from accel.record.parts.joins import Join
-from accel.record.pinned import note_pinned
-from accel.record.recording import Recording, gap_text
+from accel.record.run import outputs
+from accel.record.run.loops.heads import LoopRun
+from accel.record.state import inputs
+from accel.record.state.draw import Draw
+from accel.record.state.joins import Join
+from accel.record.state.pinned import note_pinned
+from accel.record.state.recording import Recording, gap_text
 
 
 @dataclass(slots=True)
@@ -27,10 +28,10 @@ class Trace:
     containers, which must stay different ones where the path writes attributes. array_slots, scalar_slots: those of
     arrays and of numbers. inlined: targets that ran inside it. identity: the path compares objects by `is`, so that all
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
-    (see accel.record.pinned). draws: the random numbers that it draws, in order. runs: where its loops were asked for
-    their conditions (see accel.record.loops). joins: where branches join again, with what the program held there (see
-    accel.record.parts.joins). reused: outcomes from before a join on which the path relies after it again. key: its
-    key on disk, once it is known (see accel.backend.job).
+    (see accel.record.state.pinned). draws: the random numbers that it draws, in order. runs: where its loops were asked
+    for their conditions (see accel.record.run.loops). joins: where branches join again, with what the program held
+    there (see accel.record.state.joins). reused: outcomes from before a join on which the path relies after it again.
+    key: its key on disk, once it is known (see accel.backend.job).
     """
 
     tape: Tape
@@ -45,7 +46,7 @@ class Trace:
     identity: bool
     pinned: dict[int, Any]
     draws: list[Draw]
-    runs: list[Run] = field(default_factory=list)
+    runs: list[LoopRun] = field(default_factory=list)
     joins: list[Join] = field(default_factory=list)
     reused: list[Node] = field(default_factory=list)
     key: str | None = None
@@ -59,7 +60,7 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         if issubclass(type(wrapper), (ObjectProxy, ContainerProxy, GeneratorProxy)) and wrapper._slot_ is not None
     ]
     # `a is b` of two tuples or arrays of records: in a later call they must be different objects again.
-    if recording.compares_identity:
+    if recording.code.compares_identity:
         objects += [entered.slot for entered in recording.kept.tuples.values()]
         objects += [each._slot_ for each in recording.registry.values.values() if issubclass(type(each), Records)]
     nodes = [node for node in recording.writer.tape.nodes if node.is_input and node.host]
@@ -80,11 +81,48 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
         [slot for slot in numbers if slot not in drawn],
         frozenset(recording.inlined),
-        recording.compares_identity,
+        recording.code.compares_identity,
         pinned,
         list(recording.draws),
-        [] if recording.heads is None else recording.heads.runs,
+        recording.heads.runs,
         # which objects are one, and what has been drawn, is no part of a state
-        [] if recording.compares_identity or recording.draws else recording.joins.found,
+        [] if recording.code.compares_identity or recording.draws else recording.joins.found,
         recording.writer.reused,
     )
+
+
+@dataclass(slots=True)
+class Completed:
+    """The call went through and gave `result`.
+
+    refusal: why the trace is no program; it then tells only which calls are like this one.
+    """
+
+    result: Any
+    trace: Trace | None
+    refusal: Refusal | None
+
+
+@dataclass(slots=True)
+class Undone:
+    """The writes of the call were put back: the caller runs it again, on NumPy.
+
+    refusal: why. trace: as far as it got; None after a fault of accel's.
+    """
+
+    refusal: Refusal
+    trace: Trace | None
+
+
+@dataclass(slots=True)
+class Raised:
+    """The program's own code raised `error`, and what it did before cannot be undone: the caller raises the error.
+
+    refusal: why the tape broke.
+    """
+
+    error: BaseException
+    refusal: Refusal | None
+
+
+Result = Completed | Undone | Raised

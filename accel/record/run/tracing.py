@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
-from accel.record.names.namespaces import SubstitutedGlobals
-from accel.record.parts.events import Events, Listener
-from accel.record.recording import Recording
+from accel.record.objects.names.namespaces import SubstitutedGlobals
+from accel.record.state.events import Events, Listener
+from accel.record.state.recording import Recording
 
 
 class Traced(Events):

@@ -70,7 +70,7 @@ def _round(*, a: Array, decimals: int = 0) -> Any:
 
 
 def _to_decimals(a: Array, decimals: int) -> Any:
-    """As NumPy: by the power of ten itself, which is no number for negative exponents."""
+    """NumPy's way: by the power of ten itself, which is no number for negative exponents."""
     power = number(10.0 ** abs(decimals), a)
     if decimals < 0:
         return jnp.round(a / power) * power

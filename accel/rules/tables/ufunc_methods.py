@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jax import Array
 
 UNROLLED = 64
-"""Reductions that XLA has not are written out, up to so many elements along the axis."""
+"""Maximum elements along an axis of reductions that XLA lacks, which are written out. Guess."""
 
 REDUCE = {
     np.add: "sum",
@@ -50,7 +50,7 @@ ASSOCIATIVE = (
 
 ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
 NEUTRAL = {np.add: 0, np.maximum: None, np.minimum: None}
-"""What a total starts from. None: from its first element, which may count twice."""
+"""The start of a total. None: its first element, which may count twice."""
 
 AT: dict[Any, str] = {
     np.add: "add",

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from accel.ir.fingerprint import home_of
-from accel.ir.tape import Node
-from accel.rules import complex_edges, complexes, products, quotients
+from accel.rules import complex_edges, complexes, powers, products, quotients
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, every
-from accel.rules.derivatives import always_with_slopes, derived_from, with_slopes
+from accel.rules.derivatives import derived_from
 from accel.rules.lowering import function_of, jnp, lax, number, where
 from accel.rules.rule import Rule, Unsupported, derived, fill, make_rule, own_rule, qualified_name
 from accel.rules.tracing import current
@@ -87,7 +86,7 @@ def _lower(function: Callable[..., Any], *operands: object, loop: Loop) -> Any:
     inputs = [x if _is_small_number(x) else cast(x, dtype) for x, dtype in zip(operands, loop, strict=False)]
     outputs = loop[len(operands) :]
     # XLA writes a known exponent out as a few multiplications
-    if function is _power and type(inputs[1]) is int and inputs[1] >= 0 and loop[1].kind in "iu":
+    if function is powers.power and type(inputs[1]) is int and inputs[1] >= 0 and loop[1].kind in "iu":
         return lax.integer_pow(inputs[0], inputs[1])
     result = function(*_in_kind(inputs, loop))
     if len(outputs) == 1:
@@ -117,111 +116,8 @@ def _in_jax(name: str) -> Callable[..., Any]:
     return lower
 
 
-_ROUNDED_ONCE = range(-1, 3)
-"""Whole exponents whose power is one operation. Others of single precision are multiplied in double precision."""
-
-_MULTIPLIED = range(-2, 5)
-"""Whole exponents by multiplication: off by at most 2 units in the last place. Measured: 1.8 for 4, 2.2 for -3, 13 for
-20, 45 for 64. NumPy's `pow` is off by half a unit."""
-
-
-def _power(x: Any, y: Any) -> Any:
-    """Small whole exponents by multiplication, and a half by the square root, as NumPy's own fast paths do."""
-    x_dtype = getattr(x, "dtype", np.dtype(float))
-    if type(y) is float and x_dtype.kind in "fc":
-        if y == 0.5 and x_dtype.kind == "f":
-            return jnp.sqrt(x)
-        if y.is_integer() and abs(y) <= 64:
-            if x_dtype.kind == "c" or current().has_derivatives:
-                return lax.integer_pow(x, int(y))
-            if x_dtype.itemsize < 8 and y not in _ROUNDED_ONCE:
-                return cast(lax.integer_pow(cast(x, np.float64), int(y)), x_dtype)
-            if y in _MULTIPLIED:
-                return lax.integer_pow(x, int(y))
-        if y in _BY_ROOTS and x_dtype.kind == "f":
-            return _power_by_roots(y)(x)
-    x = cast(x, x_dtype)
-    y = cast(y, x.dtype)
-    if x_dtype.kind in "iu":
-        return _integer_power(x, y)
-    if x_dtype.kind == "c":
-        return _complex_power(x, y)
-    found = _REAL_POWER(x, y) if current().has_derivatives else function_of("power")(x, y)
-    one = np.ndim(x) > 0 and (np.ndim(y) == 0 or np.size(y) == 1 < np.size(x))
-    if one and x_dtype.char in "fd" and not current().has_derivatives:
-        # as NumPy's loop of one exponent for a whole array: the root of -inf is NaN, where `pow` gives inf
-        for exponent, result in ((0.5, jnp.sqrt(x)), (2.0, x * x), (-1.0, 1 / x)):
-            found = jnp.where(y == exponent, result, found)
-    return found
-
-
-def _power_by_base(x: Any, y: Any) -> Any:
-    """y * x**(y - 1), and 0 for 0**0, which is 1 for any base."""
-    return y * _REAL_POWER(_one_where((x == 0) & (y == 0), x), y - 1)
-
-
-def _power_by_exponent(x: Any, y: Any) -> Any:
-    """x**y * log(x), and 0 for 0**y, which is 0 for any positive y."""
-    zero = (x == 0) & (y > 0)
-    base = _one_where(zero, x)
-    return jnp.where(zero, number(0, x), _REAL_POWER(base, y) * jnp.log(base))
-
-
-def _one_where(mask: Any, x: Any) -> Any:
-    return jnp.where(mask, number(1, x), x)
-
-
-_REAL_POWER = always_with_slopes(lambda x, y: jnp.power(x, y), _power_by_base, _power_by_exponent)
-
-
-def _float_power(x: Any, y: Any) -> Any:
-    """Without the square root that NumPy's power takes for a half."""
-    half = type(y) is float and y == 0.5 and x.dtype.kind == "f"
-    return _power_by_roots(0.5)(x) if half else _power(x, y)
-
-
-def _integer_power(x: object, y: object) -> Any:
-    """By squaring, through all bits of the exponents: jax.numpy stops after six. What overflows wraps, as in NumPy."""
-    x, y = jnp.broadcast_arrays(x, y)
-
-    def step(state: tuple[Any, ...]) -> Any:
-        result, power, left = state
-        return where(left % 2 == 1, result * power, result), power * power, left // 2
-
-    return lax.while_loop(lambda state: (state[2] > 0).any(), step, (jnp.ones_like(x), x, y))[0]
-
-
-_BY_ROOTS: dict[float, Callable[[Any], Any]] = {
-    0.5: lambda x: jnp.sqrt(x),
-    0.25: lambda x: jnp.sqrt(jnp.sqrt(x)),
-    0.75: lambda x: jnp.sqrt(x) * jnp.sqrt(jnp.sqrt(x)),
-    1.5: lambda x: x * jnp.sqrt(x),
-}
-"""Powers that square roots give within a unit or two in the last place, eight times faster than XLA's power."""
-
-
-@functools.cache
-def _power_by_roots(y: float) -> Callable[[Any], Any]:
-    """The derivative is another power, not that of roots, which have none at 0 where the power may have one."""
-    return with_slopes(lambda x: _at_edges(x, _BY_ROOTS[y](x)), lambda x: y * _REAL_POWER(x, number(y - 1.0, x)))
-
-
-def _at_edges(x: object, power: object) -> Any:
-    """A positive fractional power where roots differ from it: -0.0 gives 0.0, and -inf gives inf."""
-    power = where(x == number(0, x), number(0, x), power)
-    return where(x == number(-np.inf, x), number(np.inf, x), power)
-
-
-def _complex_power(x: object, y: Any) -> Any:
-    """As NumPy has it at the edges: anything to the power of 0 is 1; 0 is 0 where the power's real part is positive."""
-    x, y = jnp.broadcast_arrays(x, y)
-    zero, one, nan = number(0, x), number(1, x), number(complex(np.nan, np.nan), x)
-    at_zero = where(y.real > 0, zero, nan)
-    return where(y == zero, one, where(x == zero, at_zero, jnp.power(where(x == zero, one, x), y)))
-
-
 def truths_of(ufunc: np.ufunc, loop: Loop) -> tuple[Rule, int] | None:
-    """What NumPy raises without: a rule, and the operand that it is about."""
+    """The truth without which NumPy raises: a rule, and the operand that it is about."""
     if ufunc is np.power and loop[1].kind == "i":
         return NOT_NEGATIVE, 1
     return None
@@ -246,7 +142,7 @@ def _modf(x: Array) -> Any:
 
 
 def _ldexp(x: Array, power: Array | int) -> Any:
-    """Its result is a product, which jax.numpy makes of bits: a 0 has the derivative of its own bits there."""
+    """The derivative is that of a product: jax.numpy makes the result of bits, whose derivative at 0 is wrong."""
     found = jnp.ldexp(x, power)
     factor = jnp.ldexp(jnp.ones_like(found), power)
     return derived_from(found, cast(x, found.dtype) * lax.stop_gradient(factor))
@@ -295,11 +191,11 @@ def _exp2(x: Any) -> Any:
     """By the power: XLA's own is an exponential of `x * log(2)`, 2.0**33 not a whole number."""
     if x.dtype.kind == "c":
         return complex_edges.exp2(x)
-    return jnp.exp2(x) if current().has_derivatives else _power(number(2, x), x)
+    return jnp.exp2(x) if current().has_derivatives else powers.power(number(2, x), x)
 
 
 def _nextafter(x: Any, y: Any) -> Any:
-    """Of equal halves it is the first one, of other numbers the second: so has NumPy the sign of zeros."""
+    """NumPy gives the first of equal halves, and the second of other equal numbers: the sign of zeros shows it."""
     found = jnp.nextafter(x, y)
     return where(x == y, x, found) if found.dtype == np.float16 else found
 
@@ -334,7 +230,7 @@ def _compared(name: str) -> Callable[[Any, Any], Any]:
 
 
 class UfuncRow(NamedTuple):
-    """What is known of a ufunc. lower: computes it, over jax.numpy. facts: columns of `Rule`."""
+    """Facts about a ufunc. lower: computes it, over jax.numpy. facts: columns of `Rule`."""
 
     lower: Callable[..., Any]
     facts: Mapping[str, Any]
@@ -349,11 +245,6 @@ def _rows(names: str, lowered: Callable[[str], Callable[..., Any]] = _in_jax, **
     return {name: UfuncRow(lowered(name), facts) for name in names.split()}
 
 
-def _rounding_of_power(node: Node) -> Rounding:
-    exponent = node.args[1]
-    return Rounding.ROUNDED if type(exponent) in (int, float) and exponent == 2 else Rounding.FREE
-
-
 EXACT, ROUNDED = Rounding.EXACT, Rounding.ROUNDED
 
 ROWS: dict[str, UfuncRow] = {
@@ -363,8 +254,8 @@ ROWS: dict[str, UfuncRow] = {
     **_row("reciprocal", _reciprocal, rounding=ROUNDED, singular=True),
     **_row("square", complexes.square, rounding=ROUNDED),
     **_row("sqrt", complex_edges.with_edges("sqrt"), rounding=ROUNDED, work=5.0, singular=True),
-    **_row("power", _power, rounding=_rounding_of_power, work=40.0, singular=True),
-    **_row("float_power", _float_power, singular=True),
+    **_row("power", powers.power, rounding=powers.rounding, work=40.0, singular=True),
+    **_row("float_power", powers.float_power, singular=True),
     # signs, order, truths
     **_row("absolute", complexes.absolute, rounding=EXACT, arithmetic=True),
     **_rows("negative", rounding=EXACT, arithmetic=True),

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from accel.record.effects.flow import readers
-from accel.record.effects.opcodes import instructions, pops_and_pushes
+from accel.record.values.text.flow import readers
+from accel.record.values.text.opcodes import instructions, pops_and_pushes
 
 
 def seen_by(function: Callable[..., Any]) -> list[set[str] | None]:

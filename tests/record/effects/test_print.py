@@ -414,7 +414,7 @@ def test_an_error_of_the_stream_is_the_programs(foreground: None) -> None:
 
 
 def test_an_interrupt_while_printing_leaves_the_call_done(foreground: None, monkeypatch: Any) -> None:
-    from accel.record.effects import shown
+    from accel.record.state import shown
 
     accelerated, state, plain = accel.accelerate(every_third, name="shown.interrupted"), model(), model()
     with contextlib.redirect_stdout(io.StringIO()):
@@ -445,7 +445,7 @@ def test_a_compared_call_prints_once(same_text: Any, monkeypatch: Any) -> None:
 
 
 def test_text_that_differs_is_a_mismatch(foreground: None, monkeypatch: Any) -> None:
-    from accel.record.effects import shown
+    from accel.record.state import shown
 
     monkeypatch.setattr(policy, "FIRST_COMPARED", 10**9)
     monkeypatch.setattr(shown.Text, "made", _wrong(shown.Text.made))
@@ -460,7 +460,7 @@ def _wrong(made: Any) -> Any:
 
 
 def test_a_last_digit_that_rounding_decides_is_no_mismatch(foreground: None, monkeypatch: Any) -> None:
-    from accel.record.effects import shown
+    from accel.record.state import shown
 
     made = shown.Formatted.text
 

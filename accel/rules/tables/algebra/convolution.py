@@ -42,7 +42,7 @@ def _correlated_finite(
 
 @rule(np.correlate, "a v | mode", holds=_correlated_finite)
 def correlate(*, a: Array, v: Array, mode: str = "valid") -> Any:
-    """As NumPy: the second is conjugated; where it is the longer one, the result is turned round."""
+    """NumPy's way: the second is conjugated; where it is the longer one, the result is reversed."""
     a, v = in_common_dtype(a, v)
     v = lax.conj(v) if v.dtype.kind == "c" else v
     if v.shape[0] > a.shape[0]:

@@ -149,7 +149,7 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
 
 
 def _in_double(function: Callable[..., Any], *given: Array, **bound: object) -> Any:
-    """What is computed in double precision, in that of the operands, as NumPy gives it."""
+    """Compute in double precision, and give the dtype that NumPy gives."""
     wide = [cast(part, np.result_type(part.dtype, np.float64)) for part in given]
     found = function(*wide, **bound)
     return found if given[0].dtype == wide[0].dtype else tree.map(_single, found)
@@ -257,7 +257,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 @rewritten(np.linalg.matrix_rank, "A | hermitian")
 def matrix_rank(A: Any, hermitian: bool = False) -> Any:
-    """How many singular values are larger than rounding makes them."""
+    """Number of singular values above the rounding error."""
     if A.ndim < 2 or not A.size:
         raise Unsupported("rule.parameter", "the rank of a vector, or of nothing")
     values = np.linalg.svd(A, compute_uv=False, hermitian=hermitian)

@@ -47,7 +47,7 @@ class Diagonals:
 
 
 def _view(source: Any, result: Any, bound: Any) -> Transpose | Diagonals:
-    """How the result looks at the operand: einsum gives a view of a single one where each letter is kept."""
+    """The view step of the result: einsum gives a view of a single operand where each letter is kept."""
     text, *others = bound["operands"]
     if not isinstance(text, str) or len(others) != 1:
         raise Unsupported("rule.missing", "numpy.einsum gave a view")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.ir.tape import Node
-from accel.ir.views import Broadcast, Diagonal, Places, Reshape, Step, Transpose
+from accel.ir.views import Broadcast, Diagonal, Reshape, Step, StridedElements, Transpose
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, join, lax, same, spread
@@ -263,7 +263,7 @@ def delete(*, arr: Array, obj: slice | int | list[Any], axis: int | None = None)
 
 @rule(np.insert, "arr values | obj axis")
 def insert(*, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    """Where each result comes from is NumPy's own answer for the positions' numbers; values count from -1 downwards."""
+    """NumPy inserts into the numbers of positions, which tells where a result comes from; values count from -1 down."""
     arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
     values, single = cast(values, arr.dtype), isinstance(obj, int)
     if not single and (not isinstance(obj, (list, tuple)) or len(obj) < 2 or isinstance(obj[0], bool)):
@@ -337,12 +337,12 @@ def _windows(source: Any, result: Any, bound: Any) -> Windows:
 add_rule(np.lib.stride_tricks.sliding_window_view, None, "x | window_shape axis", view=_windows)
 
 
-def placed(source: NDArray[Any], result: NDArray[Any], bound: object) -> Places:
+def placed(source: NDArray[Any], result: NDArray[Any], bound: object) -> StridedElements:
     """The step to a view of the operand's elements at regular distances from its first.
 
     Raises Unsupported where the operand's elements are not in C order, or the view leaves them.
     """
-    step = Places(result.shape, tuple(stride // source.itemsize for stride in result.strides))
+    step = StridedElements(result.shape, tuple(stride // source.itemsize for stride in result.strides))
     aligned = all(stride >= 0 and not stride % source.itemsize for stride in result.strides)
     starts = result.__array_interface__["data"][0] == source.__array_interface__["data"][0]
     if not (source.flags.c_contiguous and aligned and starts and step.shape and step.last < source.size):
@@ -352,5 +352,5 @@ def placed(source: NDArray[Any], result: NDArray[Any], bound: object) -> Places:
 
 @rule(np.lib.stride_tricks.as_strided, "x | shape strides writeable", view=placed)
 def as_strided(*, x: Array, shape: tuple[int, ...] | None = None, **bound: object) -> Any:
-    """What shares no memory with the operand: nothing is in it."""
+    """A copy that shares no memory with the operand, for arrays without elements."""
     return jnp.zeros(x.shape if shape is None else shape, x.dtype)

@@ -1,7 +1,7 @@
 """scipy.interpolate: evaluation of interpolators that the program holds.
 
 What the rows stand for are the functions of this module: SciPy's own evaluation, of an interpolator with these arrays.
-`accel.record.library.scientific` calls them where recorded code calls an interpolator.
+`accel.record.objects.library.scientific` calls them where recorded code calls an interpolator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DOUBLE = np.dtype(float)
 
 
 def _points(x: Any) -> Array:
-    """Where to evaluate; SciPy drops what is imaginary, with a warning."""
+    """The points to evaluate at; SciPy drops imaginary parts, with a warning."""
     found = jnp.asarray(x)
     if found.dtype.kind == "c":
         raise Unsupported("rule.parameter", "an interpolator at complex numbers")

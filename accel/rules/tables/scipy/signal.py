@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jax import Array
 
 MOST_TAPS = 512
-"""Kernels up to so many elements are written out as sums of slices. Larger ones are products of transforms."""
+"""Maximum elements of a kernel that is written out as a sum of slices; larger ones use transforms. Guess."""
 
 
 _finite = all_finite
@@ -48,7 +48,7 @@ def _convolved(a: Any, v: Any, mode: str) -> Any:
 
 
 def _part(a: tuple[int, ...], v: tuple[int, ...], mode: str) -> tuple[list[int], list[int]]:
-    """Where the part begins in the full convolution, and its shape."""
+    """Start and shape of the part in the full convolution."""
     full = [n + m - 1 for n, m in zip(a, v, strict=True)]
     if mode == "full":
         return [0] * len(full), full

@@ -1,6 +1,6 @@
 """scipy.sparse: the product of a compressed sparse row matrix, which the program holds, and a vector or matrix.
 
-What the row stands for is the function of this module. `accel.record.library.scientific` calls it where recorded code
+The row stands for the function of this module. `accel.record.objects.library.scientific` calls it where recorded code
 multiplies.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jax import Array
 
 MOST_WASTED = 4
-"""Rows are filled up to the longest one, if that makes so many times as many products at most."""
+"""Maximum factor on the number of products when all rows are padded to the longest one. Guess."""
 
 
 def rows_times(data: Any, indices: Any, indptr: Any, other: Any, sizes: tuple[int, int], longest: int) -> Any:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jax import Array
 
 FEW = 12
-"""Up to so many elements along an axis are ranked by comparing each with each."""
+"""Maximum elements along an axis that are ranked by comparing each with each. Guess."""
 
 
 def _flat(x: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
@@ -256,7 +256,7 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
 
 
 def _positions(method: str, q: NDArray[Any], size: Array | int, ndim: int) -> Any:
-    """Where the quantiles lie among the values. size: how many there are; of a selection, an array."""
+    """Positions of the quantiles among the sorted values. size: number of values; an array for a selection."""
     wide = (len(q),) + (1,) * (ndim - 1)
     if not isinstance(size, int):
         return VIRTUAL[method](size.astype(float)[None], jnp.asarray(q).reshape(wide))

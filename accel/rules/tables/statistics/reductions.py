@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, counted
 from accel.rules.lowering import axes_of, axis_within, extreme, in_order, is_few, jnp, nonzero, number, where
 from accel.rules.lowering import where as choose
-from accel.rules.rule import Unsupported, add_rule, rewritten, rule
+from accel.rules.rule import Unsupported, add_rule, rewritten
 
 if TYPE_CHECKING:
     from jax import Array
@@ -79,7 +78,7 @@ def _filled(reduce: Callable[..., Any], neutral: Callable[[Any], Any]) -> Callab
 
 
 def _selected(mask: object, a: Any, axis: Any) -> Any:
-    """How many values each result of a reduction over a selection stands for."""
+    """Number of values that each result of a reduction over a selection stands for."""
     count = counted(mask)
     return count * (a.size // max(1, a.shape[0])) if axis is None else count
 
@@ -207,17 +206,18 @@ def _dtypes(a: Any, dtype: Any) -> tuple[Any, Any]:
     return (np.dtype("f"), a.dtype) if a.dtype == np.float16 else (a.dtype, a.dtype)
 
 
-def _counted(a: Any, chosen: Any, axis: Any, keepdims: bool) -> Any:
-    """How many values each result stands for: a number, or an array where a mask chooses."""
+def count_of(a: Any, chosen: Any, axis: Any, keepdims: bool) -> Any:
+    """Number of values that each result stands for; an array where a mask chooses."""
     if chosen is None:
         return int(np.prod([a.shape[ax] for ax in axes_of(axis, a.ndim)], dtype=np.int64))
     return jnp.sum(jnp.broadcast_to(chosen, a.shape), axis=axis, keepdims=keepdims, dtype=np.int64)
 
 
-def _mean(*, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = None) -> Any:
+def mean_of(*, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = None) -> Any:
+    """The mean, with NumPy's dtypes. where: a mask of the values that count."""
     inner, outer = _dtypes(a, dtype)
     a, axis = _as_real(a, inner), axis_within(axis, a.ndim)
-    count = _counted(a, where, axis, keepdims)
+    count = count_of(a, where, axis, keepdims)
     if inner.kind in "iu" and (where is not None or not count):
         raise Unsupported("rule.parameter", "a mean in whole numbers of what may be no values")
     if where is None and not keepdims and a.dtype == inner and is_few(a, axis):
@@ -231,7 +231,7 @@ def _divided(total: Array, count: Array | float) -> Any:
     return total / cast(count, np.dtype("f") if total.dtype in (np.float32, np.complex64) else np.dtype(float))
 
 
-def _var(
+def var_of(
     *,
     a: Any,
     axis: Any = None,
@@ -242,28 +242,29 @@ def _var(
     mean: Any = None,
     correction: Any = None,
 ) -> Any:
+    """The variance, with NumPy's dtypes. where: a mask of the values that count."""
     inner, outer = _dtypes(a, dtype)
     if inner.kind in "iu":
         raise Unsupported("rule.parameter", "a variance in whole numbers")
     a, axis = cast(a, inner), axis_within(axis, a.ndim)
-    centre = _mean(a=a, axis=axis, dtype=inner, keepdims=True, where=where) if mean is None else cast(mean, inner)
+    centre = mean_of(a=a, axis=axis, dtype=inner, keepdims=True, where=where) if mean is None else cast(mean, inner)
     deviation = a - centre
     if where is not None:  # else what is not chosen, a NaN perhaps, would have a derivative
         deviation = choose(where, deviation, number(0, deviation))
     squares = deviation.real**2 + deviation.imag**2 if deviation.dtype.kind == "c" else deviation * deviation
     total = jnp.sum(squares, axis=axis, keepdims=keepdims, where=where)
-    left = _counted(a, where, axis, keepdims) - (ddof if correction is None else correction)
+    left = count_of(a, where, axis, keepdims) - (ddof if correction is None else correction)
     left = jnp.maximum(left, 0) if where is not None else max(left, 0)
     return cast(_divided(total, left), np.empty(0, outer).real.dtype)
 
 
 def _std(**bound: Any) -> Any:
-    return jnp.sqrt(_var(**bound))
+    return jnp.sqrt(var_of(**bound))
 
 
 VARIANCES = "a where mean | axis dtype keepdims ddof correction"
-add_rule(np.mean, _mean, "a where | axis dtype keepdims", masked=_masked_mean, reads=CHOSEN)
-add_rule(np.var, _var, VARIANCES, masked=_masked_var, reads=CHOSEN)
+add_rule(np.mean, mean_of, "a where | axis dtype keepdims", masked=_masked_mean, reads=CHOSEN)
+add_rule(np.var, var_of, VARIANCES, masked=_masked_var, reads=CHOSEN)
 add_rule(np.std, _std, VARIANCES, masked=_masked_std, reads=CHOSEN)
 
 
@@ -313,10 +314,6 @@ def running(name: str, prepare: Callable[[Any], Any] | None = None, along: int |
     return lower
 
 
-def _nan_as(value: float) -> Callable[[Any], Any]:
-    return lambda a: where(_is_nan(a), number(value, a), a) if a.dtype.kind in "fc" else a
-
-
 def _running_selected(name: str, neutral: int) -> Callable[..., Any]:
     """Along the first axis of a selection: what is left out changes nothing."""
 
@@ -334,93 +331,5 @@ for _function, _neutral_number in ((np.cumsum, 0), (np.cumprod, 1)):
         out_decides=True,
         rows=_running_selected(_function.__name__, _neutral_number),
     )
-add_rule(np.nancumsum, running("cumsum", _nan_as(0)), "a | axis dtype", out_decides=True)
-add_rule(np.nancumprod, running("cumprod", _nan_as(1)), "a | axis dtype", out_decides=True)
 for _function in (np.cumulative_sum, np.cumulative_prod):
     add_rule(_function, running(_function.__name__), "x | axis dtype include_initial", out_decides=True)
-
-
-# -- without NaN ------------------------------------------------------------------------------------------------------
-
-
-def _is_nan(a: object) -> Any:
-    return a != a
-
-
-def _no_nan(*, a: Any, where: Any = None, **others: Any) -> tuple[Any, ...]:
-    return (~_is_nan(a) if where is None else ~_is_nan(a) & where,)
-
-
-NO_NAN = Reads(("a",), _no_nan)
-
-add_rule(np.nansum, reduction("sum", _nan_as(0)), SUMS, out_decides=True, reads=NO_NAN)
-add_rule(np.nanprod, reduction("prod", _nan_as(1)), SUMS, out_decides=True, reads=NO_NAN)
-
-
-def _nan_extreme(name: str, fill: float) -> Callable[..., Any]:
-    """NaN only where all are."""
-    reduce = reduction(name, _nan_as(fill))
-
-    def lower(*, a: Array, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
-        axis = axis_within(axis, real_only(a).ndim)
-        result = reduce(a=a, axis=axis, keepdims=keepdims)
-        if a.dtype.kind != "f":
-            return result
-        return where(_is_nan(a).all(axis=axis, keepdims=keepdims), number(np.nan, a), result)
-
-    return lower
-
-
-add_rule(np.nanmax, _nan_extreme("max", -np.inf), "a | axis keepdims", reads=NO_NAN)
-add_rule(np.nanmin, _nan_extreme("min", np.inf), "a | axis keepdims", reads=NO_NAN)
-
-
-def _some(*, a: Array | NDArray[Any], shape: tuple[int, ...], axis: int | None = None, keepdims: bool = False) -> Any:
-    """NumPy raises where a slice is all NaN."""
-    return (~_is_nan(a).all(axis=axis_within(axis, a.ndim))).all()
-
-
-def _nan_place(name: str, fill: float) -> Callable[..., Any]:
-    find = reduction(name, real_only)
-
-    def lower(*, a: Array, **bound: object) -> Any:
-        return find(a=where(_is_nan(a), number(fill, a), a) if a.dtype.kind == "f" else a, **bound)
-
-    return lower
-
-
-add_rule(np.nanargmax, _nan_place("argmax", -np.inf), "a | axis keepdims", holds=_some)
-add_rule(np.nanargmin, _nan_place("argmin", np.inf), "a | axis keepdims", holds=_some)
-
-
-@rule(np.nanmean, "a where | axis dtype keepdims", reads=NO_NAN)
-def nanmean(*, a: object, where: Any = None, **bound: Any) -> Any:
-    return _mean(a=a, where=_seen(a, where), **bound)
-
-
-def _seen(a: Any, chosen: Any) -> Any:
-    """The mask of what counts: chosen, and no NaN."""
-    if a.dtype.kind not in "fc":
-        return chosen
-    return ~_is_nan(a) if chosen is None else ~_is_nan(a) & chosen
-
-
-def _nanvar(*, a: Any, where: Any = None, ddof: Any = 0, correction: Any = None, **bound: Any) -> Any:
-    """NaN where no degree of freedom is left."""
-    ddof = ddof if correction is None else correction
-    if a.dtype.kind in "fc" and bound.get("dtype", a.dtype) != a.dtype:
-        raise Unsupported("rule.parameter", "a nan-variance in another dtype than the array's")
-    seen = _seen(a, where)
-    result = _var(a=a, where=seen, ddof=ddof, **bound)
-    if seen is None or a.dtype.kind not in "fc":
-        return result
-    left = _counted(a, seen, axis_within(bound.get("axis"), a.ndim), bound.get("keepdims", False)) - ddof
-    return choose(left <= 0, number(np.nan, result), result)
-
-
-def _nanstd(**bound: object) -> Any:
-    return jnp.sqrt(_nanvar(**bound))
-
-
-add_rule(np.nanvar, _nanvar, VARIANCES, reads=NO_NAN)
-add_rule(np.nanstd, _nanstd, VARIANCES, reads=NO_NAN)

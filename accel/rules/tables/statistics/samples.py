@@ -127,7 +127,7 @@ def _edges_along(values: Any, bins: Any, range: Any) -> Any:
 
 
 def _observations(m: Any, rowvar: bool) -> int:
-    """Of one variable where there is one axis or none."""
+    """Covariance of one variable, where there is one axis or none."""
     return int(m.shape[-1] if rowvar or m.ndim < 2 else m.shape[0]) if m.ndim else 1
 
 

@@ -25,7 +25,7 @@ def _jumps_at_edges(node: Node) -> bool | None:
 
 
 FACTS: dict[str, dict[str, Any]] = {"map_coordinates": {"jumps": _jumps_at_edges}}
-"""What is known of single functions beyond what they have in common."""
+"""Facts about single functions beyond what they have in common."""
 
 
 def _whole(value: object) -> Any:

@@ -15,7 +15,7 @@ from accel.rules.hosted import on_host
 from accel.rules.rule import Unsupported, rewritten
 
 MOST_PAIRS = 1 << 22
-"""So many pairs of an element and a label are looked at at most."""
+"""Maximum number of pairs of an element and a label that are compared. Guess."""
 
 
 def _groups(input: Any, labels: Any, index: Any) -> tuple[Any, Any, Any]:
@@ -67,7 +67,7 @@ def _not_single(input: Any, index: Any) -> None:
 
 
 def _count(values: Any) -> Any:
-    """How many there are: of what a mask selects, another number in each call."""
+    """Number of elements; for a selection, recorded: another number in each call."""
     return np.ones_like(values, int).sum()
 
 
@@ -128,7 +128,7 @@ def minimum(input: Any, labels: Any = None, index: Any = None) -> Any:
 
 
 def _end(dtype: Any, *, lowest: bool) -> Any:
-    """What changes no extreme."""
+    """The number that changes no extreme."""
     if dtype.kind == "f":
         return dtype.type(-np.inf if lowest else np.inf)
     return dtype.type(np.iinfo(dtype).min if lowest else np.iinfo(dtype).max)

@@ -44,7 +44,7 @@ def generate_binary_structure(*, rank: int, connectivity: int) -> Any:
 
 
 def _binary(input: Array, structure: Any, iterations: int, border_value: int, origin: Any, dilates: bool) -> Any:
-    """The `and` (erosion) or the `or` (dilation) over the structure's cells, so many times."""
+    """The `and` (erosion) or the `or` (dilation) over the structure's cells, `iterations` times."""
     ndim = input.ndim
     cells = ndimage.generate_binary_structure(ndim, 1) if structure is None else np.asarray(structure, bool)
     if not ndim or cells.ndim != ndim or not cells.any() or input.dtype.kind == "c":

@@ -1,0 +1,79 @@
+"""Decorators of Python's own library, known by the code that they put around the program's functions.
+
+`contextlib.contextmanager` and `functools.singledispatch` each put a function of their own in the place of the
+program's. That function is not followed; what it leads to is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import itertools
+import sys
+from collections.abc import Callable
+from contextlib import _GeneratorContextManager
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+from accel.record.objects.follow import WRAPPERS, substituted, target_function, why_not
+from accel.record.state.inputs import Code
+from accel.record.state.opaque import call_opaque
+from accel.record.state.recording import Recording
+from accel.record.state.wrapper import unwrap
+
+
+def _enclosed(function: FunctionType, name: str) -> Any:
+    """A variable of the decorator's that its function sees."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return cells[name].cell_contents
+
+
+@functools.lru_cache(maxsize=256)
+def _with_statements(code: CodeType) -> frozenset[int]:
+    """The offsets of calls whose result a `with` statement enters at once."""
+    instructions = list(dis.get_instructions(code))
+    pairs = itertools.pairwise(instructions)
+    return frozenset(call.offset for call, after in pairs if after.opname == "BEFORE_WITH")
+
+
+def _is_entered(frame: FrameType) -> bool:
+    return frame.f_lasti in _with_statements(frame.f_code)
+
+
+def _context_manager(recording: Recording, function: FunctionType, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """A generator around the body of a `with` statement. Anywhere else it might outlive the call, half-way through."""
+    generator = target_function(recording, _enclosed(function, "func"))
+    if not isinstance(generator, FunctionType) or not _is_entered(sys._getframe(2)):  # beyond Followed.__call__
+        return call_opaque(recording, function, args, kwargs)
+    stop = why_not(recording, generator, args, as_generator=True)
+    if stop is not None:
+        recording.refuse(stop)
+        return call_opaque(recording, function, args, kwargs)
+    # Its variables are out of sight while it waits for the end of the body.
+    recording.joins.stop()
+    return _GeneratorContextManager(substituted(recording, generator), args, kwargs)
+
+
+def _single_dispatch(recording: Recording, function: FunctionType, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """A function for each type of the first argument."""
+    if not args:
+        return function(**kwargs)  # raises
+    dispatch, kind = _enclosed(function, "dispatch"), type(unwrap(args[0]))
+    key = ("dispatch", id(recording.registry.keep_alive(function)), id(recording.registry.keep_alive(kind)))
+    name = f"{function.__qualname__}.dispatch({kind.__name__})"
+    chosen = recording.enter(dispatch(kind), key, name, Code("{0}({1})", (dispatch, kind)))
+    return chosen(*args, **kwargs)
+
+
+def _sample() -> None:
+    """A function to decorate."""
+
+
+KNOWN: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
+    (contextlib.contextmanager, _context_manager),
+    (functools.singledispatch, _single_dispatch),
+)
+
+for _decorator, _follow in KNOWN:
+    WRAPPERS[_decorator(_sample).__code__] = _follow

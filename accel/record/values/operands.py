@@ -1,0 +1,124 @@
+"""Operators with their ufuncs, and checks of operands that all kinds of calls share."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from accel.ir.tape import Node, Storage, nodes_in
+from accel.ir.views import Chain
+from accel.record.state.recording import Recording
+from accel.record.state.wrapper import unwrap
+from accel.record.values.arrays import RecordedArray, RecordedScalar, as_static, as_template, known, remember
+from accel.rules import core, scalars
+from accel.rules.tables import ufuncs
+
+Operations = Mapping[str, tuple[Callable[..., Any], np.ufunc]]
+
+BINARY: Operations = {
+    "add": (operator.add, np.add),
+    "sub": (operator.sub, np.subtract),
+    "mul": (operator.mul, np.multiply),
+    "truediv": (operator.truediv, np.true_divide),
+    "floordiv": (operator.floordiv, np.floor_divide),
+    "mod": (operator.mod, np.remainder),
+    "pow": (operator.pow, np.power),
+    "matmul": (operator.matmul, np.matmul),
+    "and": (operator.and_, np.bitwise_and),
+    "or": (operator.or_, np.bitwise_or),
+    "xor": (operator.xor, np.bitwise_xor),
+    "lshift": (operator.lshift, np.left_shift),
+    "rshift": (operator.rshift, np.right_shift),
+}
+
+COMPARE: Operations = {
+    "lt": (operator.lt, np.less),
+    "le": (operator.le, np.less_equal),
+    "eq": (operator.eq, np.equal),
+    "ne": (operator.ne, np.not_equal),
+    "gt": (operator.gt, np.greater),
+    "ge": (operator.ge, np.greater_equal),
+}
+
+UNARY: Operations = {
+    "neg": (operator.neg, np.negative),
+    "abs": (abs, np.absolute),
+    "invert": (operator.invert, np.invert),
+}
+
+
+STORED = frozenset(
+    """a_max a_min constant_values default end_values fill_value funclist initial max min src start stop val vals
+    values""".split()
+)
+"""Names of parameters of NumPy's functions whose values are cast to the result's dtype."""
+
+
+def check_casts(recording: Recording, value: object, dtype: np.dtype[Any]) -> None:
+    """Let replays check that numbers which are cast to integers fit: those of a value, and of lists and tuples in it.
+
+    XLA and NumPy differ where floats do not; Python's integers raise in NumPy, and wrap in XLA.
+    """
+    if dtype.kind not in "iu":
+        return
+    for part in flat((value,)):
+        node = as_template(part) if issubclass(type(part), (RecordedArray, RecordedScalar)) else None
+        if not isinstance(node, Node) or node.dtype is None:
+            continue
+        if node.dtype.kind in "fc":
+            # NumPy stores a number as Python's: it has to fit
+            wide = core.cast_through(dtype) if issubclass(type(part), RecordedArray) else dtype
+            recording.writer.assume(core.FITS, (node, wide), (np.asarray(unwrap(part)), wide))
+        elif node.scalar is int:
+            _assume_in_range(recording, node, dtype)
+        elif issubclass(type(part), RecordedScalar) and not np.can_cast(node.dtype, dtype):
+            _assume_in_range(recording, node, dtype, unwrap(part))  # NumPy's raise like Python's where they are stored
+
+
+def view(recording: Recording, value: Any, storage: Storage, chain: Chain) -> Any:
+    """The recorded form of an array that looks at a storage through a chain of views, one for each array."""
+    seen = known(recording, value)
+    return remember(recording, RecordedArray(recording, value, storage, chain)) if seen is None else seen
+
+
+def all_host(template: Any) -> bool:
+    """Whether Python computes all values in a template before launch."""
+    return all(node.host for node in nodes_in(template))
+
+
+def flat(values: Any) -> Any:
+    """Values, and the members of lists and tuples among them."""
+    for value in values:
+        if type(value) in (list, tuple):
+            yield from flat(value)
+        else:
+            yield value
+
+
+def ufunc_kwargs(ufunc: np.ufunc, operands: tuple[Any, ...], dtype: object) -> dict[str, Any]:
+    """The loop that NumPy chose, as a keyword of the rule."""
+    loop = ufuncs.loop_of(ufunc, [unwrap(operand) for operand in operands], as_static(dtype))
+    for operand, kind in zip(operands, loop, strict=False):
+        _check_range(operand, kind)
+    return {"loop": loop}
+
+
+def _check_range(operand: Any, dtype: np.dtype[Any]) -> None:
+    """A Python integer that its loop's dtype cannot hold raises in NumPy; XLA would wrap it."""
+    if not issubclass(type(operand), RecordedScalar) or type(operand._plain_) is not int or dtype.kind not in "iu":
+        return
+    node = as_template(operand)
+    if isinstance(node, Node):
+        _assume_in_range(operand._recording_, node, dtype)
+
+
+def _assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any], value: object = None) -> None:
+    """value: the plain number, where NumPy may have stored it although it does not fit."""
+    info = np.iinfo(dtype)
+    if dtype != np.int64 or node.dtype == np.uint64:
+        high = info.max if node.host else min(info.max, np.iinfo(np.int64).max)
+        plainly = None if value is None else (value, info.min, high)
+        recording.writer.assume(scalars.IN_RANGE, (node, info.min, high), plainly, host=node.host)
