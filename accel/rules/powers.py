@@ -27,17 +27,9 @@ def power(x: Any, y: Any) -> Any:
     """Small whole exponents by multiplication, and a half by the square root, as NumPy's own fast paths do."""
     x_dtype = getattr(x, "dtype", np.dtype(float))
     if type(y) is float and x_dtype.kind in "fc":
-        if y == 0.5 and x_dtype.kind == "f":
-            return jnp.sqrt(x)
-        if y.is_integer() and abs(y) <= 64:
-            if x_dtype.kind == "c" or current().has_derivatives:
-                return lax.integer_pow(x, int(y))
-            if x_dtype.itemsize < 8 and y not in _ROUNDED_ONCE:
-                return cast(lax.integer_pow(cast(x, np.float64), int(y)), x_dtype)
-            if y in _MULTIPLIED:
-                return lax.integer_pow(x, int(y))
-        if y in _BY_ROOTS and x_dtype.kind == "f":
-            return _power_by_roots(y)(x)
+        found = _power_of_constant(x, y, x_dtype)
+        if found is not None:
+            return found
     x = cast(x, x_dtype)
     y = cast(y, x.dtype)
     if x_dtype.kind in "iu":
@@ -51,6 +43,21 @@ def power(x: Any, y: Any) -> Any:
         for exponent, result in ((0.5, jnp.sqrt(x)), (2.0, x * x), (-1.0, 1 / x)):
             found = jnp.where(y == exponent, result, found)
     return found
+
+
+def _power_of_constant(x: Any, y: float, dtype: np.dtype[Any]) -> Any:
+    """The power by multiplication or by roots; None where neither is as exact as NumPy's `pow`."""
+    is_real = dtype.kind == "f"
+    if y == 0.5 and is_real:
+        return jnp.sqrt(x)
+    if y.is_integer() and abs(y) <= 64:
+        if not is_real or current().has_derivatives:
+            return lax.integer_pow(x, int(y))
+        if dtype.itemsize < 8 and y not in _ROUNDED_ONCE:
+            return cast(lax.integer_pow(cast(x, np.float64), int(y)), dtype)
+        if y in _MULTIPLIED:
+            return lax.integer_pow(x, int(y))
+    return _power_by_roots(y)(x) if is_real and y in _BY_ROOTS else None
 
 
 def _power_by_base(x: Any, y: Any) -> Any:

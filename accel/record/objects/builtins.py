@@ -61,11 +61,13 @@ def _sum(recording: Recording, values: Any, /, start: Any = 0) -> Any:
 
 def _length(recording: Recording, value: Any, /) -> Any:
     """len: a recorded number for containers that grow and for selections; that of an object's own `__len__`."""
-    if recording.active and issubclass(type(value), ContainerProxy):
+    if not recording.active:
+        return len(value)
+    if issubclass(type(value), ContainerProxy):
         return value.length()
-    if recording.active and issubclass(type(value), CompressedArray):
+    if issubclass(type(value), CompressedArray):
         return value.count()
-    if recording.active and _has_length(value):
+    if _has_length(value):
         found = value.__len__()
         is_recorded = issubclass(type(found), RecordedScalar) and type(unwrap(found)) is int
         return found if is_recorded and found >= 0 else len(_Sized(found))

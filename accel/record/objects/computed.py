@@ -155,12 +155,8 @@ def attribute_of_class(proxy: Any, name: str) -> Any:
     above, special = find_in_class(type(real), name)
     # Python asks the metaclass first for data descriptors, and last for everything else.
     of_metaclass = above is not None and (owner is None or hasattr(type(special), "__set__"))
-    if of_metaclass and name in _OF_EVERY_CLASS and above is type:
-        return _entered_of_class(recording, real, name)
     if of_metaclass or name == "__new__":
-        if not (name == "__members__" and is_enumeration(real) and is_bare_enum(real)):  # these never change
-            recording.break_("call.opaque", f"{real.__name__}.{name}, which its metaclass defines")
-        return getattr(real, name)
+        return _attribute_of_metaclass(recording, real, name, above if of_metaclass else None)
     # `object.__init__` does nothing but refuse arguments
     if owner is object:
         return found if name == "__init__" else getattr(recording.builtins["object"], name)
@@ -178,6 +174,16 @@ def attribute_of_class(proxy: Any, name: str) -> Any:
     if value is not MISSING:
         return value
     return _entered_of_class(recording, real, name)
+
+
+def _attribute_of_metaclass(recording: Recording, kind: type, name: str, owner: type | None) -> Any:
+    """What `type` gives every class, or the members of an enumeration; a metaclass of the program's is not followed."""
+    if owner is type and name in _OF_EVERY_CLASS:
+        return _entered_of_class(recording, kind, name)
+    never_changes = name == "__members__" and is_enumeration(kind) and is_bare_enum(kind)
+    if not never_changes:
+        recording.break_("call.opaque", f"{kind.__name__}.{name}, which its metaclass defines")
+    return getattr(kind, name)
 
 
 def _entered_of_class(recording: Recording, kind: type, name: str) -> Any:

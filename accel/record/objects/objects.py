@@ -332,23 +332,25 @@ CONSTRUCTORS: list[tuple[Callable[[type], bool], Callable[..., Any]]] = []
 
 def construct(recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`kind(*args)` in recorded code: a new object whose `__init__` is followed."""
-    _, init = find_in_class(kind, "__init__")
+    if not recording.active:
+        return call_opaque(recording, kind, args, kwargs)
     # As collections makes them, they hold any values, recorded ones included.
-    if recording.active and is_bare_namedtuple(kind):
+    if is_bare_namedtuple(kind):
         guard_class(recording, kind, "__new__", find_in_class(kind, "__new__")[1])
         return kind(*args, **kwargs)
-    if recording.active and kind in _OF_ANYTHING:
+    if kind in _OF_ANYTHING:
         return kind(*args, **{name: as_static(kwargs[name]) for name in kwargs} if kind is deque else kwargs)
-    if recording.active and kind is SimpleNamespace and not args:
+    if kind is SimpleNamespace and not args:
         made = remember(recording, ObjectProxy(recording, SimpleNamespace(), None))
         for name, value in kwargs.items():
             set_attribute(made, name, value)
         return made
     for accepts, make in CONSTRUCTORS:
-        if recording.active and accepts(kind):
+        if accepts(kind):
             return make(recording, kind, args, kwargs)
-    is_empty = find_in_class(kind, "__init__")[0] is object and not args and not kwargs
-    if not (recording.active and makes_plainly(kind) and (isinstance(init, FunctionType) or is_empty)):
+    owner, init = find_in_class(kind, "__init__")
+    is_empty = owner is object and not args and not kwargs
+    if not (makes_plainly(kind) and (isinstance(init, FunctionType) or is_empty)):
         return call_opaque(recording, kind, args, kwargs)
     # A real object, so that isinstance, type() and repr() are right; its attributes get plain values, the proxy knows
     # the recorded ones.

@@ -77,17 +77,17 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         plan or outputs.Outputs(),
         recording.aliases,
         recording.same,
-        objects,
-        [storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
-        [slot for slot in numbers if slot not in drawn],
-        frozenset(recording.inlined),
-        recording.code.compares_identity,
-        pinned,
-        list(recording.draws),
-        recording.heads.runs,
+        objects=objects,
+        array_slots=[storage.origin.args[0] for storage in recording.storages if storage.origin is not None],
+        scalar_slots=[slot for slot in numbers if slot not in drawn],
+        inlined=frozenset(recording.inlined),
+        identity=recording.code.compares_identity,
+        pinned=pinned,
+        draws=list(recording.draws),
+        runs=recording.heads.runs,
         # which objects are one, and what has been drawn, is no part of a state
-        [] if recording.code.compares_identity or recording.draws else recording.joins.found,
-        recording.writer.reused,
+        joins=[] if recording.code.compares_identity or recording.draws else recording.joins.found,
+        reused=recording.writer.reused,
     )
 
 

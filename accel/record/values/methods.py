@@ -60,19 +60,26 @@ def attribute_of(value: Any, name: str) -> Any:
         return attribute
     if name in METHODS and isinstance(real, (np.ndarray, np.generic)):
         return Method(value, name)
-    if name in _VIEWS and issubclass(type(value), RecordedArray):
-        return recording.write_down(lambda: _view(value, name, attribute), attribute)
     if issubclass(type(value), RecordedScalar):
-        if name in ("real", "imag"):
-            return recording.write_down(lambda: _part(value, name, attribute), attribute)
-        if name in _OF_NUMBERS:
-            return lambda *args: scalar_call(recording, getattr(type(real), name), (value, *args))
-        force(value, f".{name}")
-    else:
-        if issubclass(type(value), RecordedArray):
-            recording.storages.before_write(value._storage)
-        effect = EFFECTS_IN_NUMPY.get(name)
-        recording.break_(effect or "rule.missing", f"ndarray.{name}", touched=effect is not None)
+        return _attribute_of_scalar(value, name, attribute)
+    if issubclass(type(value), RecordedArray):
+        if name in _VIEWS:
+            return recording.write_down(lambda: _view(value, name, attribute), attribute)
+        # what it leads to may write into the array
+        recording.storages.before_write(value._storage)
+    effect = EFFECTS_IN_NUMPY.get(name)
+    recording.break_(effect or "rule.missing", f"ndarray.{name}", touched=effect is not None)
+    return attribute
+
+
+def _attribute_of_scalar(value: RecordedScalar, name: str, attribute: Any) -> Any:
+    """A part of a number or a method that is recorded; anything else needs the number itself."""
+    recording, real = value._recording_, value._plain_
+    if name in ("real", "imag"):
+        return recording.write_down(lambda: _part(value, name, attribute), attribute)
+    if name in _OF_NUMBERS:
+        return lambda *args: scalar_call(recording, getattr(type(real), name), (value, *args))
+    force(value, f".{name}")
     return attribute
 
 
