@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 import pytest
 
-from accel.record import Recorded, record
+from accel.record import Completed, record
 from tests.kernels.conforming import in_kernels, problems
 from tests.kernels.programs import SHAPES, operands, random_program
 from tests.replays import OUTSIDE
@@ -36,7 +36,7 @@ def tried(source: str, shape: tuple[int, ...]) -> bool:
         if recorded.refusal is not None:
             assert recorded.refusal.reason in OUTSIDE, (recorded.refusal, source)
             return False
-        assert isinstance(recorded, Recorded) and recorded.trace is not None, source
+        assert isinstance(recorded, Completed) and recorded.trace is not None, source
         variant = in_kernels(recorded.trace, job.make(0))
         if isinstance(variant, str):
             return False
