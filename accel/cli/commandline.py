@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from accel import catalogue, config, project
 from accel.catalogue import Catalogue
 from accel.cli.options import Parser, split_at_target
-from accel.cli.starts import TARGETS, Command, home_of
+from accel.cli.starts import TARGETS, StartCommand, home_of
 from accel.config import SettingError, Settings
 from accel.ensembles import saving
 from accel.reports.advice import compile_command
@@ -139,7 +139,7 @@ class CommandLine(NamedTuple):
     ensemble: None without one.
     """
 
-    command: Command
+    command: StartCommand
     settings: Settings
     catalogue: Catalogue | None
     catalogue_file: str | None
@@ -239,7 +239,7 @@ _NOT_WITH_COMPARE = {
 """Options that cannot be combined with --compare, and why."""
 
 
-def _comparison(options: argparse.Namespace, command: Command) -> Path | None:
+def _comparison(options: argparse.Namespace, command: StartCommand) -> Path | None:
     """Return the folder for a comparison run's results, made if needed; None without --compare."""
     if not options.compare:
         if options.out is not None:
@@ -262,7 +262,7 @@ def _comparison(options: argparse.Namespace, command: Command) -> Path | None:
     return folder
 
 
-def command_of(options: argparse.Namespace, words: Sequence[str]) -> Command:
+def command_of(options: argparse.Namespace, words: Sequence[str]) -> StartCommand:
     """Return the program that `words` name, or that the options imply, whose folder may have settings of its own.
 
     Raises `SettingError` if there is none.
@@ -271,7 +271,7 @@ def command_of(options: argparse.Namespace, words: Sequence[str]) -> Command:
     target, *args = words or [default]
     if not target:
         raise SettingError("TARGET", "", TARGETS, "is missing")
-    command = Command(target, args, folder)
+    command = StartCommand(target, args, folder)
     project.set_home(home_of(command))
     return command
 

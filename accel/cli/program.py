@@ -11,7 +11,7 @@ from typing import Any
 
 from accel.cli import starts
 from accel.cli.options import refuse
-from accel.cli.starts import Command, NoProgram, Start
+from accel.cli.starts import NoProgram, Start, StartCommand
 from accel.hook import patching
 from accel.process.tracebacks import entries, is_ours, linked
 
@@ -25,7 +25,7 @@ _LOADERS = (__file__, starts.__file__)
 """The files of accel in which an error in the program's source comes up."""
 
 
-def enter(command: Command) -> Start:
+def enter(command: StartCommand) -> Start:
     """Find the program, and set `sys.path[0]` as Python itself would. Raises `SettingError` if there is none."""
     if command.folder is not None:
         _set_first_path(command.folder)

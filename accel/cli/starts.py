@@ -22,7 +22,7 @@ from accel.process import tracebacks
 TARGETS = "a module such as scripts.run_simulation, a script, a folder or zip file with __main__.py, -c CODE, or -"
 
 
-class Command(NamedTuple):
+class StartCommand(NamedTuple):
     """A program, its arguments, and the folder that it is in (None: it is found on `sys.path`).
 
     target: as the user wrote it, or "-m" or "-c", whose module or code is then the first of `args`, or "-".
@@ -33,7 +33,7 @@ class Command(NamedTuple):
     folder: str | None
 
 
-class Program(NamedTuple):
+class MainProgram(NamedTuple):
     """The code of a program, its `sys.argv[0]`, and the names that `__main__` starts with besides the usual ones."""
 
     code: CodeType
@@ -48,7 +48,7 @@ class Start(NamedTuple):
     None to leave it. elsewhere: target and arguments by which another process finds it from another folder.
     """
 
-    load: Callable[[], Program]
+    load: Callable[[], MainProgram]
     args: list[str]
     argv0: str
     first: list[str] | None
@@ -59,7 +59,7 @@ class NoProgram(SettingError):
     """The target holds no code to run. A type of its own, because the user's program could raise SettingError."""
 
 
-def find(command: Command) -> Start:
+def find(command: StartCommand) -> Start:
     """Return how to start a program. Nothing of it is run or imported. Raises `SettingError` if it does not exist."""
     by_flag = BY_FLAG.get(command.target)
     if by_flag is not None:
@@ -72,7 +72,7 @@ def find(command: Command) -> Start:
     return _file(command, path)
 
 
-def home_of(command: Command) -> str:
+def home_of(command: StartCommand) -> str:
     """Return the program's folder, where its `pyproject.toml` may be; the current one if it is not known."""
     if command.folder is not None:
         return command.folder
@@ -82,7 +82,7 @@ def home_of(command: Command) -> str:
     return path if os.path.isdir(path) else os.path.dirname(path)
 
 
-def _possible_paths(command: Command) -> list[str]:
+def _possible_paths(command: StartCommand) -> list[str]:
     """As the user wrote it, or in the folder that the user named."""
     target, folder = command.target, command.folder
     return [target] + ([os.path.join(folder, target)] if folder is not None else [])
@@ -91,25 +91,25 @@ def _possible_paths(command: Command) -> list[str]:
 # -- modules ----------------------------------------------------------------------------------------------------------
 
 
-def _by_name(command: Command) -> Start:
+def _by_name(command: StartCommand) -> Start:
     name, args = _first_argument(command, "a module")
     if find_module(name) is None:
         raise SettingError("-m", name, "a module that can be imported from here", "does not exist")
     return _module(command, name, args)
 
 
-def _module(command: Command, name: str, args: list[str]) -> Start:
+def _module(command: StartCommand, name: str, args: list[str]) -> Start:
     first = None if command.folder is None else [command.folder]
     return Start(functools.partial(_load_module, name), args, "-m", first, ("-m", [name, *args]))
 
 
-def _load_module(name: str) -> Program:
+def _load_module(name: str) -> MainProgram:
     """Return the module as `python -m` would run it. Imports the packages around it: the user's code."""
     spec: Any = find_spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
         # `python -m package` runs package/__main__.py
         return _load_module(f"{name}.__main__")
-    return Program(_code_of(spec, name), str(spec.origin), _names_of(spec))
+    return MainProgram(_code_of(spec, name), str(spec.origin), _names_of(spec))
 
 
 def _code_of(spec: Any, name: str) -> CodeType:
@@ -127,7 +127,7 @@ def _names_of(spec: Any) -> dict[str, Any]:
 # -- files and folders ------------------------------------------------------------------------------------------------
 
 
-def _file(command: Command, path: str) -> Start:
+def _file(command: StartCommand, path: str) -> Start:
     full = os.path.join(os.getcwd(), path)  # not abspath: Python does not normalise the name either
     elsewhere = (os.path.abspath(path), command.args)
     # as Python does: an importer takes it if it is a folder or a zip file
@@ -141,16 +141,16 @@ def _file(command: Command, path: str) -> Start:
     return Start(load, command.args, path, _first(command, os.path.dirname(os.path.realpath(path))), elsewhere)
 
 
-def _first(command: Command, own: str) -> list[str]:
+def _first(command: StartCommand, own: str) -> list[str]:
     """The program's own folder, and the one that the user named."""
     return [own, *([command.folder] if command.folder is not None else [])]
 
 
-def _load_container(path: str, spec: Any) -> Program:
-    return Program(_code_of(spec, path), path, _names_of(spec))
+def _load_container(path: str, spec: Any) -> MainProgram:
+    return MainProgram(_code_of(spec, path), path, _names_of(spec))
 
 
-def _load_file(path: str, full: str) -> Program:
+def _load_file(path: str, full: str) -> MainProgram:
     """Return the script, or compiled file, as `python path` would run it."""
     loader: SourcelessFileLoader | SourceFileLoader
     if _is_compiled(full):
@@ -160,7 +160,7 @@ def _load_file(path: str, full: str) -> Program:
         loader = SourceFileLoader("__main__", full)
         code = loader.source_to_code(loader.get_data(full), full)
     names = {"__package__": None, "__loader__": loader, "__spec__": None, "__file__": full, "__cached__": None}
-    return Program(code, path, names)
+    return MainProgram(code, path, names)
 
 
 def _is_compiled(full: str) -> bool:
@@ -182,38 +182,38 @@ def _compiled_code(loader: SourcelessFileLoader, path: str) -> CodeType:
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
-def _text(command: Command) -> Start:
+def _text(command: StartCommand) -> Start:
     text, args = _first_argument(command, "code")
     return Start(functools.partial(_load_text, text), args, "-c", _first(command, ""), ("-c", [text, *args]))
 
 
-def _load_text(text: str) -> Program:
+def _load_text(text: str) -> MainProgram:
     code = compile(text, "<string>", "exec", dont_inherit=True)
     tracebacks.show_lines_of(code, text)
-    return Program(code, "-c", _without_a_file())
+    return MainProgram(code, "-c", _without_a_file())
 
 
-def _standard_input(command: Command) -> Start:
+def _standard_input(command: StartCommand) -> Start:
     if sys.stdin is None or sys.stdin.closed:
         raise SettingError("TARGET", "-", TARGETS, "cannot be read: standard input is closed")
     return Start(_load_standard_input, command.args, "-", _first(command, ""), ("-", command.args))
 
 
-def _load_standard_input() -> Program:
+def _load_standard_input() -> MainProgram:
     # bytes, of which the compiler finds the encoding as in a file
     code = compile(sys.stdin.buffer.read(), "<stdin>", "exec", dont_inherit=True)
-    return Program(code, "-", {**_without_a_file(), "__file__": "<stdin>", "__cached__": None})
+    return MainProgram(code, "-", {**_without_a_file(), "__file__": "<stdin>", "__cached__": None})
 
 
 def _without_a_file() -> dict[str, Any]:
     return {"__package__": None, "__loader__": BuiltinImporter, "__spec__": None}
 
 
-def _first_argument(command: Command, what: str) -> tuple[str, list[str]]:
+def _first_argument(command: StartCommand, what: str) -> tuple[str, list[str]]:
     if not command.args:
         raise SettingError(command.target, "", what, "is missing its argument")
     return command.args[0], command.args[1:]
 
 
-BY_FLAG: Mapping[str, Callable[[Command], Start]] = {"-m": _by_name, "-c": _text, "-": _standard_input}
+BY_FLAG: Mapping[str, Callable[[StartCommand], Start]] = {"-m": _by_name, "-c": _text, "-": _standard_input}
 """The words that Python knows in the place of a file."""

@@ -17,7 +17,7 @@ from typing import Any
 from accel import catalogue, config, logs, project
 from accel.catalogue import Row
 from accel.cli import program
-from accel.cli.starts import Command
+from accel.cli.starts import StartCommand
 from accel.comparison.observer import Observer
 from accel.hook import patching
 from accel.hook.lifts import WHY
@@ -42,7 +42,7 @@ class OnNumPy:
             switch.go_beside(self._observer.rounds(name_of(switch, row.module)))
 
 
-class Accelerated(OnNumPy):
+class AcceleratedChild(OnNumPy):
     """Replaces functions and loops by accelerated ones, observed."""
 
     _usual = patching.Accelerating(None)
@@ -65,7 +65,7 @@ def main() -> int:
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     accelerated = spec["way"] == "accel"
     project.set_home(spec["home"])
-    start = program.enter(Command(spec["target"], spec["args"], spec["folder"]))
+    start = program.enter(StartCommand(spec["target"], spec["args"], spec["folder"]))
     rows = None if spec["catalogue"] is None else catalogue.load(spec["catalogue"])
     steps = patching.steps_of(catalogue.default() if rows is None else (rows,))
     observer = Observer(Path(spec["samples"]), steps, perturb=spec["way"] == "perturbed")
@@ -73,7 +73,7 @@ def main() -> int:
     logs.to_stderr()
     logs.set_level(config.current().log)
     chosen = {"only": spec["only"], "exclude": spec["exclude"]} if accelerated else {}
-    wrap = Accelerated(observer) if accelerated else OnNumPy(observer)
+    wrap = AcceleratedChild(observer) if accelerated else OnNumPy(observer)
     patching.put_in_place(rows, wrap, **chosen)
     atexit.register(_finish, observer, accelerated, os.getpid())
     # all runs must observe the same calls

@@ -21,7 +21,7 @@ from accel.ensembles.inventory import Inventory, inventory_of
 from accel.inspect.explain.callables import PlainCall
 from accel.lower.rounding import rounded_as_numpy
 from accel.pure import places as places_module
-from accel.pure.program import Program
+from accel.pure.program import PureProgram
 from accel.pure.recorded import RecordedFunction, refused
 from accel.pure.transforms import is_same_constant
 from accel.rules.tracing import traced
@@ -61,7 +61,7 @@ class Batch:
         self._members = members
         self._places = places_module.places_of(recorded)
         names = [name for name in varied if name in self._places.leaves]
-        self._program = Program(recorded, self._places, names, takes_state=True, derives=False)
+        self._program = PureProgram(recorded, self._places, names, takes_state=True, derives=False)
         self.inventory: Inventory = inventory_of(recorded, self._places, self._program.ways, self._program.returned)
         self.takes = sorted(self._program.names)
         self.form = self._program.form

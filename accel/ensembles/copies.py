@@ -26,7 +26,7 @@ _WHOLE = (ModuleType, type, FunctionType, BuiltinFunctionType, CodeType, FrameTy
 
 
 @dataclass(slots=True)
-class Parts:
+class MemberParts:
     """What copied objects hold. held: how often they hold each array, by its id in the copy.
 
     originals: what was copied, arrays by weak references, by id.
@@ -46,7 +46,7 @@ class Parts:
 
 
 @dataclass(slots=True)
-class Copy(Parts):
+class Copy(MemberParts):
     """A call's arguments, copied."""
 
     roots: Roots
@@ -65,7 +65,7 @@ def copied(call: PlainCall) -> Copy:
     return Copy(parts.held, parts.originals, Roots(list(args), kwargs))
 
 
-def copied_each(given: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict[str, str], Parts]:
+def copied_each(given: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict[str, str], MemberParts]:
     """Copies of values by name, as one: what they share, the copies do. name: of the program, for refusals.
 
     Also returns why some could not be copied, by name, and what was copied. Raises Refused.
@@ -84,7 +84,7 @@ def copied_each(given: Mapping[str, Any], name: str) -> tuple[dict[str, Any], di
     return made, failed, _parts_in({each: given[each] for each in made}, memo)
 
 
-def _parts_in(given: object, memo: Mapping[int, Any]) -> Parts:
+def _parts_in(given: object, memo: Mapping[int, Any]) -> MemberParts:
     """memo: the copies by the originals' ids."""
     arrays, others, held = _parts_of(given)
     by_memory = Counter(_root(each).__array_interface__["data"][0] for each in arrays)
@@ -97,7 +97,7 @@ def _parts_in(given: object, memo: Mapping[int, Any]) -> Parts:
     for each in others:
         if memo.get(id(each), each) is not each:
             originals[id(each)] = functools.partial(_itself, each)
-    return Parts(counts, originals)
+    return MemberParts(counts, originals)
 
 
 def _itself(value: Any) -> Any:

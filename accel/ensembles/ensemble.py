@@ -15,7 +15,7 @@ from accel.ensembles.batch import Batch, BatchStep
 from accel.ensembles.copies import copied
 from accel.ensembles.joining import Joined
 from accel.ensembles.paths import Paths
-from accel.ensembles.values import EnsembleState, MemberState, Values, as_like
+from accel.ensembles.values import EnsembleState, MemberState, MemberValues, as_like
 from accel.ensembles.working_copy import Array, Stepped, WorkingCopy
 from accel.inspect.explain.callables import PlainCall
 from accel.pure.recorded import plain_call, refused, skipped
@@ -40,7 +40,7 @@ class Ensemble:
         self.steps = self.alone = 0
         self._call = call
         self._paths = Paths(copy, members)
-        self._values = Values(members)
+        self._values = MemberValues(members)
         self._sampling = Sampling()
         self._fault: BaseException | None = None
         self._form: Any = None

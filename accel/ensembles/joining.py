@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.ensembles.batch import BatchStep
-from accel.ensembles.values import Values
+from accel.ensembles.values import MemberValues
 from accel.ensembles.working_copy import Array, Stepped, is_same
 from accel.pure.recorded import refused
 
@@ -21,7 +21,7 @@ class Joined:
 
     def __init__(
         self,
-        before: Values,
+        before: MemberValues,
         found: BatchStep,
         form: Any,
         alone: Mapping[int, Stepped],

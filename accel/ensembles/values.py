@@ -12,7 +12,7 @@ from accel.ensembles.working_copy import is_same
 Array = np.ndarray[Any, Any]
 
 
-class Values:
+class MemberValues:
     """arrays: by name, on the device or not. apart: the names of those with the members along their first axis."""
 
     def __init__(self, members: int) -> None:

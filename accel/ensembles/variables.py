@@ -12,7 +12,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from accel.ensembles.addresses import member_globals
-from accel.ensembles.copies import Parts, copied_each
+from accel.ensembles.copies import MemberParts, copied_each
 from accel.record.objects.names.variables import contents_of, fill
 from accel.record.state.inputs import MISSING
 
@@ -36,7 +36,7 @@ class OwnBody(NamedTuple):
     cells: dict[str, CellType]
     cells_by_id: dict[int, CellType]
     failed: dict[str, str]
-    parts: Parts
+    parts: MemberParts
     called: frozenset[str]
 
     def over(self, function: FunctionType) -> FunctionType:

@@ -50,7 +50,7 @@ class Axis(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class KernelNode:
     """One value of the graph.
 
     about: what distinguishes it from other nodes of this operation and these operands, see `Graph`.
@@ -58,7 +58,7 @@ class Node:
 
     index: int
     op: str
-    operands: tuple[Node, ...]
+    operands: tuple[KernelNode, ...]
     shape: Shape
     dtype: np.dtype[Any]
     about: Any
@@ -90,26 +90,26 @@ class Graph:
     """Makes nodes. Shapes and dtypes are as `jax.lax` has them."""
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
-        self._known: dict[Any, Node] = {}
+        self.nodes: list[KernelNode] = []
+        self._known: dict[Any, KernelNode] = {}
 
-    def make(self, op: str, operands: Sequence[Node], shape: Shape, dtype: Any, about: Any = None) -> Node:
+    def make(self, op: str, operands: Sequence[KernelNode], shape: Shape, dtype: Any, about: Any = None) -> KernelNode:
         """A node of any operation."""
         key = op, tuple(each.index for each in operands), tuple(shape), np.dtype(dtype).str, about
         if key not in self._known:
-            node = Node(len(self.nodes), op, tuple(operands), tuple(shape), np.dtype(dtype), about)
+            node = KernelNode(len(self.nodes), op, tuple(operands), tuple(shape), np.dtype(dtype), about)
             self._known[key] = node
             self.nodes.append(node)
         return self._known[key]
 
-    def input(self, number: int, shape: Shape, dtype: Any) -> Node:
+    def input(self, number: int, shape: Shape, dtype: Any) -> KernelNode:
         return self.make(INPUT, (), shape, dtype, number)
 
-    def constant(self, value: Any, shape: Shape, dtype: Any) -> Node:
+    def constant(self, value: Any, shape: Shape, dtype: Any) -> KernelNode:
         """One number everywhere. It is kept by its bits: -0.0 and NaN stay what they are."""
         return self.make(CONSTANT, (), shape, dtype, np.asarray(value, dtype).tobytes())
 
-    def view(self, source: Node, shape: Shape, axes: Sequence[Axis]) -> Node:
+    def view(self, source: KernelNode, shape: Shape, axes: Sequence[Axis]) -> KernelNode:
         axes = tuple(axes)
         if source.op == CONSTANT:
             return self.make(CONSTANT, (), shape, source.dtype, source.about)
@@ -119,7 +119,7 @@ class Graph:
             return source
         return self.make(VIEW, (source,), shape, source.dtype, axes)
 
-    def pieces(self, parts: Sequence[Node], dim: int) -> Node:
+    def pieces(self, parts: Sequence[KernelNode], dim: int) -> KernelNode:
         """Parts one after the other along an axis."""
         parts = [each for each in _merged(self, parts, dim) if each.shape[dim]] or parts[:1]
         if len(parts) == 1:
@@ -134,11 +134,11 @@ class Graph:
             return self.make(WRAP, (source,), shape, source.dtype, (dim, shift))
         return self.make(PIECES, parts, shape, parts[0].dtype, (dim, ends))
 
-    def box(self, source: Node, starts: Sequence[int], shape: Shape) -> Node:
+    def box(self, source: KernelNode, starts: Sequence[int], shape: Shape) -> KernelNode:
         """Part of a node."""
         return self.view(source, shape, [Axis(dim, 1, start) for dim, start in enumerate(starts)])
 
-    def placed(self, inner: Node, around: Node, starts: Sequence[int]) -> Node:
+    def placed(self, inner: KernelNode, around: KernelNode, starts: Sequence[int]) -> KernelNode:
         """`around`, with `inner` written over it."""
         for dim in reversed(range(len(around.shape))):
             # so far, inner has the whole length of all later axes
@@ -150,7 +150,7 @@ class Graph:
             inner = self.pieces([before, inner, self.box(around, at, tuple(shape))], dim)
         return inner
 
-    def reshape(self, source: Node, shape: Shape) -> Node:
+    def reshape(self, source: KernelNode, shape: Shape) -> KernelNode:
         """The same elements in the order of C."""
         shape = tuple(shape)
         if source.op == CONSTANT:
@@ -176,9 +176,9 @@ def through(axis: Axis, outer: Sequence[Axis]) -> Axis:
     return Axis(dim, axis.step * step if dim is not None else 0, axis.step * offset + axis.offset)
 
 
-def _merged(graph: Graph, parts: Iterable[Node], dim: int) -> list[Node]:
+def _merged(graph: Graph, parts: Iterable[KernelNode], dim: int) -> list[KernelNode]:
     """Parts that are pieces along the same axis themselves, as those pieces; neighbours of one source as one part."""
-    found: list[Node] = []
+    found: list[KernelNode] = []
     for part in parts:
         inner = part.operands if part.op == PIECES and part.about[0] == dim else (part,)
         for each in inner:
@@ -190,7 +190,7 @@ def _merged(graph: Graph, parts: Iterable[Node], dim: int) -> list[Node]:
     return found
 
 
-def _joined(graph: Graph, first: Node, second: Node, dim: int) -> Node | None:
+def _joined(graph: Graph, first: KernelNode, second: KernelNode, dim: int) -> KernelNode | None:
     """Two parts as one, if the second goes on where the first ends."""
     shape = (*first.shape[:dim], first.shape[dim] + second.shape[dim], *first.shape[dim + 1 :])
     if first.op == CONSTANT == second.op and first.about == second.about:
@@ -205,7 +205,7 @@ def _joined(graph: Graph, first: Node, second: Node, dim: int) -> Node | None:
     return graph.view(first.operands[0], shape, first.about) if goes_on else None
 
 
-def _wrapped(parts: Sequence[Node], dim: int) -> tuple[Node, int] | None:
+def _wrapped(parts: Sequence[KernelNode], dim: int) -> tuple[KernelNode, int] | None:
     """The source and shift of parts that read one node around its end: `parts[i] = source[(i + shift) % length]`."""
     source = parts[0].operands[0] if parts[0].op == VIEW else parts[0]
     rank = len(source.shape)
@@ -229,9 +229,9 @@ def _wrapped(parts: Sequence[Node], dim: int) -> tuple[Node, int] | None:
     return source, shift if shift <= length // 2 else shift - length
 
 
-def reachable(nodes: Iterable[Node]) -> set[Node]:
+def reachable(nodes: Iterable[KernelNode]) -> set[KernelNode]:
     """These nodes and all that they are computed from."""
-    found: set[Node] = set()
+    found: set[KernelNode] = set()
     stack = list(nodes)
     while stack:
         node = stack.pop()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.kernels.graph import GATHER, INPUT, IOTA, SCATTER, Axis, Graph, Node, Shape, strides_of
+from accel.kernels.graph import GATHER, INPUT, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
 from accel.kernels.ir import MEMORY
 from accel.kernels.reductions import joined
 
@@ -31,7 +31,7 @@ _CLIPS = frozenset({"CLIP", "0"})
 """`jax.lax.GatherScatterMode`, by how versions of JAX write it."""
 
 
-def gathered(graph: Graph, source: Node, places: Node, params: Any, shape: Shape) -> Node | None:
+def gathered(graph: Graph, source: KernelNode, places: KernelNode, params: Any, shape: Shape) -> KernelNode | None:
     """A gather; None where nothing is to be read from."""
     about, sizes = params["dimension_numbers"], params["slice_sizes"]
     if places.dtype.kind not in "iu" or not source.size:
@@ -54,7 +54,7 @@ def gathered(graph: Graph, source: Node, places: Node, params: Any, shape: Shape
     return graph.make("select_n", (fits, filling, found), shape, source.dtype)
 
 
-def scattered(graph: Graph, name: str, given: Sequence[Node], params: Any) -> Node | None:
+def scattered(graph: Graph, name: str, given: Sequence[KernelNode], params: Any) -> KernelNode | None:
     """A scatter."""
     target, places, updates = given
     about, kind = params["dimension_numbers"], SCATTERED[name]
@@ -78,7 +78,7 @@ def scattered(graph: Graph, name: str, given: Sequence[Node], params: Any) -> No
     return _scatter(graph, target, block.flat(clips=clips), updates, kind)
 
 
-def _scatter(graph: Graph, target: Node, at: Node, updates: Node, kind: str) -> Node:
+def _scatter(graph: Graph, target: KernelNode, at: KernelNode, updates: KernelNode, kind: str) -> KernelNode:
     if target.dtype.kind == "b":
         # its truths may be bytes other than 0 and 1: nests write no others
         target, updates = (
@@ -89,7 +89,7 @@ def _scatter(graph: Graph, target: Node, at: Node, updates: Node, kind: str) -> 
     return graph.make(SCATTER, (target, at, updates), target.shape, target.dtype, kind)
 
 
-def block_read(graph: Graph, source: Node, starts: Sequence[Node], shape: Shape) -> Node | None:
+def block_read(graph: Graph, source: KernelNode, starts: Sequence[KernelNode], shape: Shape) -> KernelNode | None:
     """A block of an array, moved so that it lies inside."""
     if not source.size:
         return None
@@ -97,7 +97,7 @@ def block_read(graph: Graph, source: Node, starts: Sequence[Node], shape: Shape)
     return graph.make(GATHER, (source, *block.places(clips=True)), shape, source.dtype)
 
 
-def block_written(graph: Graph, around: Node, inner: Node, starts: Sequence[Node]) -> Node:
+def block_written(graph: Graph, around: KernelNode, inner: KernelNode, starts: Sequence[KernelNode]) -> KernelNode:
     """An array with a block written over it, which is moved so that it lies inside."""
     if not inner.size:
         return around
@@ -105,7 +105,7 @@ def block_written(graph: Graph, around: Node, inner: Node, starts: Sequence[Node
     return _scatter(graph, around, at, inner, "set")
 
 
-def _block_at(graph: Graph, whole: Shape, starts: Sequence[Node], shape: Shape) -> _Block:
+def _block_at(graph: Graph, whole: Shape, starts: Sequence[KernelNode], shape: Shape) -> _Block:
     block = _Block(graph, shape, whole, shape)
     for dim, start in enumerate(starts):
         block.inside[dim] = dim
@@ -123,25 +123,25 @@ class _Block:
     def __init__(self, graph: Graph, shape: Shape, whole: Shape, sizes: Sequence[int]) -> None:
         self._graph, self._shape, self._whole, self._sizes = graph, shape, whole, sizes
         self.inside: dict[int, int] = {}
-        self.starts: dict[int, Node] = {}
+        self.starts: dict[int, KernelNode] = {}
 
-    def start(self, places: Node, dims: Sequence[int], batch: Sequence[int]) -> None:
+    def start(self, places: KernelNode, dims: Sequence[int], batch: Sequence[int]) -> None:
         """The last axis of `places` holds a start for each of `dims`, the others run along `batch`."""
         for number, dim in enumerate(dims):
             axes = [*(Axis(along, 1, 0) for along in batch), Axis(None, 0, number)]
             self.starts[dim] = self._graph.view(places, self._shape, axes)
 
-    def _made(self, op: str, *given: Node, dtype: Any = None) -> Node:
+    def _made(self, op: str, *given: KernelNode, dtype: Any = None) -> KernelNode:
         return self._graph.make(op, given, self._shape, dtype or given[0].dtype)
 
-    def _constant(self, value: int, dtype: Any = _INDEX) -> Node:
+    def _constant(self, value: int, dtype: Any = _INDEX) -> KernelNode:
         return self._graph.constant(value, self._shape, dtype)
 
     def _last(self, dim: int) -> int:
         """The last place at which a block may start."""
         return self._whole[dim] - self._sizes[dim]
 
-    def _clipped(self, dim: int) -> Node:
+    def _clipped(self, dim: int) -> KernelNode:
         start, last = self.starts[dim], self._last(dim)
         # in its own dtype: as int64, a large unsigned one would be less than 0
         if last <= np.iinfo(start.dtype).max:
@@ -150,10 +150,10 @@ class _Block:
             start = self._made("max", start, self._constant(0, start.dtype))
         return self._wide(start)
 
-    def _wide(self, start: Node) -> Node:
+    def _wide(self, start: KernelNode) -> KernelNode:
         return start if start.dtype == _INDEX else self._made("convert_element_type", start, dtype=_INDEX)
 
-    def places(self, *, clips: bool) -> list[Node]:
+    def places(self, *, clips: bool) -> list[KernelNode]:
         """Along each axis of the array, where each element lies."""
         found = []
         for dim in range(len(self._whole)):
@@ -167,9 +167,9 @@ class _Block:
                 found.append(start or (self._constant(0) if inside is None else inside))
         return found
 
-    def fits(self) -> Node | None:
+    def fits(self) -> KernelNode | None:
         """Whether a block lies inside of the array; None if all do."""
-        found: Node | None = None
+        found: KernelNode | None = None
         for dim, start in self.starts.items():
             last, limits = self._last(dim), np.iinfo(start.dtype)
             tests = [("le", last)] if last < limits.max else []
@@ -179,7 +179,7 @@ class _Block:
                 found = test if found is None else self._made("and", found, test)
         return found
 
-    def flat(self, *, clips: bool) -> Node:
+    def flat(self, *, clips: bool) -> KernelNode:
         """Where each element lies in the array's memory; -1 for those of a block that does not lie inside of it."""
         at = self._constant(0)
         for stride, place in zip(strides_of(self._whole), self.places(clips=clips), strict=True):
@@ -207,7 +207,7 @@ def _filling(params: Any, dtype: np.dtype[Any]) -> Any:
 # -- the function of a scatter -----------------------------------------------------------------------------------------
 
 
-def function_of(node: Node) -> tuple[str, str]:
+def function_of(node: KernelNode) -> tuple[str, str]:
     """The name of the function that computes a scatter, and its definition.
 
     It takes the array, the places, the updates, where the result lies, and how many elements and updates there are.
@@ -253,6 +253,6 @@ def function_of(node: Node) -> tuple[str, str]:
     return name, text
 
 
-def lengths_of(node: Node) -> tuple[int, int]:
+def lengths_of(node: KernelNode) -> tuple[int, int]:
     """The number of elements, and that of updates."""
     return node.size, node.operands[2].size

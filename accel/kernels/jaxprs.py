@@ -12,7 +12,7 @@ import numpy as np
 
 from accel.kernels import indexing, reductions
 from accel.kernels.elementary import FUNCTIONS
-from accel.kernels.graph import CONSTANT, IOTA, Axis, Graph, Node
+from accel.kernels.graph import CONSTANT, IOTA, Axis, Graph, KernelNode
 from accel.kernels.ir import REGISTERS
 from accel.kernels.operations import OPERATIONS
 from accel.lower.precision.widths import INLINED, is_literal
@@ -38,7 +38,7 @@ Atom = Literal | Variable
 
 
 @dataclass(eq=False, slots=True)
-class Step:
+class Translation:
     """One operation of a flat program. eqn: as it was traced."""
 
     eqn: Any
@@ -57,7 +57,7 @@ class Flat:
 
     inputs: list[Variable]
     outputs: list[Atom]
-    steps: list[Step]
+    steps: list[Translation]
 
 
 def flat(closed: Any) -> Flat:
@@ -66,7 +66,7 @@ def flat(closed: Any) -> Flat:
     Functions of JAX's that are one of the kernels' operations stay in one piece.
     """
     inputs = [_variable(var) for var in closed.jaxpr.invars]
-    steps: list[Step] = []
+    steps: list[Translation] = []
     outputs = _flatten(closed, inputs, steps)
     return Flat(inputs, outputs, steps)
 
@@ -82,7 +82,7 @@ def _variable(var: Any) -> Variable:
     return Variable(tuple(var.aval.shape), np.dtype(var.aval.dtype))
 
 
-def _flatten(closed: Any, given: Sequence[Atom], steps: list[Step]) -> list[Atom]:
+def _flatten(closed: Any, given: Sequence[Atom], steps: list[Translation]) -> list[Atom]:
     jaxpr = closed.jaxpr
     values: dict[Any, Atom] = dict(zip(jaxpr.invars, given, strict=True))
     for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
@@ -99,7 +99,7 @@ def _flatten(closed: Any, given: Sequence[Atom], steps: list[Step]) -> list[Atom
             values.update(zip(eqn.outvars, _flatten(inner, operands, steps), strict=True))
             continue
         results = [_variable(var) for var in eqn.outvars]
-        steps.append(Step(eqn, operands, results))
+        steps.append(Translation(eqn, operands, results))
         values.update(zip(eqn.outvars, results, strict=True))
     return [atom(var) for var in jaxpr.outvars]
 
@@ -114,14 +114,14 @@ def _has_one_dtype(eqn: Any) -> bool:
 class Importer:
     """Makes the nodes of a graph for steps of a flat program."""
 
-    def __init__(self, producers: Mapping[Variable, Step] | None = None) -> None:
+    def __init__(self, producers: Mapping[Variable, Translation] | None = None) -> None:
         """producers: the steps that give values. Moves of other kernels are made again, where they cost nothing."""
         self.graph = Graph()
         self.inputs: list[Variable] = []
-        self._nodes: dict[Variable, Node] = {}
+        self._nodes: dict[Variable, KernelNode] = {}
         self._producers = producers or {}
 
-    def node(self, atom: Atom) -> Node:
+    def node(self, atom: Atom) -> KernelNode:
         """What stands for a value: an input, if no step that was taken gives it."""
         if isinstance(atom, Literal):
             return self.graph.constant(atom.value, (), atom.value.dtype)
@@ -134,7 +134,7 @@ class Importer:
         self.inputs.append(atom)
         return self._nodes[atom]
 
-    def take(self, step: Step) -> bool:
+    def take(self, step: Translation) -> bool:
         """Make the nodes of a step's results. Returns whether that is possible."""
         found = _taken(self.graph, step, self.node)
         if found is None:
@@ -143,7 +143,7 @@ class Importer:
         return True
 
 
-def _taken(graph: Graph, step: Step, node: Callable[[Atom], Node]) -> list[Node] | None:
+def _taken(graph: Graph, step: Translation, node: Callable[[Atom], KernelNode]) -> list[KernelNode] | None:
     atoms = [*step.operands, *step.results]
     dtypes = {np.dtype(each.value.dtype) if isinstance(each, Literal) else each.dtype for each in atoms}
     if any(dtype.name not in REGISTERS for dtype in dtypes):
@@ -159,7 +159,7 @@ def _taken(graph: Graph, step: Step, node: Callable[[Atom], Node]) -> list[Node]
     return None if made is None else [made]
 
 
-def _elementwise(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _elementwise(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     result, params = step.results[0], step.eqn.params
     if step.name == "bitcast_convert_type" and given[0].dtype.itemsize != result.dtype.itemsize:
         return None
@@ -175,7 +175,7 @@ def _elementwise(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None
     return graph.make(step.name, spread, result.shape, result.dtype, None if about is None else int(about))
 
 
-def _spread(graph: Graph, node: Node, shape: tuple[int, ...]) -> Node:
+def _spread(graph: Graph, node: KernelNode, shape: tuple[int, ...]) -> KernelNode:
     """An array over the whole shape of a result, as NumPy broadcasts it."""
     if node.shape == shape:
         return node
@@ -214,7 +214,7 @@ _FOLDED: Mapping[str, Callable[..., Any]] = MappingProxyType(
 """Operations that are computed at once for literals."""
 
 
-def _folded(step: Step, given: Sequence[Node]) -> Any:
+def _folded(step: Translation, given: Sequence[KernelNode]) -> Any:
     if any(each.op != CONSTANT for each in given):
         return None
     values = [np.frombuffer(each.about, each.dtype)[0] for each in given]
@@ -224,51 +224,51 @@ def _folded(step: Step, given: Sequence[Node]) -> Any:
         return _FOLDED[step.name](*values) if step.name in _FOLDED else None
 
 
-def _broadcast(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+def _broadcast(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
     source, dims = given[0], step.eqn.params["broadcast_dimensions"]
     shape = step.results[0].shape
     return graph.view(source, shape, _repeated(source.shape, shape, dims))
 
 
-def _reshape(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+def _reshape(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
     order = step.eqn.params.get("dimensions")
     return graph.reshape(given[0] if order is None else _turned(graph, given[0], order), step.results[0].shape)
 
 
-def _transpose(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+def _transpose(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
     return _turned(graph, given[0], step.eqn.params["permutation"])
 
 
-def _turned(graph: Graph, node: Node, order: Sequence[int]) -> Node:
+def _turned(graph: Graph, node: KernelNode, order: Sequence[int]) -> KernelNode:
     """A node with its axes in another order."""
     axes = [Axis(list(order).index(dim), 1, 0) for dim in range(len(order))]
     return graph.view(node, tuple(node.shape[dim] for dim in order), axes)
 
 
-def _slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+def _slice(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
     params = step.eqn.params
     steps = params["strides"] or (1,) * len(params["start_indices"])
     axes = [Axis(dim, by, start) for dim, (start, by) in enumerate(zip(params["start_indices"], steps, strict=True))]
     return graph.view(given[0], step.results[0].shape, axes)
 
 
-def _reverse(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+def _reverse(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
     turned, shape = step.eqn.params["dimensions"], given[0].shape
     axes = [Axis(dim, -1, length - 1) if dim in turned else Axis(dim, 1, 0) for dim, length in enumerate(shape)]
     return graph.view(given[0], shape, axes)
 
 
-def _concatenate(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+def _concatenate(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
     return graph.pieces(given, step.eqn.params["dimension"])
 
 
-def _stack(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+def _stack(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
     axis, shape = step.eqn.params["axis"], step.results[0].shape
     one = (*shape[:axis], 1, *shape[axis + 1 :])
     return graph.pieces([graph.reshape(each, one) for each in given], axis)
 
 
-def _pad(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _pad(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     source, filling = given
     config = step.eqn.params["padding_config"]
     if any(inner for _, _, inner in config):
@@ -282,7 +282,7 @@ def _pad(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     return graph.placed(graph.box(source, starts, tuple(lengths)), around, [max(low, 0) for low, _, _ in config])
 
 
-def _starts(given: Sequence[Node], lengths: Sequence[int], whole: Sequence[int]) -> list[int] | None:
+def _starts(given: Sequence[KernelNode], lengths: Sequence[int], whole: Sequence[int]) -> list[int] | None:
     """Where a block of these lengths starts in an array, if that is known. It is moved so that it lies inside."""
     if any(each.op != CONSTANT for each in given):
         return None
@@ -290,14 +290,14 @@ def _starts(given: Sequence[Node], lengths: Sequence[int], whole: Sequence[int])
     return [min(max(at, 0), full - length) for at, length, full in zip(places, lengths, whole, strict=True)]
 
 
-def _logistic(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+def _logistic(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
     """1 / (1 + exp(-x)), as SciPy computes it."""
     (x,), one = given, graph.constant(1, given[0].shape, given[0].dtype)
     found = graph.make("exp", (graph.make("neg", (x,), x.shape, x.dtype),), x.shape, x.dtype)
     return graph.make("div", (one, graph.make("add", (one, found), x.shape, x.dtype)), x.shape, x.dtype)
 
 
-def _dynamic_slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _dynamic_slice(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     shape = step.results[0].shape
     starts = _starts(given[1:], shape, given[0].shape)
     if starts is None:
@@ -305,7 +305,7 @@ def _dynamic_slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node | No
     return graph.box(given[0], starts, shape)
 
 
-def _dynamic_update_slice(graph: Graph, step: Step, given: Sequence[Node]) -> Node:
+def _dynamic_update_slice(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
     around, inner, *places = given
     starts = _starts(places, inner.shape, around.shape)
     if starts is None:
@@ -313,7 +313,7 @@ def _dynamic_update_slice(graph: Graph, step: Step, given: Sequence[Node]) -> No
     return graph.placed(inner, around, starts)
 
 
-def _iota(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _iota(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     result, dtype = step.results[0], np.dtype(np.int64)
     if given:
         return None
@@ -323,29 +323,29 @@ def _iota(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     return graph.make("convert_element_type", (found,), result.shape, result.dtype)
 
 
-def _reduction(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _reduction(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     axes = step.eqn.params["axes"]
     return reductions.reduced(graph, step.name, given[0], axes, step.results[0].shape)
 
 
-def _running(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _running(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     return reductions.running(graph, step.name, given[0], **step.eqn.params)
 
 
-def _gather(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _gather(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     return indexing.gathered(graph, given[0], given[1], step.eqn.params, step.results[0].shape)
 
 
-def _scatter(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _scatter(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     return indexing.scattered(graph, step.name, given, step.eqn.params)
 
 
-def _place(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _place(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     (axis,) = step.eqn.params["axes"]
     return reductions.placed(graph, step.name, given[0], axis, step.results[0].dtype)
 
 
-def _tile(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _tile(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     (found,), times = given, step.eqn.params["reps"]
     if math.prod(times) > _MOST_TILES:
         return None
@@ -361,7 +361,7 @@ _LONGEST_PRODUCT = 8
 """Maximum length of rows that a product of matrices adds up in a kernel. Guess: longer ones are NumPy's or XLA's."""
 
 
-def _dot(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
+def _dot(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
     """A product of matrices with short rows, added from left to right."""
     (x_sum, y_sum), (x_batch, y_batch) = step.eqn.params["dimension_numbers"]
     x, y = given
@@ -369,7 +369,7 @@ def _dot(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     is_plain = len(x_sum) == 1 and not x_batch and not y_batch and x.dtype == y.dtype == result.dtype
     if not is_plain or x.shape[x_sum[0]] > _LONGEST_PRODUCT or result.dtype.kind != "f":
         return None
-    found: Node | None = None
+    found: KernelNode | None = None
     for place in range(x.shape[x_sum[0]]):
         left = _at(graph, x, x_sum[0], place, result.shape, 0)
         right = _at(graph, y, y_sum[0], place, result.shape, len(x.shape) - 1)
@@ -378,7 +378,7 @@ def _dot(graph: Graph, step: Step, given: Sequence[Node]) -> Node | None:
     return found
 
 
-def _at(graph: Graph, node: Node, dim: int, place: int, shape: tuple[int, ...], first: int) -> Node:
+def _at(graph: Graph, node: KernelNode, dim: int, place: int, shape: tuple[int, ...], first: int) -> KernelNode:
     """What lies at one place along an axis, its other axes from `first` on."""
     axes = [Axis(first + at - (at > dim), 1, 0) if at != dim else Axis(None, 0, place) for at in range(len(node.shape))]
     return graph.view(node, shape, axes)
@@ -387,7 +387,7 @@ def _at(graph: Graph, node: Node, dim: int, place: int, shape: tuple[int, ...], 
 SAME = frozenset(["optimization_barrier", "stop_gradient"])
 """Operations whose results are their operands."""
 
-TAKEN: Mapping[str, Callable[[Graph, Step, Sequence[Node]], Node | None]] = MappingProxyType(
+TAKEN: Mapping[str, Callable[[Graph, Translation, Sequence[KernelNode]], KernelNode | None]] = MappingProxyType(
     {
         "broadcast_in_dim": _broadcast,
         "reshape": _reshape,
@@ -421,11 +421,11 @@ MOVED = SAME | {
 """Operations that only move values."""
 
 
-def phases(steps: Sequence[Step]) -> Iterator[tuple[bool, list[Step]]]:
+def phases(steps: Sequence[Translation]) -> Iterator[tuple[bool, list[Translation]]]:
     """Steps that run together, in order, and whether a kernel has them."""
     importer = Importer()
     made: dict[Variable, int] = {}
-    numbered: dict[int, list[Step]] = {}
+    numbered: dict[int, list[Translation]] = {}
     for step in steps:
         mine = 0 if importer.take(step) else 1
         read = [made[each] for each in step.operands if isinstance(each, Variable) and each in made]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.kernels.graph import RESHAPE, Axis, Node, strides_of
+from accel.kernels.graph import RESHAPE, Axis, KernelNode, strides_of
 from accel.kernels.ir import MEMORY, Emitter, Value
 from accel.kernels.operations import as_integer
 from accel.kernels.plan import Index, placed
@@ -44,15 +44,15 @@ class Addressing:
 
     # -- places -------------------------------------------------------------------------------------------------------
 
-    def place(self, node: Node) -> Location:
+    def place(self, node: KernelNode) -> Location:
         """Where a node lies: in memory of its own, or as a part of another one."""
         return self.places[node.index] if node.index in self.places else self.place_of_part(node)
 
-    def place_of_part(self, node: Node) -> Location:
+    def place_of_part(self, node: KernelNode) -> Location:
         """Where a part or another shape of a stored node lies."""
         return _part_of(node, self.place(node.operands[0]))
 
-    def _place_to_gather(self, node: Node, base: Node) -> Location:
+    def _place_to_gather(self, node: KernelNode, base: KernelNode) -> Location:
         """Where a part of `base` lies in it: parts between them may be stored too, but perhaps not yet."""
         if node is base:
             return self.places[base.index]
@@ -90,7 +90,9 @@ class Addressing:
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
-    def loaded(self, node: Node, index: Index, offsets: Mapping[int, Value], place: Location | None = None) -> Value:
+    def loaded(
+        self, node: KernelNode, index: Index, offsets: Mapping[int, Value], place: Location | None = None
+    ) -> Value:
         """The element of a stored node, or a vector of them.
 
         offsets: by axis, one that only the program knows. place: by default where the node is stored.
@@ -131,7 +133,7 @@ class Addressing:
             counter = emitter.shared(f"add <{emitter.lanes} x i64> {every}, <{lanes}>", level)
         return Value(emitter, counter, INT64, level) * axis.step + axis.offset
 
-    def gathered(self, source: Node, places: Sequence[Value]) -> Value:
+    def gathered(self, source: KernelNode, places: Sequence[Value]) -> Value:
         """Elements of a stored node at places that the program computes, one for each of its axes."""
         place = self._place_to_gather(source, placed(source))
         self.used.add(place.number)
@@ -153,7 +155,7 @@ class Addressing:
         return self._loaded_lanes(address, source.dtype, lanes, level)
 
 
-def _part_of(node: Node, source: Location) -> Location:
+def _part_of(node: KernelNode, source: Location) -> Location:
     """Where a view or another shape of what lies at `source` lies."""
     if node.op == RESHAPE:
         return Location(source.number, strides_of(node.shape), source.offset)

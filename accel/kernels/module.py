@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from accel.kernels import indexing, machine_code, reductions
-from accel.kernels.graph import CALLS, HALO, HALOED, INPUT, SCATTER, Graph, Node, strides_of
+from accel.kernels.graph import CALLS, HALO, HALOED, INPUT, SCATTER, Graph, KernelNode, strides_of
 from accel.kernels.memory import Location
 from accel.kernels.nest import LoopNest
-from accel.kernels.plan import Stage, planned
+from accel.kernels.plan import NestStage, planned
 
 ENTRY = "run"
 """The function's name. It takes the address of a table of pointers: inputs, outputs, and `Module.room` bytes."""
@@ -32,7 +32,7 @@ class Module:
     room: int
 
 
-def module_of(graph: Graph, inputs: Sequence[Node], outputs: Sequence[Node]) -> Module:
+def module_of(graph: Graph, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode]) -> Module:
     """The module that computes these outputs."""
     # an input that is given back, and a value that is asked for twice, are copied
     wanted = [_own(graph, node) for node in outputs]
@@ -40,12 +40,14 @@ def module_of(graph: Graph, inputs: Sequence[Node], outputs: Sequence[Node]) -> 
     return _Writer(inputs, wanted, stages).module()
 
 
-def _own(graph: Graph, node: Node) -> Node:
+def _own(graph: Graph, node: KernelNode) -> KernelNode:
     return graph.make("copy", (node,), node.shape, node.dtype) if node.op in (INPUT, HALOED) else node
 
 
 class _Writer:
-    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], stages: Sequence[Stage]) -> None:
+    def __init__(
+        self, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode], stages: Sequence[NestStage]
+    ) -> None:
         self._stages = stages
         self._places: dict[int, Location] = {
             node.index: Location(n, strides_of(node.shape)) for n, node in enumerate(inputs)
@@ -89,7 +91,7 @@ class _Writer:
         )
         return Module(text, self._size)
 
-    def _call(self, node: Node, functions: dict[str, str]) -> list[str]:
+    def _call(self, node: KernelNode, functions: dict[str, str]) -> list[str]:
         about = indexing if node.op == SCATTER else reductions
         name, functions[name] = about.function_of(node)
         sources = ", ".join(f"ptr %p{self._places[each.index].number}" for each in node.operands)

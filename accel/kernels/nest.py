@@ -24,14 +24,14 @@ from accel.kernels.graph import (
     RESHAPE,
     VIEW,
     Axis,
-    Node,
+    KernelNode,
     identity,
     through,
 )
 from accel.kernels.ir import MEMORY, Emitter, Scope, Value
 from accel.kernels.memory import INT64, Addressing, Location, level_of
 from accel.kernels.operations import OPERATIONS, as_integer
-from accel.kernels.plan import Index, Stage, shifted
+from accel.kernels.plan import Index, NestStage, shifted
 
 
 class _Cut(Exception):
@@ -46,7 +46,7 @@ class _Part(NamedTuple):
     """Rows of a loop, and what is read in them: a node at an index."""
 
     rows: tuple[int, int]
-    node: Node
+    node: KernelNode
     at: Index
 
 
@@ -59,7 +59,7 @@ class LoopNest:
     def __init__(
         self,
         name: str,
-        stage: Stage,
+        stage: NestStage,
         places: Mapping[int, Location],
         results: Mapping[int, Sequence[Location]],
         lanes: int,
@@ -164,7 +164,7 @@ class LoopNest:
 
     # -- values -------------------------------------------------------------------------------------------------------
 
-    def _value(self, node: Node, index: Index, *, is_first: bool = False) -> Value:
+    def _value(self, node: KernelNode, index: Index, *, is_first: bool = False) -> Value:
         """The value of a node at an index. is_first: whether it is computed, though it is stored.
 
         Raises _Cut where it comes from several pieces that are not computed alike.
@@ -184,7 +184,7 @@ class LoopNest:
         self._scope(max(found.level, level_of(at))).known[source.index, at] = found
         return found
 
-    def _computed(self, node: Node, index: Index) -> Value:
+    def _computed(self, node: KernelNode, index: Index) -> Value:
         if node.op == CONSTANT:
             return self._emitter.literal(np.frombuffer(node.about, node.dtype)[0], node.dtype)
         if node.op == RESHAPE:
@@ -199,15 +199,15 @@ class LoopNest:
         return OPERATIONS[node.op].emit(node, [self._value(each, index) for each in node.operands])
 
     def _source(
-        self, node: Node, index: Index, region: Mapping[int, tuple[int, int]], *, is_first: bool = False
-    ) -> tuple[Node, Index]:
+        self, node: KernelNode, index: Index, region: Mapping[int, tuple[int, int]], *, is_first: bool = False
+    ) -> tuple[KernelNode, Index]:
         """Follow moves to what is computed or loaded. is_first: the first one too, if it is stored. Raises _Cut."""
         while node.op in MOVES and (is_first or node.index not in self._places):
             node, index = self._step(node, index, region)
             is_first = False
         return node, index
 
-    def _step(self, node: Node, index: Index, region: Mapping[int, tuple[int, int]]) -> tuple[Node, Index]:
+    def _step(self, node: KernelNode, index: Index, region: Mapping[int, tuple[int, int]]) -> tuple[KernelNode, Index]:
         """One move. Raises _Cut."""
         if node.op == VIEW:
             return node.operands[0], tuple(through(axis, index) for axis in node.about)
@@ -236,7 +236,7 @@ class LoopNest:
     # -- rows that come from several pieces ---------------------------------------------------------------------------
 
     def _parts(
-        self, node: Node, index: Index, loop: int, rows: tuple[int, int], *, is_first: bool = False
+        self, node: KernelNode, index: Index, loop: int, rows: tuple[int, int], *, is_first: bool = False
     ) -> list[_Part]:
         """What is read in which rows."""
         region = {**self._region, loop: rows}
@@ -334,7 +334,7 @@ class LoopNest:
         return lines
 
 
-def _are_alike(one: Node, other: Node) -> bool:
+def _are_alike(one: KernelNode, other: KernelNode) -> bool:
     return (one.op, one.dtype, one.about, len(one.operands)) == (
         other.op,
         other.dtype,

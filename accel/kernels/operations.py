@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.kernels.elementary import FUNCTIONS
-from accel.kernels.graph import Node
+from accel.kernels.graph import KernelNode
 from accel.kernels.ir import Value
 
 
@@ -20,10 +20,10 @@ class Operation(NamedTuple):
     """cost: about the number of additions that take as long. emit: of the node and its operands' values."""
 
     cost: int
-    emit: Callable[[Node, Sequence[Value]], Value]
+    emit: Callable[[KernelNode, Sequence[Value]], Value]
 
 
-def _plain(emit: Callable[..., Value]) -> Callable[[Node, Sequence[Value]], Value]:
+def _plain(emit: Callable[..., Value]) -> Callable[[KernelNode, Sequence[Value]], Value]:
     return lambda node, given: emit(*given)
 
 
@@ -81,7 +81,7 @@ def _sign(x: Value) -> Value:
     return x.compare("lt", 0).where(-1, above) if x.dtype.kind == "i" else above
 
 
-def _integer_pow(node: Node, given: Sequence[Value]) -> Value:
+def _integer_pow(node: KernelNode, given: Sequence[Value]) -> Value:
     """By repeated squares, as JAX does."""
     (x,), power = given, int(node.about)
     if power == 0:
@@ -97,7 +97,7 @@ def _integer_pow(node: Node, given: Sequence[Value]) -> Value:
     return 1.0 / found if power < 0 else found
 
 
-def _round(node: Node, given: Sequence[Value]) -> Value:
+def _round(node: KernelNode, given: Sequence[Value]) -> Value:
     return given[0].rint() if int(node.about) == 1 else given[0].emitter.intrinsic("round", given[0])
 
 
@@ -114,7 +114,7 @@ def _comparison(how: str) -> Operation:
     return Operation(1, _plain(emit))
 
 
-def _select(node: Node, given: Sequence[Value]) -> Value:
+def _select(node: KernelNode, given: Sequence[Value]) -> Value:
     which, *cases = given
     if which.dtype.kind == "b":
         return which.where(cases[-1], cases[0])
@@ -138,7 +138,7 @@ def _shift(instruction: str) -> Callable[[Value, Value], Value]:
 # -- conversions -------------------------------------------------------------------------------------------------------
 
 
-def _convert(node: Node, given: Sequence[Value]) -> Value:
+def _convert(node: KernelNode, given: Sequence[Value]) -> Value:
     (x,), dtype = given, node.dtype
     if x.dtype == dtype:
         return x
@@ -163,8 +163,8 @@ def as_integer(x: Value, dtype: np.dtype[Any]) -> Value:
     return x.cast("sext" if x.dtype.kind == "i" else "zext", dtype)
 
 
-def _count_bits(name: str) -> Callable[[Node, Sequence[Value]], Value]:
-    def emit(node: Node, given: Sequence[Value]) -> Value:
+def _count_bits(name: str) -> Callable[[KernelNode, Sequence[Value]], Value]:
+    def emit(node: KernelNode, given: Sequence[Value]) -> Value:
         return given[0].emitter.intrinsic(name, given[0])
 
     return emit

@@ -27,7 +27,7 @@ from accel.kernels.graph import (
     WRAP,
     Axis,
     Graph,
-    Node,
+    KernelNode,
     Shape,
     identity,
     through,
@@ -73,7 +73,7 @@ class Stored:
     sources: arrays of its shape that it reads.
     """
 
-    node: Node
+    node: KernelNode
     level: int = 0
     reads: dict[int, bool] = field(default_factory=dict)
     costs: dict[int, int] = field(default_factory=dict)
@@ -86,18 +86,18 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class NestStage:
     """Stored values that are computed in one loop nest over their common shape, or one that is computed by a call.
 
     reads: the indices of stored values that it reads.
     """
 
     shape: Shape
-    stored: tuple[Node, ...]
+    stored: tuple[KernelNode, ...]
     reads: frozenset[int]
 
 
-def planned(graph: Graph, outputs: Sequence[Node]) -> list[Stage]:
+def planned(graph: Graph, outputs: Sequence[KernelNode]) -> list[NestStage]:
     """The stages that give these nodes, in order."""
     forced = {node.index for node in outputs} | _ends_of_chains(graph)
     while True:
@@ -154,13 +154,13 @@ class _Sweep:
     def _frame(self, reader: int) -> Shape:
         return self._graph.nodes[reader].shape
 
-    def _note_reads(self, node: Node, readings: Collection[tuple[int, Index]]) -> None:
+    def _note_reads(self, node: KernelNode, readings: Collection[tuple[int, Index]]) -> None:
         for reader, index in readings:
             stored = self.stored[reader]
             is_own = not stored.is_call and _is_own(node, index, self._frame(reader))
             stored.reads[node.index] = is_own and stored.reads.get(node.index, True)
 
-    def _read(self, node: Node, readings: Collection[tuple[int, Index]]) -> None:
+    def _read(self, node: KernelNode, readings: Collection[tuple[int, Index]]) -> None:
         """Note where the operands are read."""
         for reader, _ in readings:
             if node.op in OPERATIONS:
@@ -171,7 +171,7 @@ class _Sweep:
             for operand, at in _operands(node, index):
                 self._read_at[operand.index].add((reader, at))
 
-    def _is_stored(self, node: Node, readings: Collection[tuple[int, Index]]) -> bool:
+    def _is_stored(self, node: KernelNode, readings: Collection[tuple[int, Index]]) -> bool:
         if node.op in (*CALLS, HALOED):
             return True
         if any(index is _WHOLE for _, index in readings):
@@ -213,7 +213,7 @@ class _Sweep:
         return found
 
 
-def _operands(node: Node, index: Index) -> Iterator[tuple[Node, Index]]:
+def _operands(node: KernelNode, index: Index) -> Iterator[tuple[KernelNode, Index]]:
     """A node's operands, and where they are read."""
     if node.op == VIEW:
         yield node.operands[0], tuple(through(axis, index) for axis in node.about)
@@ -232,7 +232,7 @@ def _operands(node: Node, index: Index) -> Iterator[tuple[Node, Index]]:
         yield from ((each, index) for each in node.operands)
 
 
-def placed(node: Node) -> Node:
+def placed(node: KernelNode) -> KernelNode:
     """What has to be stored so that a node can be read anywhere: parts of an array lie in it."""
     while node.op in (VIEW, RESHAPE):
         if node.op == RESHAPE and node.operands[0].op not in (INPUT, RESHAPE):
@@ -255,11 +255,11 @@ def _is_in_innermost(frame: Shape, index: Index) -> bool:
     return bool(frame) and len(frame) - 1 in _loops(index)
 
 
-def _is_own(node: Node, index: Index, frame: Shape) -> bool:
+def _is_own(node: KernelNode, index: Index, frame: Shape) -> bool:
     return node.shape == frame and index == identity(len(frame))
 
 
-def _mark(node: Node, below: set[int]) -> None:
+def _mark(node: KernelNode, below: set[int]) -> None:
     stack = list(node.operands)
     while stack:
         each = stack.pop()
@@ -287,12 +287,12 @@ class _Group:
         self.costs.update(stored.costs)
         self.sources |= stored.sources
 
-    def stage(self) -> Stage:
+    def stage(self) -> NestStage:
         reads = frozenset(index for each in self.stored for index in each.reads)
-        return Stage(self.shape, tuple(each.node for each in self.stored), reads)
+        return NestStage(self.shape, tuple(each.node for each in self.stored), reads)
 
 
-def _stages(stored: Mapping[int, Stored]) -> Iterator[Stage]:
+def _stages(stored: Mapping[int, Stored]) -> Iterator[NestStage]:
     by_level: dict[int, list[Stored]] = defaultdict(list)
     for index in sorted(stored):
         by_level[stored[index].level].append(stored[index])

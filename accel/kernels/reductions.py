@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.kernels.graph import INPUT, REDUCE, Axis, Graph, Node
+from accel.kernels.graph import INPUT, REDUCE, Axis, Graph, KernelNode
 from accel.kernels.ir import MEMORY, literal_text
 
 ROWS, COLUMNS, RUNNING, PLACES = "rows", "columns", "running", "places"
@@ -41,7 +41,9 @@ _BLOCK = 128
 """Longest row that NumPy adds without halving it."""
 
 
-def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: tuple[int, ...]) -> Node | None:
+def reduced(
+    graph: Graph, name: str, source: KernelNode, axes: Sequence[int], shape: tuple[int, ...]
+) -> KernelNode | None:
     """A reduction over these axes, of an operation of `jax.lax`; None if it is none of those that are known here."""
     kept = [dim for dim in range(len(source.shape)) if dim not in axes]
     order = [dim for dim in range(len(source.shape)) if source.shape[dim] != 1 and dim in axes]
@@ -73,13 +75,13 @@ def reduced(graph: Graph, name: str, source: Node, axes: Sequence[int], shape: t
     return graph.make(REDUCE, (source,), shape, source.dtype, (REDUCED[name], how))
 
 
-def _of_nothing(graph: Graph, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Node | None:
+def _of_nothing(graph: Graph, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> KernelNode | None:
     """A reduction of no elements. NumPy raises where it has no value."""
     values = {"add": 0, "mul": 1, "or": 0, "and": np.invert(np.zeros((), bool if dtype.kind == "f" else dtype))}
     return graph.constant(values[kind], shape, dtype) if kind in values else None
 
 
-def running(graph: Graph, name: str, source: Node, *, axis: int, reverse: bool) -> Node | None:
+def running(graph: Graph, name: str, source: KernelNode, *, axis: int, reverse: bool) -> KernelNode | None:
     """A running reduction along an axis; None if it is none of those that are known here."""
     if reverse or source.dtype.kind == "b":
         return None
@@ -87,7 +89,7 @@ def running(graph: Graph, name: str, source: Node, *, axis: int, reverse: bool) 
     return graph.make(REDUCE, (source,), source.shape, source.dtype, about)
 
 
-def placed(graph: Graph, name: str, source: Node, axis: int, dtype: Any) -> Node | None:
+def placed(graph: Graph, name: str, source: KernelNode, axis: int, dtype: Any) -> KernelNode | None:
     """The place of the greatest or least element along an axis."""
     if not source.size:
         return None
@@ -97,13 +99,13 @@ def placed(graph: Graph, name: str, source: Node, axis: int, dtype: Any) -> Node
     return graph.make(REDUCE, (source,), source.shape[:-1], dtype, (PLACED[name], PLACES))
 
 
-def _turned(graph: Graph, source: Node, order: Sequence[int]) -> Node:
+def _turned(graph: Graph, source: KernelNode, order: Sequence[int]) -> KernelNode:
     """The source with its axes in another order."""
     moved = [Axis(order.index(dim), 1, 0) for dim in range(len(order))]
     return graph.view(source, tuple(source.shape[dim] for dim in order), moved)
 
 
-def function_of(node: Node) -> tuple[str, str]:
+def function_of(node: KernelNode) -> tuple[str, str]:
     """The name of the function that computes a reduction, and its definition.
 
     It takes the source, the place of the results, their number, and the number of elements of each.
@@ -121,7 +123,7 @@ def function_of(node: Node) -> tuple[str, str]:
     return name, (_rows if how == ROWS else _columns)(name, kind, dtype)
 
 
-def lengths_of(node: Node) -> tuple[int, int]:
+def lengths_of(node: KernelNode) -> tuple[int, int]:
     """The number of results, and that of the elements of each. Of running ones: of groups of columns, and of rows."""
     if node.about[1] == RUNNING:
         return node.size // math.prod(node.about[2:]), node.about[2]

@@ -125,7 +125,7 @@ class Segmented:
 
 
 @dataclass(slots=True)
-class Product(Segment):
+class MatrixProduct(Segment):
     """A segment that multiplies two arrays as NumPy does.
 
     summed, batched: axes of the first one and of the second. The result has the batched axes first, then the others.

@@ -36,7 +36,7 @@ _BOUND_ONCE = frozenset({"arg", "kwarg", "draw"})
 """Kinds of inputs that recorded code cannot read again: it has them in variables."""
 
 
-class Segment(NamedTuple):
+class RolledSegment(NamedTuple):
     """Heads of one passage through a loop: all but the last stay in it."""
 
     run: LoopRun
@@ -77,13 +77,13 @@ def _rolled(trace: Trace, runs: Sequence[LoopRun]) -> Trace:
     return dataclasses.replace(trace, tape=tape, outputs=outputs, draws=draws, joins=[], reused=[])
 
 
-def _segments(run: LoopRun) -> Iterator[Segment]:
+def _segments(run: LoopRun) -> Iterator[RolledSegment]:
     """Heads at which the loop went on, up to the one at which it was left."""
     heads, start = run.heads, 0
     for place, head in enumerate(heads):
         if not head.stays:
             if place > start:
-                yield Segment(run, heads[start : place + 1])
+                yield RolledSegment(run, heads[start : place + 1])
             start = place + 1
 
 
@@ -118,7 +118,7 @@ class _Rolling:
         nodes = [*outputs.arrays, *outputs.numbers, *(node for _, node in (*outputs.changed, *outputs.state)), *drawn]
         self._results = [node.index for node in nodes]
 
-    def roll(self, segment: Segment) -> None:
+    def roll(self, segment: RolledSegment) -> None:
         """Replace the rounds of one passage, from the first on whose state repeats, if there is one."""
         run, heads = segment
         why = ""

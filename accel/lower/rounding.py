@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.config import FLOAT64
-from accel.lower.precision.evaluation import Evaluation, retraced
+from accel.lower.precision.evaluation import ReducedEvaluation, retraced
 from accel.lower.precision.widths import INLINED, AsTraced, is_literal
 
 PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
@@ -84,7 +84,7 @@ _OUTSIDE = _Reader("outside", True)
 """Stands for the readers of what a function inside the program returns."""
 
 
-class _Rounding(Evaluation):
+class _Rounding(ReducedEvaluation):
     """Goes through the operations of one traced program and hides results."""
 
     def __init__(self, always: Any) -> None:

@@ -47,7 +47,7 @@ class RankLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Rank:
     """Another rank. about: its machine and process, in words. lines: its connections, by name."""
 
     rank: int
@@ -58,7 +58,7 @@ class Member:
 class Crew:
     """All ranks but 0. size: the number of ranks, rank 0 among them."""
 
-    def __init__(self, members: Iterable[Member], size: int) -> None:
+    def __init__(self, members: Iterable[Rank], size: int) -> None:
         self.members = tuple(members)
         self.size = size
         self.lost = ""
@@ -82,7 +82,7 @@ class Crew:
             problems = [self._answer(member, number) for member in self.members if member.rank in message]
             return made, next((problem for problem in problems if problem), "")
 
-    def _answer(self, member: Member, number: int) -> str:
+    def _answer(self, member: Rank, number: int) -> str:
         """A rank's answer to a build. Before it, those to builds may come that were interrupted or have failed here."""
         began, line = time.monotonic(), member.lines[BUILDS]
         while (member.rank, number) not in self._built:
@@ -159,12 +159,12 @@ class Crew:
                         self._fail(whom, problem, [awaited[other] for other in waiting if other in awaited])
         return results[0], answers
 
-    def _fail(self, whom: str, problem: str, others: Sequence[Member]) -> NoReturn:
+    def _fail(self, whom: str, problem: str, others: Sequence[Rank]) -> NoReturn:
         """End the job: a rank's part of a run has failed. others: those whose answers have not come.
 
         Where one of these is gone, the other ranks' parts fail as well, and may say so first: it is the one to name.
         """
-        left: dict[Any, Member] = {member.lines[RUNS]: member for member in others}
+        left: dict[Any, Rank] = {member.lines[RUNS]: member for member in others}
         ends = time.monotonic() + _STEP_S
         while left and (ready := wait(left, max(0.0, ends - time.monotonic()))):
             for each in ready:
@@ -173,7 +173,7 @@ class Crew:
         raise RankLost
 
     def _ready(
-        self, waiting: set[Any], awaited: Mapping[Any, Member], began: float, deferral: interrupts.Deferral
+        self, waiting: set[Any], awaited: Mapping[Any, Rank], began: float, deferral: interrupts.Deferral
     ) -> list[Any]:
         """Wait until one of these has something to say. awaited: whose connections they are. began: when the run did.
 
@@ -191,12 +191,12 @@ class Crew:
                     raise RankLost
         return found
 
-    def _say_that_it_waits(self, began: float, members: Sequence[Member]) -> None:
+    def _say_that_it_waits(self, began: float, members: Sequence[Rank]) -> None:
         if members and not self._has_said_that_it_waits and time.monotonic() - began > NOTICE_S:
             self._has_said_that_it_waits = True
             chatter.say(f"{self._names(members)} has not answered for {NOTICE_S:g} s: rank 0 waits on")
 
-    def _names(self, members: Iterable[Member]) -> str:
+    def _names(self, members: Iterable[Rank]) -> str:
         return ", ".join(f"rank {each.rank} of {self.size} ({each.about})" for each in members)
 
     def _work(self) -> None:
@@ -218,13 +218,13 @@ class Crew:
                 except OSError:
                     self._gone(member)
 
-    def _heard(self, member: Member, line: str) -> Any:
+    def _heard(self, member: Rank, line: str) -> Any:
         try:
             return member.lines[line].recv()
         except (OSError, EOFError):
             return self._gone(member)
 
-    def _gone(self, member: Member) -> None:
+    def _gone(self, member: Rank) -> None:
         self._lose(f"{self._names([member])} is gone")
         raise RankLost(self.lost)
 

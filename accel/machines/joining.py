@@ -26,7 +26,7 @@ from accel import config, logs
 from accel.backend import devices
 from accel.config import SettingError, Settings
 from accel.machines import chatter, crew, launchers
-from accel.machines.crew import CONNECTIONS, Crew, Member
+from accel.machines.crew import CONNECTIONS, Crew, Rank
 from accel.process import jax_internals
 from accel.reports import ledger
 
@@ -145,7 +145,7 @@ def _assembled(size: int) -> Crew:
             _keep_alive(line)
             rank, name, about[rank] = line.recv()
             lines.setdefault(rank, {})[name] = line
-    return Crew([Member(rank, about[rank], lines[rank]) for rank in sorted(lines)], size)
+    return Crew([Rank(rank, about[rank], lines[rank]) for rank in sorted(lines)], size)
 
 
 def _serving_lines(rank: int) -> dict[str, Connection]:

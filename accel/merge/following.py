@@ -77,7 +77,7 @@ class NotThere(Exception):
     """The merged tape does not compute a walk."""
 
 
-class Way:
+class MergedWay:
     """What a merged tape computes for one call, as far as is known what the call shows. Raises nothing.
 
     Phis are followed by what is known already, and an outcome is known where following has led to its node. So every
@@ -189,7 +189,7 @@ class Following:
         self._tape = tape
         self._merged_outputs = outputs
         self._computing = computing
-        self._way = Way(tape)
+        self._way = MergedWay(tape)
         self._values: dict[int, Node] = {}  # of the part's recording, by index of the node
         self._doubtful: dict[int, int | None] = {}  # as in Substitution
         self._host: set[int] = set()

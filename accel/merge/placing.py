@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accel.ir.tape import Node, Outcome, Tape
-from accel.merge.following import Computing, NotThere, Way, form_of
+from accel.merge.following import Computing, MergedWay, NotThere, form_of
 from accel.merge.members import Placement
 from accel.record import Trace
 from accel.record.run.outputs import Outputs
@@ -27,7 +27,7 @@ class Placing:
         self._merged_outputs = outputs
         self._computing = computing
         self._inputs = {node.args[0]: node for node in tape.nodes if node.is_input}
-        self._way = Way(tape)
+        self._way = MergedWay(tape)
         self._computed: list[Node] = []  # the merged node of each of the path's
 
     def placement(self) -> Placement:

@@ -20,7 +20,7 @@ from typing import Any
 from accel import catalogue, config, logs, project
 from accel.cli import program
 from accel.cli.options import refuse
-from accel.cli.starts import Command
+from accel.cli.starts import StartCommand
 from accel.dispatch.call import THREAD
 from accel.dispatch.costs import budget
 from accel.dispatch.target import Target
@@ -118,7 +118,7 @@ def main() -> int:
     """Run the program that the file names, as `accel run` would, until enough has been seen."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     project.set_home(spec["home"])
-    start = program.enter(Command(spec["target"], spec["args"], spec["folder"]))
+    start = program.enter(StartCommand(spec["target"], spec["args"], spec["folder"]))
     config.set_current(settings_for_later(replace(config.current(), platform=spec["platform"])))
     logs.to_stderr()
     budget.for_later_runs = True

@@ -21,7 +21,7 @@ from accel import catalogue, config, project
 from accel.backend.disk import cache
 from accel.cli import commandline, program
 from accel.cli.options import BAD_INPUT, Parser, refuse, split_at_target
-from accel.cli.starts import Command, Start
+from accel.cli.starts import Start, StartCommand
 from accel.comparison.runs import environment
 from accel.config import SettingError
 from accel.precompile import messages, stops
@@ -51,7 +51,7 @@ overwrites. Ctrl-C ends it early; what was compiled until then is kept."""
 class _CommandLine(NamedTuple):
     """A checked command line. catalogue: the file, None for the installed ones. report: path and format."""
 
-    command: Command
+    command: StartCommand
     settings: config.Settings
     catalogue: str | None
     only: list[str]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.pure import places as places_module
-from accel.pure.program import Program
+from accel.pure.program import PureProgram
 from accel.pure.recorded import RecordedFunction, recorded_calls
 from accel.pure.results import filled
 
@@ -33,7 +33,7 @@ class PureFunction:
         places = places_module.places_of(recorded)
         names = places_module.chosen(recorded, places, wrt)
         places_module.check_exists(recorded, names)
-        self._program = Program(recorded, places, names, rounds)
+        self._program = PureProgram(recorded, places, names, rounds)
         if wrt is None:  # what only some paths write is there now, too
             names = list(places.leaves)
         self.inputs: dict[str, np.ndarray[Any, Any]] = {name: places.leaves[name].value.copy() for name in names}

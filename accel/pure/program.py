@@ -37,7 +37,7 @@ class Output:
     ok: Any
 
 
-class Program:
+class PureProgram:
     """A recorded function as a computation by JAX. names: of the leaves that it takes; all others are constants.
 
     takes_state: it takes all leaves that it changes, too. derives: it can be differentiated, and floats are NaN where a
@@ -142,7 +142,7 @@ class Program:
 class _Run:
     """One tracing of a program."""
 
-    def __init__(self, program: Program, inputs: Mapping[str, Any]) -> None:
+    def __init__(self, program: PureProgram, inputs: Mapping[str, Any]) -> None:
         self._program = program
         self._inputs = {name: jnp.asarray(value) for name, value in inputs.items()}
         self._values: dict[int, Any] = {}

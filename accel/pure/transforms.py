@@ -16,7 +16,7 @@ from accel.dispatch.replay.guards import Guards
 from accel.inspect.explain.callables import PlainCall
 from accel.lower.rounding import rounded_as_numpy
 from accel.pure import places as places_module
-from accel.pure.program import Output, Program
+from accel.pure.program import Output, PureProgram
 from accel.pure.recorded import assembled, call_by_value, recorded_call, refused
 from accel.pure.results import filled
 from accel.record import Trace
@@ -29,7 +29,7 @@ MOST_PATHS = 32
 
 Wrt = str | int | Sequence[str | int]
 
-Run = Callable[[Program, Mapping[str, Any]], Any]
+Run = Callable[[PureProgram, Mapping[str, Any]], Any]
 
 
 class _Family:
@@ -48,7 +48,7 @@ class _Family:
         self._traces.append(recorded_call(call))
         self.recorded = assembled(call.name, self._traces, [call], self._skipped)
         self.places = places_module.places_of(self.recorded)
-        self.program = Program(self.recorded, self.places, list(self.places.leaves), derives=self._derives)
+        self.program = PureProgram(self.recorded, self.places, list(self.places.leaves), derives=self._derives)
         members = self.recorded.trace.members
         self._guards = [Guards(member.trace, member.placement.slots) for member in members]
         self._everybody = (1 << len(members)) - 1
@@ -126,7 +126,7 @@ class _Transformed:
             inputs = family.learned(call)
 
 
-def _scalar(output: Output, program: Program) -> Any:
+def _scalar(output: Output, program: PureProgram) -> Any:
     if len(output.result) != 1 or output.result[0].shape or output.result[0].dtype.kind != "f":
         raise TypeError(f"{program.recorded.name} has to return one float, to have a gradient; use accel.jacobian")
     return output.result[0]
@@ -340,7 +340,7 @@ def _one(value: Any, number: int) -> Any:
     return found.item() if not isinstance(found, np.ndarray) else np.ascontiguousarray(found)
 
 
-def _as_returned(program: Program, values: Sequence[Any]) -> Any:
+def _as_returned(program: PureProgram, values: Sequence[Any]) -> Any:
     """A result as the function itself returns it: a float as a float."""
     first = program.returned[0]
     given = [
@@ -350,7 +350,7 @@ def _as_returned(program: Program, values: Sequence[Any]) -> Any:
     return filled(first.form, given)
 
 
-def _kind(program: Program, part: Leaf) -> type:
+def _kind(program: PureProgram, part: Leaf) -> type:
     """The type of a number that the function returns."""
     if isinstance(part, Number):
         return part.kind

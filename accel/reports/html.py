@@ -12,14 +12,14 @@ from accel.reports.words import COLUMNS, by_state
 _STYLE = "text-align: {}; padding: 0.1em 0.7em; white-space: nowrap"
 
 
-class Report(str):
+class HtmlReport(str):
     """The report as text. A notebook shows it as tables: of the functions, and of what kept calls on NumPy."""
 
     __slots__ = ("_figures",)
 
     _figures: dict[str, Any]
 
-    def __new__(cls, text: str, figures: dict[str, Any]) -> Report:
+    def __new__(cls, text: str, figures: dict[str, Any]) -> HtmlReport:
         made = super().__new__(cls, text)
         made._figures = figures
         return made

@@ -15,7 +15,7 @@ from accel.reports.advice import IN_PYTHON, Advice, in_python
 from accel.reports.brief import brief
 from accel.reports.children import of_all
 from accel.reports.figures import figures_of_run
-from accel.reports.html import Report
+from accel.reports.html import HtmlReport
 from accel.reports.markdown import markdown
 from accel.reports.text import text
 
@@ -76,4 +76,4 @@ def report(format: str = "text", *, full: bool = False, children: bool = False, 
         raise ValueError(f"format={format!r} cannot be used; expected: {', '.join(FORMATS)}")
     figures = of_all() if children else figures_of_run()
     shown = render(figures, format, full=full, advice=in_python(), transfers=transfers)
-    return Report(shown, figures) if format == "text" else shown
+    return HtmlReport(shown, figures) if format == "text" else shown

@@ -16,7 +16,7 @@ import pytest
 
 from accel.backend.shards import COLUMNS, shards_of
 from accel.machines import chatter, joining
-from accel.machines.crew import BUILDS, CONNECTIONS, RUNS, Crew, Member, RankLost
+from accel.machines.crew import BUILDS, CONNECTIONS, RUNS, Crew, Rank, RankLost
 from accel.machines.pieces import Layout, first_copies, whole
 
 
@@ -25,7 +25,7 @@ def crew_of(size: int) -> tuple[Crew, list[dict[str, Connection]]]:
     members, ends = [], []
     for rank in range(1, size):
         pipes = {name: Pipe() for name in CONNECTIONS}
-        members.append(Member(rank, f"process {rank}", {name: pipe[0] for name, pipe in pipes.items()}))
+        members.append(Rank(rank, f"process {rank}", {name: pipe[0] for name, pipe in pipes.items()}))
         ends.append({name: pipe[1] for name, pipe in pipes.items()})
     return Crew(members, size), ends
 

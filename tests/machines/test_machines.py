@@ -136,7 +136,7 @@ class Job:
     def text(self, name: str) -> str:
         return (self.folder / name).read_text()
 
-    def codes(self, seconds: float = 200) -> list[int]:
+    def codes(self, seconds: float = 600) -> list[int]:
         """The exit codes of all ranks, which are killed after so many seconds."""
         limit = time.monotonic() + seconds
         try:
@@ -192,7 +192,7 @@ def test_results_are_one_devices_and_rank_0_alone_speaks(
 
 def after_some_steps(job: Job, steps: int = 10) -> None:
     """Wait until programs run."""
-    limit = time.monotonic() + 150
+    limit = time.monotonic() + 450
     while f"restart {steps}\n" not in job.text("out0"):
         assert time.monotonic() < limit and job.ranks[0].poll() is None, job.text("err0")
         time.sleep(0.02)

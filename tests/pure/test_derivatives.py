@@ -16,7 +16,7 @@ import pytest
 
 import accel
 from accel.pure.places import places_of
-from accel.pure.program import Program
+from accel.pure.program import PureProgram
 from accel.pure.recorded import recorded_calls
 from accel.rules import load
 from accel.rules.rule import RULES
@@ -126,7 +126,7 @@ class Case:
 
     text: str
     function: str
-    program: Program
+    program: PureProgram
     leaves: dict[str, Any]
     direction: dict[str, Any]
 
@@ -208,7 +208,7 @@ def _case(text: str, function: str) -> Case | str:
     try:
         recorded = recorded_calls(expression(text, names), [(tuple(_drawn(text)), {})])
         places = places_of(recorded)
-        program = Program(recorded, places, list(places.leaves))
+        program = PureProgram(recorded, places, list(places.leaves))
     except Exception as error:
         if _raises(text):
             return RAISES

@@ -9,7 +9,7 @@ from typing import Any
 
 from accel.catalogue import discover
 from accel.inspect.doctor.measure import Answer
-from accel.inspect.doctor.scan import Scan, reach, scan
+from accel.inspect.doctor.scan import StaticScan, reach, scan
 from accel.inspect.explain import apart
 from accel.inspect.sources import Function, Source, functions_of
 from accel.reasons import Refusal, source_line
@@ -27,7 +27,7 @@ LEAST_WEIGHT = 1.0
 """Without measurements, a function with less array work in its source (see `Scan.weight`) is not worth a row."""
 
 
-class Advice(StrEnum):
+class DoctorAdvice(StrEnum):
     """What to do about a function. ROW: give it a row in a catalogue. The others say why not."""
 
     ROW = "row"
@@ -41,23 +41,23 @@ class Advice(StrEnum):
 
 
 STATIC_VERDICTS = {
-    Advice.ROW: "do array work: candidates, those with most array work first",
-    Advice.STOPPED: "do array work, but no recording gets through them",
-    Advice.RARE: "run once, as far as their names tell",
-    Advice.UNREACHABLE: "are defined inside another function, where no catalogue can name them",
-    Advice.NO_ARRAYS: "no array work found",
+    DoctorAdvice.ROW: "do array work: candidates, those with most array work first",
+    DoctorAdvice.STOPPED: "do array work, but no recording gets through them",
+    DoctorAdvice.RARE: "run once, as far as their names tell",
+    DoctorAdvice.UNREACHABLE: "are defined inside another function, where no catalogue can name them",
+    DoctorAdvice.NO_ARRAYS: "no array work found",
 }
 """The headings of a static scan, by verdict."""
 
 VERDICTS = {
-    Advice.ROW: "worth a row in a catalogue",
-    Advice.STOPPED: "takes time, but recording it stops",
-    Advice.RARE: f"called fewer than {FEWEST_CALLS} times: compiling would cost more than it saves",
-    Advice.SMALL: f"takes less than {SMALLEST_MS:g} ms a call; inside a recorded caller it is compiled anyway",
-    Advice.UNREACHABLE: "records, but no catalogue can name it",
-    Advice.UNTRIED: "takes too little of the run to be worth trying",
-    Advice.UNCALLED: "not called in this run",
-    Advice.NO_ARRAYS: "no array work found",
+    DoctorAdvice.ROW: "worth a row in a catalogue",
+    DoctorAdvice.STOPPED: "takes time, but recording it stops",
+    DoctorAdvice.RARE: f"called fewer than {FEWEST_CALLS} times: compiling would cost more than it saves",
+    DoctorAdvice.SMALL: f"takes less than {SMALLEST_MS:g} ms a call; inside a recorded caller it is compiled anyway",
+    DoctorAdvice.UNREACHABLE: "records, but no catalogue can name it",
+    DoctorAdvice.UNTRIED: "takes too little of the run to be worth trying",
+    DoctorAdvice.UNCALLED: "not called in this run",
+    DoctorAdvice.NO_ARRAYS: "no array work found",
 }
 """The headings of a measured run, by verdict."""
 
@@ -115,7 +115,9 @@ def _key(function: Function) -> tuple[str, str, int]:
     return function.source.file, function.qualname, function.code.co_firstlineno
 
 
-def _entry(function: Function, scanned: Scan, reached: float, book: Answer | None, inside_s: float | None) -> Answer:
+def _entry(
+    function: Function, scanned: StaticScan, reached: float, book: Answer | None, inside_s: float | None
+) -> Answer:
     """The results for one function. inside_s: seconds in all functions; None if nothing was measured."""
     # a script's module has this name while it runs: its own says more
     is_main = book is not None and book["module"] == "__main__"
@@ -187,18 +189,18 @@ def _stops(book: Answer) -> list[Answer]:
     return list(stops.values())
 
 
-def _measured_verdict(entry: Answer, book: Answer | None, whole: Answer | None, reachable: bool) -> Advice:
+def _measured_verdict(entry: Answer, book: Answer | None, whole: Answer | None, reachable: bool) -> DoctorAdvice:
     if book is None:
-        return Advice.UNCALLED
+        return DoctorAdvice.UNCALLED
     if whole is None:
         if entry["calls"] < FEWEST_CALLS:
-            return Advice.RARE
-        return Advice.STOPPED if book["tries"] else Advice.UNTRIED
+            return DoctorAdvice.RARE
+        return DoctorAdvice.STOPPED if book["tries"] else DoctorAdvice.UNTRIED
     if entry["calls"] < FEWEST_CALLS:
-        return Advice.RARE
+        return DoctorAdvice.RARE
     if entry["ms_per_call"] < SMALLEST_MS:
-        return Advice.SMALL
-    return Advice.ROW if reachable else Advice.UNREACHABLE
+        return DoctorAdvice.SMALL
+    return DoctorAdvice.ROW if reachable else DoctorAdvice.UNREACHABLE
 
 
 CERTAIN = frozenset({"call.generator", "code.unsupported", "effect.global"})
@@ -209,20 +211,20 @@ _ONCE = frozenset({"__init__", "__post_init__", "__new__", "main"})
 """Names of functions that run once per object, or once per program."""
 
 
-def _static_verdict(entry: Answer, reachable: bool) -> Advice:
+def _static_verdict(entry: Answer, reachable: bool) -> DoctorAdvice:
     if entry["weight"] < LEAST_WEIGHT:
-        return Advice.NO_ARRAYS
+        return DoctorAdvice.NO_ARRAYS
     if entry["qualname"].rpartition(".")[2] in _ONCE:
-        return Advice.RARE
+        return DoctorAdvice.RARE
     if any(each["id"] in CERTAIN for each in entry["may_stop"]):
-        return Advice.STOPPED
-    return Advice.ROW if reachable else Advice.UNREACHABLE
+        return DoctorAdvice.STOPPED
+    return DoctorAdvice.ROW if reachable else DoctorAdvice.UNREACHABLE
 
 
 def _mark_outer(functions: Iterable[Answer]) -> None:
     """Mark rows as outer that are called by a function which is no row and does not run inside rows only."""
     by_key = {(each["file"], each["qualname"]): each for each in functions}
-    inside = {key for key, each in by_key.items() if each["verdict"] == Advice.ROW}
+    inside = {key for key, each in by_key.items() if each["verdict"] == DoctorAdvice.ROW}
     # what is called by functions inside rows alone is inside them too, and so on
     for _ in range(len(by_key)):
         fresh = {
@@ -235,4 +237,4 @@ def _mark_outer(functions: Iterable[Answer]) -> None:
         inside |= fresh
     for each in by_key.values():
         callers = [tuple(caller) for caller in each["callers"]]
-        each["outer"] = each["verdict"] == Advice.ROW and any(caller not in inside for caller in callers)
+        each["outer"] = each["verdict"] == DoctorAdvice.ROW and any(caller not in inside for caller in callers)

@@ -73,7 +73,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class StaticScan:
     """The result of the analysis of one function.
 
     array_calls: the number of calls of NumPy, SciPy and array methods. arithmetic: the number of operators between
@@ -91,7 +91,7 @@ class Scan:
         return self.array_calls + 0.25 * self.arithmetic
 
 
-def scan(function: Function, own_modules: frozenset[str]) -> Scan:
+def scan(function: Function, own_modules: frozenset[str]) -> StaticScan:
     """Analyse one function. own_modules: the first parts of the names of the program's own modules."""
     looking = _Look(_aliases(function), own_modules, function)
     for node in function.node.body:
@@ -102,7 +102,7 @@ def scan(function: Function, own_modules: frozenset[str]) -> Scan:
         reason, detail, line = stopper
         findings.append(Finding(reason, line, detail))
     unique = dict.fromkeys(sorted(findings, key=lambda each: (each.line, each.reason)))
-    return Scan(looking.array_calls, looking.arithmetic, tuple(unique), frozenset(looking.calls))
+    return StaticScan(looking.array_calls, looking.arithmetic, tuple(unique), frozenset(looking.calls))
 
 
 def _aliases(function: Function) -> dict[str, str]:
@@ -231,7 +231,7 @@ def _draws(method: str, node: ast.Call) -> bool:
     return method in _DRAWS and (sized or method not in _COMMON_DRAWS)
 
 
-def reach(own: Scan, scans: Mapping[str, Scan]) -> float:
+def reach(own: StaticScan, scans: Mapping[str, StaticScan]) -> float:
     """The array work of a function and of all the program's functions that it calls, each counted once."""
     seen: set[str] = set()
     stack = [own]

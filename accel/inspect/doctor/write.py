@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from accel.hook.imports import locate
-from accel.inspect.doctor.advise import SMALLEST_MS, STATIC_VERDICTS, VERDICTS, Advice
+from accel.inspect.doctor.advise import SMALLEST_MS, STATIC_VERDICTS, VERDICTS, DoctorAdvice
 from accel.inspect.doctor.measure import Answer
 from accel.inspect.explain.text import WIDTH, flow, marked, plural
 from accel.reasons import NO_LINE, REASONS
@@ -42,7 +42,7 @@ _STATIC_LEGEND = (
     "array calls: of functions of NumPy and SciPy, and of arrays' methods. arithmetic: operators. weight: both, "
     "operators as a quarter, with those of the functions that it calls"
 )
-_WITH_TABLE = (Advice.ROW, Advice.STOPPED, Advice.UNREACHABLE)
+_WITH_TABLE = (DoctorAdvice.ROW, DoctorAdvice.STOPPED, DoctorAdvice.UNREACHABLE)
 
 
 def _digits(value: float | None) -> str:
@@ -51,15 +51,17 @@ def _digits(value: float | None) -> str:
 
 def rows_of(account: Answer) -> list[Answer]:
     """The functions that are worth a row."""
-    return [each for each in account["functions"] if each["verdict"] == Advice.ROW]
+    return [each for each in account["functions"] if each["verdict"] == DoctorAdvice.ROW]
 
 
 def _columns(account: Answer) -> tuple[Column, ...]:
     return _STATIC if account["run"] is None else _MEASURED
 
 
-def _by_verdict(account: Answer) -> list[tuple[Advice, list[Answer]]]:
-    groups = [(verdict, [each for each in account["functions"] if each["verdict"] == verdict]) for verdict in Advice]
+def _by_verdict(account: Answer) -> list[tuple[DoctorAdvice, list[Answer]]]:
+    groups = [
+        (verdict, [each for each in account["functions"] if each["verdict"] == verdict]) for verdict in DoctorAdvice
+    ]
     return [(verdict, members) for verdict, members in groups if members]
 
 
@@ -94,11 +96,11 @@ def as_text(account: Answer, catalogue: str | None) -> str:
         words = VERDICTS if account["run"] is not None else STATIC_VERDICTS
         lines += ["", *flow(f"{words[verdict]} ({len(members)})", "")]
         lines += _table(members, _columns(account)) if verdict in _WITH_TABLE else _names(members)
-        if verdict == Advice.ROW:
+        if verdict == DoctorAdvice.ROW:
             lines += flow(_STATIC_LEGEND if account["run"] is None else _LEGEND, "  ")
-        if verdict == Advice.STOPPED:
+        if verdict == DoctorAdvice.STOPPED:
             lines += _stops(members)
-        elif verdict == Advice.ROW:
+        elif verdict == DoctorAdvice.ROW:
             lines += _may_stop(members)
     lines += ["", "next", *(line for step in _next(account, catalogue) for line in flow(step, "  - "))]
     return "\n".join(lines) + "\n"
@@ -195,7 +197,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
             f"or without a catalogue: accel run --auto {account['run']} compiles the rounds of the script's loops, "
             f"with the functions that they call{_UNLESS_IT_GROWS}"
         )
-    stopped = [each for each in account["functions"] if each["verdict"] == Advice.STOPPED and not each["local"]]
+    stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
     if stopped and account["run"] is not None:
         first = stopped[0]
         yield (f"details of a stop: accel explain {_target(first)} --run {account['run']}")
@@ -316,7 +318,7 @@ def as_catalogue(account: Answer, module: str) -> str:
     """The rows as the source of a Python module named `module`. Functions that stop are in it as declined rows."""
     name = account["functions"][0]["module"].partition(".")[0]
     chosen = _by_target(rows_of(account))
-    stopped = [each for each in account["functions"] if each["verdict"] == Advice.STOPPED and not each["local"]]
+    stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
     stopped = [each for each in _by_target(stopped) if each["target"] not in {row["target"] for row in chosen}]
     basis = "Nothing was run: the rows are based on the functions' source alone. Measure before relying on them."
     if account["run"] is not None:

@@ -21,7 +21,7 @@ def reduced(function: Callable[..., Any], precision: str) -> Callable[..., Any]:
         return function
 
     def evaluate(closed: Any, given: Sequence[Any]) -> list[Any]:
-        values = Evaluation(Widths(precision)).closed(closed, given)
+        values = ReducedEvaluation(Widths(precision)).closed(closed, given)
         return [_as(value, var.aval.dtype) for value, var in zip(values, closed.jaxpr.outvars, strict=True)]
 
     return retraced(function, lambda *given: evaluate)
@@ -59,7 +59,7 @@ def _dtypes(values: Sequence[Any]) -> list[Any]:
     return [np.dtype(value.dtype) for value in values]
 
 
-class Evaluation:
+class ReducedEvaluation:
     """Goes through the operations of one traced program."""
 
     def __init__(self, widths: Widths) -> None:

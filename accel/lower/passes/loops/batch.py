@@ -39,7 +39,7 @@ MOST_ROUNDS = 4096
 
 
 @dataclass(slots=True)
-class Batch:
+class LoopBatch:
     """A loop to compute at once.
 
     A *write chain* is all writes of a round to one array, each of which goes on from the one before. What the rounds
@@ -62,7 +62,7 @@ class _Dependent(Exception):
     """The rounds depend on one another, or in a way that is not looked into."""
 
 
-def plan(loop: Loop) -> Batch | None:
+def plan(loop: Loop) -> LoopBatch | None:
     """How to compute a loop at once, or None."""
     try:
         return _plan(loop)
@@ -75,14 +75,14 @@ def _require(truth: bool) -> None:
         raise _Dependent
 
 
-def _plan(loop: Loop) -> Batch:
+def _plan(loop: Loop) -> LoopBatch:
     operations, count = loop.operations, loop.count
     _require(count <= MOST_ROUNDS)
     _require(all(count * math.prod(node.shape) <= LARGEST_BATCH for node in operations if node.rule is not core.WRITE))
     writes = [position for position, node in enumerate(operations) if node.rule is core.WRITE]
     written = {position: _boxes_of(loop, position) for position in writes}
     chains = _chains(loop, writes)
-    batch = Batch(loop, {}, {}, written, set(), chains)
+    batch = LoopBatch(loop, {}, {}, written, set(), chains)
     for chain in chains:
         _check_writes(batch, chain)
     for position, node in enumerate(operations):
@@ -126,7 +126,7 @@ def _chains(loop: Loop, writes: list[int]) -> list[list[int]]:
     return chains
 
 
-def _check_writes(batch: Batch, chain: list[int]) -> None:
+def _check_writes(batch: LoopBatch, chain: list[int]) -> None:
     """Two rounds must not write to one element. Two writes of one round must be disjoint, or one cover the other."""
     for i, earlier in enumerate(chain):
         for later in chain[i:]:
@@ -139,7 +139,7 @@ def _check_writes(batch: Batch, chain: list[int]) -> None:
                 batch.dropped.add(earlier)
 
 
-def _check_uses(batch: Batch, position: int, node: Node) -> None:
+def _check_uses(batch: LoopBatch, position: int, node: Node) -> None:
     """What an operation takes from other rounds, or from arrays that the loop writes to."""
     operands = batch.loop.rows[position]
     reads = is_box_read(node) or node.rule is core.WRITE
@@ -162,7 +162,7 @@ def _check_uses(batch: Batch, position: int, node: Node) -> None:
         batch.reads[position] = _boxes_of(batch.loop, position)
 
 
-def _check_read(batch: Batch, position: int, base: SameRound | Carried) -> None:
+def _check_read(batch: LoopBatch, position: int, base: SameRound | Carried) -> None:
     """A read of an array that the loop writes to: of what was there before the loop, or of its own round's value."""
     boxes = _boxes_of(batch.loop, position)
     chain = next(chain for chain in batch.chains if base.position in chain)
@@ -184,7 +184,7 @@ def _check_read(batch: Batch, position: int, base: SameRound | Carried) -> None:
 # -- computing --------------------------------------------------------------------------------------------------------
 
 
-def run(batch: Batch, values: ValueStore, compute: Compute) -> None:
+def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
     """Compute the rounds after the first, in a traced program; arguments as in `scan.run`."""
     import jax
 
@@ -227,7 +227,7 @@ def run(batch: Batch, values: ValueStore, compute: Compute) -> None:
 
 
 def _round(
-    batch: Batch,
+    batch: LoopBatch,
     read: dict[int, Any],
     entries: dict[tuple[int, int], Any],
     values: ValueStore,
