@@ -20,7 +20,7 @@ from accel.lift.switch import Switch
 from tests.lift.plays import Seen, play, same, traced
 from tests.lift.programs import KINDS, PREAMBLE, program
 
-COUNT = int(os.environ.get("ACCEL_LIFTS", "400"))
+COUNT = int(os.environ.get("ACCEL_LIFTS", "120"))
 SEED = int(os.environ.get("ACCEL_LIFTS_SEED", "0"))
 BATCH = 20
 BATCHES = range(SEED // BATCH, (SEED + COUNT // len(KINDS) + BATCH - 1) // BATCH)

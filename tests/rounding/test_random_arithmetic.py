@@ -1,7 +1,7 @@
 """Random expressions of arithmetic give NumPy's bits under accel.
 
 Many expressions are the results of one function, since compiling takes most of the time. ACCEL_ARITHMETIC sets how many
-are tried, 2,000 by default; ACCEL_ARITHMETIC_SEED, a number, gives others.
+are tried, 600 by default; ACCEL_ARITHMETIC_SEED, a number, gives others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.rules.oracle import QUICKEST
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
-EXPRESSIONS = int(os.environ.get("ACCEL_ARITHMETIC", "2000"))
+EXPRESSIONS = int(os.environ.get("ACCEL_ARITHMETIC", "600"))
 SEED = int(os.environ.get("ACCEL_ARITHMETIC_SEED", "0"))
 PARTS = 20
 TOGETHER = 100

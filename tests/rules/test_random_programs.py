@@ -1,6 +1,6 @@
 """Random programs: NumPy, the recorded call and two replays on fresh inputs must agree, changed arguments included.
 
-ACCEL_PROGRAMS sets how many are tried, 2,000 by default; ACCEL_PROGRAMS_SEED, a number, gives others.
+ACCEL_PROGRAMS sets how many are tried, 500 by default; ACCEL_PROGRAMS_SEED, a number, gives others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.rules.oracle import FAULTS, QUICK, QUICKEST, Job, judge, program
 from tests.rules.programs import inputs, programs
 
-PROGRAMS = int(os.environ.get("ACCEL_PROGRAMS", "2000"))
+PROGRAMS = int(os.environ.get("ACCEL_PROGRAMS", "500"))
 SEED = int(os.environ.get("ACCEL_PROGRAMS_SEED", "0"))
 PARTS = 20
 TOGETHER = 25
