@@ -57,7 +57,7 @@ BOUNDARY = {
 
 RESTORING = {
     *(f"accel.process.tuning._Setting.{name}" for name in ("_give_back", "_restore")),
-    *(f"accel.process.interrupts.{name}" for name in ("Deferral.__exit__", "StandIn.put_back", "_in_full")),
+    *(f"accel.process.interrupts.{name}" for name in ("Deferral.__exit__", "HandlerStandIn.put_back", "_in_full")),
 }
 """What puts a setting of Python's back leaves it where it fails itself."""
 

@@ -174,7 +174,7 @@ def test_keys_on_disk_contain_the_precision(tmp_path: Path) -> None:
     keys, programs = set(), set()
     for precision in config.PRECISIONS:
         with config.override(precision=precision, cache_dir=tmp_path / "cache"):
-            job = describe(recorded.trace, Known(), values, (), None)
+            job = describe(recorded.trace, Known(), values, None)
             keys.add(key_of(path_key_of(job), job))
             # as the worker does, whatever its own settings were before
         with config.override(cache_dir=tmp_path / "cache"), config.override(**job.settings):
