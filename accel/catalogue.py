@@ -31,7 +31,7 @@ TRAITS: Mapping[str, str] = MappingProxyType(
         "optional": "absent from some revisions of the program",
     }
 )
-"""What a row may declare about its target."""
+"""Traits that a row may declare about its target, and what each means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,14 @@ class Row:
     loops: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse slips of the pen, which would otherwise have no effect, or make every comparison fail."""
+        """Raise SettingError for a misspelt trait or an unusable `rtol`, which would otherwise go unnoticed."""
         for trait in sorted(self.traits - TRAITS.keys()):
             raise SettingError("traits", trait, ", ".join(TRAITS), f"is unknown{did_you_mean(trait, TRAITS)}")
         config.check("rtol", self.rtol)
 
     @property
     def target(self) -> str:
-        """The name under which the report knows it."""
+        """The name of the target in the report."""
         return function_name(self.module, self.qualname)
 
 
@@ -81,7 +81,7 @@ class Hold:
 
     @property
     def target(self) -> str:
-        """The name under which the report knows it."""
+        """The name of the function in the report."""
         return function_name(self.module, self.qualname)
 
 
@@ -99,7 +99,7 @@ class Steps:
     perturbed: tuple[tuple[str, str], ...] = ()
 
     def spelled(self, spell: Callable[[str], str]) -> Steps:
-        """Return the same with the names of targets as `spell` gives them."""
+        """Return a copy with each target's name replaced by `spell(name)`."""
         return Steps(
             spell(self.step),
             {spell(target): names for target, names in self.fields.items()},
@@ -109,10 +109,10 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Everything that accel needs to know about one program.
+    """The functions to accelerate in one program, with its steps and its demo.
 
     demo_root: the folder to put on sys.path for `--demo`, or None. demo_target: the module to run there. steps: None if
-    the program has no steps. file: the name of the file that `load` has read it from; None for any other.
+    the program has no steps. file: the file that `load` read the catalogue from; None for any other catalogue.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Catalogue:
     file: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Spell the targets of `steps` as the rows' are, however the catalogue spells them."""
+        """Rewrite the targets of `steps` in the spelling that the rows use."""
         if self.steps is not None:
             own = {dotted(row.target): row.target for row in self.rows}
             object.__setattr__(self, "steps", self.steps.spelled(lambda name: own.get(dotted(name), name)))
@@ -146,7 +146,7 @@ def load(path: str) -> Catalogue:
 
 
 def _line_of(error: BaseException, path: str) -> str:
-    """Say on which line of the file an error came up; nothing for one that came up before the file ran."""
+    """Return the line of the file at which an error was raised; "" if the file had not begun to run."""
     lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
     return f"line {lines[-1]}: " if lines else ""
 
