@@ -61,8 +61,7 @@ def _entry(name: str, described: object) -> str:
 
 
 def _signature(described: object) -> str:
-    """Return the parameters without their types, which make them hard to read; "" for an object that is not callable.
-    """
+    """Return the parameters without their types, which are hard to read; "" for an object that is not callable."""
     if not inspect.isroutine(described) and not inspect.isclass(described):
         return ""
     try:

@@ -35,8 +35,7 @@ class StartCommand(NamedTuple):
 
 
 class MainProgram(NamedTuple):
-    """The code of a program, its `sys.argv[0]`, and the names that `__main__` has at the start besides the usual ones.
-    """
+    """The code of a program, its `sys.argv[0]`, and the extra names that `__main__` has at the start."""
 
     code: CodeType
     argv0: str
