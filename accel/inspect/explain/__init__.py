@@ -1,4 +1,4 @@
-"""Explain: records one call in a forked child, and shows what that gives, or where the recording stops and why.
+"""Explain: record one call in a forked child, and show the recording, or where it stops and why.
 
 The child ends at the first line that stops the recording, before that line's effect. So nothing changes in this
 process: no argument, no object, no global name, no ledger. Nothing is printed, and no file is written.
