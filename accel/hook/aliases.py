@@ -41,7 +41,7 @@ def _is_of_project(names: Mapping[str, Any]) -> bool:
 
 
 def _functions_of(names: Mapping[str, Any], module: object, seen: set[int]) -> Iterator[FunctionType]:
-    """The functions in a namespace, and those of the classes that its module defines, without their wrappers."""
+    """Yield the functions in a namespace and in the classes that its module defines, without their wrappers."""
     for value in tuple(names.values()):
         if not issubclass(type(value), type):
             yield from functions_in(value)

@@ -32,7 +32,7 @@ class OwnRows:
         self._file = ""
         self._numbers: Numbers = MappingProxyType({})
         self._told: set[str] = set()
-        self.slips: list[str] = []  # what was told, in sentences
+        self.slips: list[str] = []  # the warnings so far, as sentences
         if catalogue is not None and not is_installed(catalogue):
             self._file = catalogue.file or f"catalogue {catalogue.name}"
             self._numbers = {row.target: number for number, row in enumerate(catalogue.rows, 1) if _must_be_there(row)}
@@ -56,7 +56,7 @@ class OwnRows:
             module = sys.modules.get(row.module)
             if module is None:
                 unknown.setdefault(row.module, []).append(str(self._numbers[row.target]))
-            # only now: nobody tells when the program itself has defined all that it is going to
+            # only now: nothing signals that the program has defined all its functions
             elif row.module == MAIN and find(module, row.qualname) is None:
                 self.warn_of_missing(module, row)
         fresh: list[str] = []

@@ -225,7 +225,7 @@ def _switch_to(new: Installation | None) -> None:
     """Replace the current installation, unless both are equivalent."""
     global _current
     with installation.lock:
-        # the same targets go on, with what they have recorded and compiled
+        # the same targets stay in use, with their recordings and programs
         if new is not None and _current is not None and new.is_equivalent_to(_current):
             _current.replace_new_aliases()
             return
@@ -313,7 +313,7 @@ def chosen() -> list[Row]:
     names = [name for name in ledger.current_run().loops if name in books and books[name].compiled_calls]
     around = {name.rpartition(":")[0] for name in names if name.startswith(MAIN)}
     functions = [row for row in _current.rows if row.why == WHY and books[row.target].compiled_calls]
-    # what is compiled as a whole has its loops compiled with it
+    # a function that is compiled as a whole includes its loops
     around -= {row.target for row in functions}
     loops = [Row(MAIN, name.partition(".")[2] or TOP, WHY, loops=True) for name in sorted(around)]
     return [*loops, *functions]

@@ -1,7 +1,7 @@
 """Sampling profiler: which functions of the user's own code take the time (`accel run --auto`).
 
 A thread samples the program's main thread a hundred times a second, for the first minute. A function that is on the
-stack in a tenth of the samples is accelerated from its next call on, as if a catalogue named it. Without such a
+stack in a tenth of the samples is accelerated from its next call on. It needs no catalogue row. Without such a
 function, accelerating costs nothing. Loops need no sampling: all loops of the program itself are outlined when it is
 loaded.
 """
@@ -55,7 +55,7 @@ class Watch:
             time.sleep(INTERVAL_S)
             try:
                 self.look(sys._current_frames().get(self._thread))
-            except Exception:  # the program changes while it is looked at: what is missed is seen later
+            except Exception:  # the program runs on while it is sampled: a missed function is seen later
                 continue
 
     def look(self, frame: FrameType | None) -> None:
@@ -66,7 +66,7 @@ class Watch:
         now: set[CodeType] = set()
         for each in _frames(frame):
             code = each.f_code
-            # the body of a lifted loop is a target already
+            # the body of an outlined loop is a target already
             if code not in self._decided and is_project_file(code.co_filename) and not runs_body(code):
                 now.add(code)
                 self._modules[code] = each.f_globals.get("__name__", "")
