@@ -225,7 +225,7 @@ def _mark_outer(functions: Iterable[Answer]) -> None:
     """Mark a row as outer if a function calls it that is no row and does not run only inside rows."""
     by_key = {(each["file"], each["qualname"]): each for each in functions}
     inside = {key for key, each in by_key.items() if each["verdict"] == DoctorAdvice.ROW}
-    # what is called by functions inside rows alone is inside them too, and so on
+    # a function called only by functions inside rows is inside rows too, transitively
     for _ in range(len(by_key)):
         fresh = {
             key

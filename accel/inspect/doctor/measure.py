@@ -111,7 +111,7 @@ class _CallStack(threading.local):
 
 
 class Profile:
-    """A profile function for `sys.setprofile`: times the calls of functions in `files`, and tries to record them."""
+    """A profile function for `sys.setprofile`. It times the calls of functions in `files`, and tries to record them."""
 
     def __init__(self, files: Iterable[str], *, tries: bool) -> None:
         self._files = frozenset(files)

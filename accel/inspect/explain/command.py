@@ -1,7 +1,7 @@
-"""`accel explain FUNCTION`: what recording one call of a function, or one round of a loop, would give.
+"""`accel explain FUNCTION`: the recording of one call of a function, or of one iteration of a loop.
 
-FUNCTION is module:function or module:Class.method; the module is found as `python -m` finds it. A loop has its line
-behind that, or behind the module: module:function:12, as the report names it.
+FUNCTION is module:function or module:Class.method; the module is found as `python -m` finds it. A loop is named by its
+line, after the function or the module: module:function:12, as in the report.
 """
 
 from __future__ import annotations
