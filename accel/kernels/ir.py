@@ -26,7 +26,7 @@ MEMORY = {**REGISTERS, "bool": "i8"}
 
 
 _MOST_INSTRUCTIONS = 50_000
-"""Maximum instructions of one loop nest, which LLVM takes about 5 s for. PyGCM's largest has 2,000."""
+"""Maximum instructions of one loop nest, for which LLVM takes about 5 s. PyGCM's largest has 2,000."""
 
 
 class TooLarge(Exception):
@@ -284,7 +284,7 @@ def _suffix(dtype: np.dtype[Any]) -> str:
 def literal_text(value: Any, dtype: np.dtype[Any]) -> str:
     """Return a number as LLVM writes it. Floats are written by the bits of a double."""
     if dtype.kind == "f":
-        rounded = float(np.asarray(value, dtype))  # LLVM refuses what is no float32
+        rounded = float(np.asarray(value, dtype))  # LLVM refuses a float literal that is no exact float32
         return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
     if dtype.kind == "b":
         return "true" if value else "false"

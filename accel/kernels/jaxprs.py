@@ -295,7 +295,7 @@ def _starts(given: Sequence[KernelNode], lengths: Sequence[int], whole: Sequence
 
 
 def _logistic(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
-    """1 / (1 + exp(-x)), as SciPy computes it."""
+    """Return 1 / (1 + exp(-x)), as SciPy computes it."""
     (x,), one = given, graph.constant(1, given[0].shape, given[0].dtype)
     found = graph.make("exp", (graph.make("neg", (x,), x.shape, x.dtype),), x.shape, x.dtype)
     return graph.make("div", (one, graph.make("add", (one, found), x.shape, x.dtype)), x.shape, x.dtype)

@@ -73,7 +73,7 @@ def reduced(
     elif name == "reduce_sum" and source.dtype.kind == "f":
         return None
     else:
-        # what is reduced is brought to the end, in its order
+        # move the reduced axes to the end, in their order
         source = _turned(graph, source, [*kept, *sorted(axes)])
         how = ROWS
     return graph.make(REDUCE, (source,), shape, source.dtype, (REDUCED[name], how))

@@ -65,7 +65,7 @@ def atan2(y: Value, x: Value) -> Value:
     NumPy."""
     a, b = y.abs(), x.abs()
     is_far = a.compare("eq", float("inf")) | b.compare("eq", float("inf"))
-    # infinity counts as 1, and as 0 what is finite beside it; the origin is at 0
+    # infinity counts as 1, and a finite number beside it as 0; the origin is at 0
     a, b = (is_far.where(each.compare("eq", float("inf")).where(1.0, each * 0.0), each) for each in (a, b))
     b = (a.compare("eq", 0.0) & b.compare("eq", 0.0)).where(1.0, b)
     is_left = x.bits().compare("lt", 0)
@@ -91,8 +91,8 @@ def _arcsine(size: Value) -> tuple[Value, Value, Value]:
 def _angle(a: Value, b: Value, is_left: Value | None) -> Value:
     """Return the angle of the point (b, a), or of (-b, a) where `is_left`. a and b are not negative, and not both zero.
 
-    With the ratio t <= 1, it is computed from atan(t) or from atan((1 - t) / (1 + t)) = pi / 4 - atan(t), and from
-    their complements.
+    The ratio t is at most 1. The angle comes from atan(t), or from atan((1 - t) / (1 + t)) = pi / 4 - atan(t).
+    Complements follow.
     """
     is_steep = a.compare("gt", b)
     large, small = is_steep.where(a, b), is_steep.where(b, a)

@@ -1,8 +1,8 @@
 """Exponentials and hyperbolic functions.
 
-x = n * log(2) + r with whole n and |r| of at most log(2) / 2, where log(2) is the sum of two numbers and exp(r) is a
-polynomial (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 6). exp(r) is a pair:
-1 + r exactly, and what is left.
+x = n * log(2) + r with whole n and |r| of at most log(2) / 2. log(2) is the sum of two numbers. exp(r) is a polynomial
+(W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 6). It is returned as a pair: 1
++ r, rounded, and the remainder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Logarithms and inverse hyperbolic functions.
 
-The method is that of fdlibm (Sun Microsystems, 1993; e_log.c): of x = 2**k * (1 + f) with 1 + f between the roots of
-1/2 and 2, log(1 + f) is f - f*f/2 + s * (f*f/2 + R), where s = f / (2 + f), and R is a polynomial of s*s. Here it is
-a pair, as are the arguments of those that are logarithms of sums. log(h + l) is log(h) + l / h for l of h's rounding.
+The method is that of fdlibm (Sun Microsystems, 1993; e_log.c). x = 2**k * (1 + f), with 1 + f between the roots of 1/2
+and 2. log(1 + f) is f - f*f/2 + s * (f*f/2 + R), where s = f / (2 + f), and R is a polynomial of s*s. Here the result
+is a pair. So are arguments that are sums: log(h + l) is log(h) + l / h for l of h's rounding.
 """
 
 from __future__ import annotations

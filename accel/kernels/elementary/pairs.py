@@ -22,7 +22,7 @@ WHOLE_BITS = 0x4330_0000_0000_0000
 
 HALF_BITS = 0x3FE0_0000_0000_0000
 ROOT_BITS = 0x3FE6_A09E_0000_0000
-"""The bits of 0.5, and of a number just below its square root."""
+"""Bits of 0.5, and of a number just below sqrt(0.5)."""
 
 SHIFT = 1.5 * 2.0**52
 """Summand that rounds a number below 2**51 to a whole number, which then stands in the lowest bits."""
