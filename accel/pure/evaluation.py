@@ -1,7 +1,7 @@
 """Evaluate a tape's operations in a function that JAX differentiates and maps.
 
-It computes each operation by the lowering of its rule, as programs do, but without the parts that only a compiled
-program on one device needs. No value is stored on purpose, and none is hidden from XLA. A branch becomes a `lax.switch`
+It computes each operation by the lowering of its rule, as programs do. It leaves out the parts that only a compiled
+program on one device needs: no value is stored on purpose, and none is hidden from XLA. A branch becomes a `lax.switch`
 or a selection. A loop by data becomes a bounded scan. Gates stand before the operands that selections drop (see
 accel.pure.gates).
 """

@@ -34,7 +34,7 @@ class PureFunction:
         names = places_module.chosen(recorded, places, wrt)
         places_module.check_exists(recorded, names)
         self._program = PureProgram(recorded, places, names, rounds)
-        if wrt is None:  # what only some paths write is there now, too
+        if wrt is None:  # values that only some paths write exist now, too
             names = list(places.leaves)
         self.inputs: dict[str, np.ndarray[Any, Any]] = {name: places.leaves[name].value.copy() for name in names}
         self._jitted = jax.jit(self._compute)

@@ -81,7 +81,7 @@ def _argument_slots(slots: Iterable[Slot | Any]) -> set[int]:
 
 
 def _unused(name: str, taken: Iterable[str]) -> str:
-    """The name, with a number where two places have one."""
+    """Return the name, with a number appended if it is taken."""
     known = set(taken)
     found, number = name, 2
     while found in known:

@@ -89,7 +89,7 @@ def _of_slot(leaf: FromSlot, hole: Callable[[Part], Any], recorded: RecordedFunc
     value = recorded.values[way.slots[leaf.slot]]
     if is_leaf(value):
         return hole(leaf)
-    return None  # one of the program's objects: what it holds is in the state
+    return None  # one of the program's objects: its contents are in the state
 
 
 def _of_value(value: Any, hole: Callable[[Part], Any], recorded: RecordedFunction) -> Any:

@@ -237,9 +237,10 @@ def jacobian(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
 def vmap(function: Any, in_axes: int | Sequence[int | None] | None = 0) -> Callable[..., Any]:
     """Return a function that calls a NumPy function for each element along an axis of its arguments, as one program.
 
-    in_axes: for all positional arguments, or for each of them: the axis of an array along which its elements lie, or
-    None for an argument that is the same for all. Results are arrays with the members along their first axis. The
-    function must leave nothing changed. Members may take different branches: each unknown path is recorded.
+    in_axes: the axis along which an array's elements lie, or None for an argument that is the same for all. It holds
+    for all positional arguments, or is a sequence with one entry for each. Results are arrays with the members along
+    their first axis. The function must leave nothing changed. Members may take different branches: each unknown path is
+    recorded.
 
     >>> import accel, numpy as np
     >>> accel.vmap(lambda x, k: float((k * x).sum()), in_axes=(0, None))(np.ones((3, 4)), 2.0)

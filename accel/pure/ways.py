@@ -72,7 +72,7 @@ def _assumed(trace: MergedTrace, way: Placement | Accepted) -> list[tuple[Node, 
 
 
 def _shares(accepted: Accepted, values: list[Any]) -> bool:
-    """Whether an array that a way writes to shares memory with another that it reads (see MergedVariant)."""
+    """Return whether an array that a path writes to shares memory with another that it reads (see MergedVariant)."""
     arrays = [(slot, values[slot]) for slot in accepted.arrays if isinstance(values[slot], np.ndarray)]
     return any(slot != written and values[written] is value for written in accepted.changed for slot, value in arrays)
 
