@@ -139,7 +139,7 @@ def _assign(roots: Roots, address: Address, value: Any) -> None:
         object.__setattr__(other, last.key, value)
         _assign(roots, tuple(way), other)
     elif not last.is_item:
-        object.__setattr__(container, last.key, value)  # as replays do, past what the class does besides
+        object.__setattr__(container, last.key, value)  # as replays do, bypassing the class's own __setattr__
     elif isinstance(container, tuple):
         parts = [value if position == last.key else part for position, part in enumerate(container)]
         kind: Any = type(container)

@@ -180,7 +180,7 @@ class Batch:
             outputs = [bool(each & bits) for each in self._depends]
             more = {name for name, each in zip(self._gives, outputs, strict=False) if each and name in self.takes}
             if more <= apart:
-                # what each member has of its own stays so, though a step may have given all the same
+                # a value that each member owns stays separate, even if a step gave all members the same
                 gives = [each or name in apart for name, each in zip(self._gives, outputs, strict=False)]
                 return apart, [*gives, *outputs[len(self._gives) :]]
             apart |= more

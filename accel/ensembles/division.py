@@ -68,7 +68,7 @@ class Division:
             mesh=self._mesh,
             in_specs=(*given, self._part(False)),
             out_specs=[self._part(is_apart) for is_apart in self._outputs_apart],
-            check_vma=False,  # what is the same for all members is computed by each device, of the same
+            check_vma=False,  # each device computes the values that are equal for all members, from equal inputs
         )
 
     def everywhere(self, value: Any) -> Any:

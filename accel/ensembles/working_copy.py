@@ -92,7 +92,7 @@ class WorkingCopy:
         def look(trace: Trace, result: Any) -> None:
             self._see(trace)
             after.update((address, _value(self.read(address))) for address in (*names.values(), *stored(trace)))
-            returned.append(copy.deepcopy(result))  # undoing may change what it holds
+            returned.append(copy.deepcopy(result))  # undoing may change the objects inside it
 
         trace = recorded_call(self.call, look, silent=self.silent)
         inventory, form = self._inventory(trace)
