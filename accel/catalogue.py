@@ -39,14 +39,14 @@ class Row:
     """One target: the function `qualname` of `module`, and why it is, or is not, accelerated.
 
     module: its dotted name as the program imports it, or `__main__` for the script itself. qualname: the function's
-    name there, `f` or `Class.method`. why: a note for people that read the catalogue, such as what it takes.
+    name there, `f` or `Class.method`. why: a note for readers of the catalogue, such as how much time it takes.
     rtol: the accepted difference from NumPy; None takes `Settings.tolerance`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
-    effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
-    loops: the function stays as it is; the bodies of its loops are targets (see accel.lift). With "<module>" for
-    `qualname`, those of the loops at the top of the module.
+    effects: True if calls that print or log may be compiled; their text then appears at the end of the call.
+    loops: True if the function stays as it is and the bodies of its loops are targets (see accel.lift). With "<module>"
+    for `qualname`, these are the loops at the top level of the module.
 
-    Raises SettingError for an unknown trait, and for an `rtol` that is no number more than 0.
+    Raises SettingError for an unknown trait, and for an `rtol` that is not a positive number.
     """
 
     module: str
@@ -66,7 +66,7 @@ class Row:
 
     @property
     def target(self) -> str:
-        """The name of the target in the report."""
+        """The name under which the report knows it."""
         return function_name(self.module, self.qualname)
 
 

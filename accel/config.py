@@ -256,7 +256,7 @@ def _default_cache_dir(environ: Mapping[str, str]) -> Path:
 
 
 def _read(variable: _Variable, text: str) -> Any:
-    """Return the value that `text` stands for. Raises `SettingError`."""
+    """Parse `text` as the value of this variable. Raises `SettingError`."""
     try:
         value = variable.parse(text.strip())
     except (KeyError, ValueError):

@@ -24,7 +24,7 @@ def _title(row: Row) -> str:
 
 
 def as_catalogue(rows: Sequence[Row], target: str) -> str:
-    """Python text that `accel run --catalogue FILE` reads. target: the program, as the user named it."""
+    """Return Python text that `accel run --catalogue FILE` reads. target: the program, as the user named it."""
     lines = [
         f'"""What accel run --auto chose of {target}: `accel run --catalogue THIS_FILE {target}`."""',
         "",

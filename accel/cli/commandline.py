@@ -1,4 +1,4 @@
-"""The command line of `accel run`: its options, and what they and the environment ask for.
+"""The command line of `accel run`: its options, merged with the settings of the environment.
 
 Everything is checked here, before the program starts: an error must not come after hours of computing.
 """

@@ -48,7 +48,7 @@ def join(settings: Settings) -> Settings:
     with chatter.held_back(), _limited(settings), _interrupted_at_once():
         jax = devices.import_jax()
         for name, value in (("jax_enable_recoverability", True), ("jax_enable_preemption_service", False)):
-            # a rank's loss is told by accel, in one line; SIGTERM stays the program's
+            # accel reports a rank's loss in one line; SIGTERM stays the program's
             if name in jax.config.values:
                 jax.config.update(name, value)
         with warnings.catch_warnings(record=True) as warned:  # the program's streams stay as they are

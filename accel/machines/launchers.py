@@ -1,8 +1,8 @@
 """Launchers: programs that start the processes of a job, and tell each its rank by environment variables.
 
-JAX finds the processes of Slurm, of Open MPI up to 4, of Cloud TPUs, and of a Kubernetes job if its extra `k8s` is
-installed. It finds neither those of Open MPI 5 nor of Kubeflow. If an address is given, one table here lists the
-launchers' variables for everything else.
+JAX finds the processes of Slurm, of Open MPI up to 4, and of Cloud TPUs. It finds those of a Kubernetes job if its
+extra `k8s` is installed. It finds neither those of Open MPI 5 nor of Kubeflow. If an address is given, one table here
+lists the launchers' variables for everything else.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class LineProfile:
         return "\n".join(shown)
 
     def __repr__(self) -> str:
-        return str(self)  # what IPython shows in a terminal
+        return str(self)  # IPython's representation in a terminal
 
     def _repr_html_(self) -> str:
         rows = [

@@ -1,4 +1,4 @@
-"""`accel compile TARGET [ARGS...]`: compiles what a program's runs need, before the first real run.
+"""`accel compile TARGET [ARGS...]`: compiles the programs that later runs need, before the first real run.
 
 The program runs in a process of its own, which is started and ended here. Its output is shown only if it fails.
 """

@@ -1,6 +1,7 @@
 """Decide when to end the run: after some steps without anything new, or after a given number of steps.
 
-A step is a call of the target that a catalogue names as the step, or else of the target with the most time so far.
+A step is a call of the target that a catalogue names as the step. Without one, the target with the most time so far
+counts.
 """
 
 from __future__ import annotations

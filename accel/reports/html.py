@@ -28,7 +28,7 @@ class HtmlReport(str):
         return str, (str(self),)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))  # what IPython shows in a terminal
+        printer.text(str(self))  # IPython's representation in a terminal
 
     def _repr_html_(self) -> str:
         summary, *details = heading_of(self._figures)
