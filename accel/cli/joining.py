@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Joining:
     """The ensemble that `--ensemble` requests, attached to one loop of the program.
 
-    quiet: True if only refusals are shown. rows: loops to outline besides those at the top level of the program. Raises
-    SettingError.
+    quiet: True if only refusals are shown. rows: loops to outline outside `__main__`, whose loops are outlined anyway.
+    Raises SettingError.
     """
 
     def __init__(self, options: EnsembleOptions, quiet: bool) -> None:
