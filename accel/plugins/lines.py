@@ -62,7 +62,7 @@ class LineProfile:
         self._not_compiled: list[str] = []
 
     def end(self, seconds: float) -> None:
-        """Set the total time, and list called functions that stayed on NumPy for no single line's sake."""
+        """Set the total time, and list functions that were called but stayed on NumPy for a reason without a line."""
         self.seconds = seconds
         self._not_compiled = list(_not_compiled(self._before))
 

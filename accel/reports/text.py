@@ -144,7 +144,10 @@ def _program(program: dict[str, Any]) -> str:
 
 
 def _parting(program: dict[str, Any], outcomes: list[str]) -> str:
-    """Return the outcomes that distinguish a program from the others, or the number of its paths."""
+    """Return the outcomes that distinguish a program from the others.
+
+    For a program of several paths, return how often each side of its branches was taken.
+    """
     if "paths" in program:
         sides = [
             f"line {branch['line']}: " + ", ".join(f"{side} {count} times" for side, count in branch["sides"].items())

@@ -31,7 +31,7 @@ _BEYOND = frozenset(
 
 
 def examine(call: PlainCall, max_nodes: int, with_jax: bool, passes: bool, send: Send) -> None:
-    """Record `call` and send the result: one message if the recording stops, and a second one if it is lowered.
+    """Record `call` and send the result: one message, or two if the whole call is recorded and then lowered.
 
     passes: list the operations after each pass of the lowering.
     """
