@@ -6,15 +6,15 @@ used.
 accelerate      accelerate one function: a decorator
 install, uninstall, installed
                 accelerate the functions that catalogues name, and undo it; `installed` is a context manager
-explain         record one call, and show what it gives, or where the recording stops and why
-to_jax          a pure function of JAX's from a NumPy function and example calls
+explain         record one call, and show the recording, or where it stops and why
+to_jax          a pure JAX function from a NumPy function and example calls
 grad, value_and_grad, jacobian, vmap
                 derivatives and batches of NumPy functions, NumPy in and out
 ensemble        copies of a program's state, stepped as one program
 report, summary_line, reset_report
-                what happened to each function, as text, JSON or Markdown; and counting it anew
+                what happened to each function, as text, JSON or Markdown; and resetting its counts
 gather_children
-                have child processes hand over their figures, for report(children=True)
+                collect the figures of child processes, for report(children=True)
 line_profile    where the time of a block goes, line by line
 """
 

@@ -31,7 +31,7 @@ TRAITS: Mapping[str, str] = MappingProxyType(
         "optional": "absent from some revisions of the program",
     }
 )
-"""What a row may declare about its target."""
+"""Traits that a row may declare about its target, and what each means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class Row:
     """One target: the function `qualname` of `module`, and why it is, or is not, accelerated.
 
     module: its dotted name as the program imports it, or `__main__` for the script itself. qualname: the function's
-    name there, `f` or `Class.method`. why: a note for people that read the catalogue, such as what it takes.
+    name there, `f` or `Class.method`. why: a note for readers of the catalogue, such as how much time it takes.
     rtol: the accepted difference from NumPy; None takes `Settings.tolerance`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
-    effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
-    loops: the function stays as it is; the bodies of its loops are targets (see accel.lift). With "<module>" for
-    `qualname`, those of the loops at the top of the module.
+    effects: True if calls that print or log may be compiled; their text then appears at the end of the call.
+    loops: True if the function stays as it is and the bodies of its loops are targets (see accel.lift). With "<module>"
+    for `qualname`, these are the loops at the top level of the module.
 
-    Raises SettingError for an unknown trait, and for an `rtol` that is no number more than 0.
+    Raises SettingError for an unknown trait, and for an `rtol` that is not a positive number.
     """
 
     module: str
@@ -59,7 +59,7 @@ class Row:
     loops: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse slips of the pen, which would otherwise have no effect, or make every comparison fail."""
+        """Raise SettingError for a misspelt trait or an unusable `rtol`, which would otherwise go unnoticed."""
         for trait in sorted(self.traits - TRAITS.keys()):
             raise SettingError("traits", trait, ", ".join(TRAITS), f"is unknown{did_you_mean(trait, TRAITS)}")
         config.check("rtol", self.rtol)
@@ -81,7 +81,7 @@ class Hold:
 
     @property
     def target(self) -> str:
-        """The name under which the report knows it."""
+        """The name of the function in the report."""
         return function_name(self.module, self.qualname)
 
 
@@ -99,7 +99,7 @@ class Steps:
     perturbed: tuple[tuple[str, str], ...] = ()
 
     def spelled(self, spell: Callable[[str], str]) -> Steps:
-        """Return the same with the names of targets as `spell` gives them."""
+        """Return a copy with each target's name replaced by `spell(name)`."""
         return Steps(
             spell(self.step),
             {spell(target): names for target, names in self.fields.items()},
@@ -109,10 +109,10 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Everything that accel needs to know about one program.
+    """The functions to accelerate in one program, with its steps and its demo.
 
     demo_root: the folder to put on sys.path for `--demo`, or None. demo_target: the module to run there. steps: None if
-    the program has no steps. file: the name of the file that `load` has read it from; None for any other.
+    the program has no steps. file: the file that `load` read the catalogue from; None for any other catalogue.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Catalogue:
     file: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Spell the targets of `steps` as the rows' are, however the catalogue spells them."""
+        """Rewrite the targets of `steps` in the spelling that the rows use."""
         if self.steps is not None:
             own = {dotted(row.target): row.target for row in self.rows}
             object.__setattr__(self, "steps", self.steps.spelled(lambda name: own.get(dotted(name), name)))
@@ -146,7 +146,7 @@ def load(path: str) -> Catalogue:
 
 
 def _line_of(error: BaseException, path: str) -> str:
-    """Say on which line of the file an error came up; nothing for one that came up before the file ran."""
+    """Return the line of the file at which an error was raised; "" if the file had not begun to run."""
     lines = [entry.lineno for entry in traceback.extract_tb(error.__traceback__) if entry.filename == path]
     return f"line {lines[-1]}: " if lines else ""
 

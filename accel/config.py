@@ -1,8 +1,8 @@
 """Settings: their defaults, where they are read from, and the errors for invalid values.
 
-They are read once, at first use: from the environment, and below it from the program's `pyproject.toml`. Nothing here
-imports JAX: whether a platform exists on this machine is checked later (`accel.backend.devices.check_platform`), and
-only if the user names one.
+They are read once, at first use: from the environment, and below it from the program's `pyproject.toml`. This module
+does not import JAX. Whether a platform exists on this machine is checked later
+(`accel.backend.devices.check_platform`), and only if the user names one.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ LOG_LEVELS = ("off", "error", "warning", "info", "debug")
 FLOAT64, FLOAT32, MIXED = PRECISIONS = ("float64", "float32", "mixed")
 
 RTOL: Mapping[str, float] = {FLOAT64: 1e-9, FLOAT32: 1e-3, MIXED: 1e-3}
-"""By precision, the largest accepted difference from NumPy where the user names none."""
+"""Default tolerance, by precision: the largest accepted difference from NumPy."""
 
 UNIT: Mapping[str, float | None] = {FLOAT64: None, FLOAT32: 2.0**-23, MIXED: 2.0**-23}
-"""By precision, the distance of neighbouring numbers, relative to them, in which programs compute; None: as NumPy."""
+"""Relative spacing of floats by the precision of programs. None: the same as NumPy's."""
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
@@ -56,7 +56,7 @@ class SettingError(ValueError):
         return f"{self.name}={self.value!r} {self.problem}; expected: {self.possible}"
 
     def renamed(self, name: str) -> SettingError:
-        """The same error under the name by which the user gave the value, such as a command-line option."""
+        """Return the same error under the name by which the user gave the value, such as a command-line option."""
         return SettingError(name, self.value, self.possible, self.problem)
 
 
@@ -64,34 +64,35 @@ class SettingError(ValueError):
 class Settings:
     """All settings. Immutable: derive another with `dataclasses.replace` or `override`.
 
-    enabled: False makes `install()` do nothing, and decorated functions run on NumPy, so that the program does.
+    enabled: False makes `install()` do nothing. Decorated functions, and so the program, then run on NumPy.
     platform: the JAX platform to compile for; None takes JAX's default.
-    devices: among how many devices of the platform programs divide their arrays; "all" for those that there are.
-    machines: how processes that are started together find each other, to divide arrays among the devices of all:
-        "cluster" by what their launcher has set, or the address HOST:PORT of the first; None: each is on its own.
-    processes, process: with an address, how many there are, and which one this is, from 0; None: what their launcher
-        says.
-    threads: of XLA on the CPU; None takes one thread if the first program's arrays are small, and otherwise all.
+    devices: number of devices of the platform among which programs divide their arrays; "all" for every device.
+    machines: how processes that are started together find each other, to divide arrays among the devices of all of
+    them. "cluster": by the variables that their launcher sets. HOST:PORT: the address of the first process. None: each
+    process works alone.
+    processes, process: with an address, the number of processes, and the rank of this one, from 0. None: taken from the
+    launcher.
+    threads: XLA's threads on the CPU. None takes one thread if the first program's arrays are small, and otherwise all.
     ahead_of_time: True compiles in the background, while calls go on in NumPy; False compiles at first need.
     mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;
-        "verify" compares every replay; "strict" raises an error for each refusal.
+    "verify" compares every replay; "strict" raises an error for each refusal.
     log: the level of the logger named "accel".
-    max_variants: the most recorded paths that are kept per target, compiled or not. 32 that have one program count as
-        one.
-    max_nodes: the most operations in one recording, counting each repetition.
-    max_compile_s: the longest time for one compile, in seconds.
-    finish_s: for so many seconds after the program's end, what is being compiled then may be finished for later runs.
-    precision: what programs compute with in the place of float64: "float64" itself, "float32", or "mixed", which
-        accumulates in float64. The program sees NumPy's dtypes in any case.
-    rtol: the largest accepted difference from NumPy (docs/settings.md says relative to what); a catalogue's row may
-        override it. None: as `RTOL` has it for the precision.
+    max_variants: maximum recorded paths to keep per target, compiled or not. 32 paths that share one program count as
+    one.
+    max_nodes: maximum operations in one recording, counting each repetition.
+    max_compile_s: maximum seconds for one compile.
+    finish_s: seconds after the program's end in which unfinished compiles may be completed for later runs.
+    precision: the precision of programs in place of float64: "float64" itself, "float32", or "mixed", which accumulates
+    in float64. The program sees NumPy's dtypes in any case.
+    rtol: the largest accepted difference from NumPy (docs/settings.md says relative to what). A catalogue's row may
+    override it. None: the default for the precision, from `RTOL`.
     check_share: in mode "auto", the share of the time saved so far that comparisons with NumPy may take.
     cache_dir: the folder of the disk cache of compiled programs; None keeps nothing on disk.
     cache_shared: a second cache, for many users, that is read after the first and never written to; or None.
     quiet: True leaves out the summary line at the end of the process.
-    kernels: False has XLA compile everything on the CPU, see accel.kernels.
-    exact: True has NumPy compute what accel's kernels would give other last places to, see accel.lower.exact.
-    tune: False leaves the settings of the whole process as they are; see accel.process.tuning for those it concerns.
+    kernels: False makes XLA compile everything on the CPU, see accel.kernels.
+    exact: True makes NumPy compute the operations that accel's kernels would round differently, see accel.lower.exact.
+    tune: False leaves process-wide settings as they are; accel.process.tuning lists them.
     """
 
     enabled: bool = True
@@ -125,19 +126,19 @@ class Settings:
 
     @property
     def finishes(self) -> bool:
-        """Whether what is being compiled at the program's end is finished for later runs."""
+        """True if compiles that are unfinished at the program's end are completed for later runs."""
         return self.finish_s > 0.0 and self.cache_dir is not None
 
     @property
     def unit(self) -> float | None:
         """The unit in the last place by which rounding may explain a difference beyond the tolerance; see `UNIT`.
 
-        Who names a tolerance means it: float32's rounding then explains nothing.
+        None if the user set a tolerance: float32's rounding then explains nothing.
         """
         return UNIT[self.precision] if self.rtol is None else None
 
     def __post_init__(self) -> None:
-        """Check settings that are made in code as those from the environment are checked."""
+        """Check settings made in code in the same way as those from the environment."""
         for name in _BY_FIELD:
             check(name, getattr(self, name))
 
@@ -205,7 +206,7 @@ def _one_of(*choices: str | None) -> Callable[[object], bool]:
 
 
 class _Variable(NamedTuple):
-    """One row: a field's environment variable, the check and the description of its values, and the parser of text."""
+    """One row: a field's environment variable, the check and description of its values, and the parser of its text."""
 
     name: str
     accepts: Callable[[Any], bool]
@@ -255,7 +256,7 @@ def _default_cache_dir(environ: Mapping[str, str]) -> Path:
 
 
 def _read(variable: _Variable, text: str) -> Any:
-    """Return the value that `text` stands for. Raises `SettingError`."""
+    """Parse `text` as the value of this variable. Raises `SettingError`."""
     try:
         value = variable.parse(text.strip())
     except (KeyError, ValueError):

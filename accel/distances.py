@@ -1,4 +1,4 @@
-"""Distances: how far the numbers of two arrays are apart, as a whole."""
+"""Distances: the difference of two arrays of numbers, as one figure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 
 def distance(found: Any, expected: Any) -> tuple[float, float]:
-    """The largest difference of two arrays of numbers and of one shape, and the largest finite magnitude in `expected`.
+    """Return the largest difference of two arrays, and the largest finite magnitude in `expected`.
 
-    The difference is infinite where NaN or infinities are at different places. The magnitude is 0 if nothing is finite.
+    Both hold numbers and have one shape. The difference is infinite where NaN or infinities are at different places.
+    The magnitude is 0 if nothing is finite.
     """
     finite = np.isfinite(expected)
     if not np.array_equal(found[~finite], expected[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():

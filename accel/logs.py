@@ -1,6 +1,6 @@
 """Logging: the logger named "accel", and its handlers.
 
-A library leaves handlers to the program, so the logger has a `NullHandler`. But a function that is taken back to NumPy
+A library leaves handlers to the program, so the logger has a `NullHandler`. But the demotion of a function to NumPy
 must not go unnoticed. So `accel.install()` adds a handler that writes to standard error unless the program has set up
 logging. Under `accel run`, messages always go to standard error.
 """

@@ -1,7 +1,7 @@
 """The program's own settings: the table `[tool.accel]` of the `pyproject.toml` in its folder, or in one above it.
 
-The first `pyproject.toml` on the way up is the one that counts. One that belongs to somebody else is not read, because
-it may name a catalogue, which is code.
+The first `pyproject.toml` on the way up counts. A file of another user is not read, because it may name a catalogue,
+which is code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _home: str | None = None
 
 
 class Project(NamedTuple):
-    """What a file says. table: by key. problem: why the file cannot be read, or ""."""
+    """The `[tool.accel]` table of a file. table: by key. problem: why the file cannot be read, or ""."""
 
     path: Path
     table: dict[str, Any]
@@ -27,13 +27,13 @@ class Project(NamedTuple):
 
 
 def set_home(folder: str | None) -> None:
-    """Name the program's folder. None: that of the script that runs, or the current one."""
+    """Set the program's folder. None: the folder of the running script, or the current one."""
     global _home
     _home = folder
 
 
 def home() -> str:
-    """The program's folder."""
+    """Return the program's folder."""
     if _home is not None:
         return _home
     script = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -41,7 +41,7 @@ def home() -> str:
 
 
 def find() -> Project | None:
-    """Return what the program's file says of accel; None if there is no such file, or nothing about accel in it."""
+    """Return the `[tool.accel]` table of the program's file; None if there is no such file or table."""
     try:
         folder = Path(home())
         path = next((each / FILE for each in (folder, *folder.parents) if (each / FILE).is_file()), None)
@@ -55,9 +55,10 @@ def find() -> Project | None:
 
 @functools.lru_cache(maxsize=4)
 def _read(path: Path, version: tuple[int, ...]) -> Project | None:
-    """What a file says of accel. version: another one for each content, so that none is read twice.
+    """Return the `[tool.accel]` table of a file. Raises OSError.
 
-    Settings, the catalogue and `accel info` all ask for it as a program starts. Raises OSError.
+    version: differs for each content of the file, so that the result can be cached: settings, the catalogue and `accel
+    info` all ask for it as a program starts.
     """
     text = path.read_bytes()
     # most programs have no such table, and need no parser
@@ -75,7 +76,10 @@ def _read(path: Path, version: tuple[int, ...]) -> Project | None:
 
 
 def _is_trusted(path: Path, folder: Path) -> bool:
-    """Whether it belongs to the user, to root, or to the owner of the program's folder, whose code runs anyway."""
+    """Return whether the file belongs to the user, to root, or to the owner of the program's folder.
+
+    The code of that owner runs anyway.
+    """
     if not hasattr(os, "getuid"):
         return True
     return path.stat().st_uid in (os.getuid(), 0, folder.stat().st_uid)

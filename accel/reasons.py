@@ -1,8 +1,7 @@
 """Reasons why a target, or one path through it, stays on NumPy: the table of reasons, and refusals, which refer to it.
 
-A reason's id is stable: users search for it, tests assert on it, and docs/report.md is printed from this table
-(`accel reasons`). A refusal is never raised into the user's code. Only accel.dispatch decides what it leads
-to.
+A reason's id is stable: users search for it, tests assert on it, and docs/report.md is printed from this table (`accel
+reasons`). A refusal is never raised into the user's code. Only accel.dispatch decides on its consequences.
 """
 
 from __future__ import annotations
@@ -383,7 +382,7 @@ REASONS: Mapping[str, Reason] = MappingProxyType({row.id: row for row in _ROWS})
 _UNLISTED = Reason("", "a reason that is not in accel's table", "please report it: the table should have a row")
 
 NO_LINE = "not at one line"
-"""What messages show if a refusal has no line of the source."""
+"""Text that messages show if a refusal has no line of the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,11 +405,11 @@ class Refusal:
 
     @property
     def hint(self) -> str:
-        """What the user can do about it."""
+        """Advice for the user."""
         return REASONS.get(self.reason, _UNLISTED).hint
 
     def message(self, target: str, what: str = "stayed on NumPy") -> str:
-        """The message for the log, in four lines: what happened to `target`, where, why, and what to do about it."""
+        """Return the log message, in four lines: what happened to `target`, where, why, and what to do about it."""
         return (
             f"accel: {target} {what}  [{self.reason}]\n"
             f"  where  {self.where or NO_LINE}\n"
@@ -441,7 +440,7 @@ def source_line(filename: str, line: int) -> str:
 
 
 def place_of(where: str) -> tuple[str, int]:
-    """The file and the line that `source_line` has named so. The file is `where`'s own if none of sys.path is meant."""
+    """Return the file and line that `source_line` named. A file that no entry of sys.path has keeps its name."""
     name, _, line = where.rpartition(":")
     candidates = (os.path.join(os.path.abspath(root), name) for root in sys.path)
     file = notebook_cells.source_of(name) or next((path for path in candidates if os.path.isfile(path)), name)

@@ -1,4 +1,4 @@
-"""`python -m accel.run`, which is the same as `accel run`: see `accel.cli.run`."""
+"""`python -m accel.run`, equivalent to `accel run`: see `accel.cli.run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spelling: how functions are named, and which of some words a misspelt one was meant to be."""
+"""Spelling: the names of functions, and suggestions for misspelt words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 ALIKE = 0.6
-"""Words are alike from this ratio on, as difflib counts."""
+"""Minimum similarity ratio, by difflib, at which a word is suggested for another."""
 
 
 def function_name(module: str, qualname: str) -> str:
@@ -19,7 +19,7 @@ def function_name(module: str, qualname: str) -> str:
 
 
 def dotted(name: str) -> str:
-    """Return a function's name with dots alone: names that differ only in that are the same function's."""
+    """Return a function's name with dots alone, so that spellings with a colon compare equal."""
     return name.replace(":", ".")
 
 

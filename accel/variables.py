@@ -1,4 +1,4 @@
-"""Environment variables that have no effect, which would go unnoticed: misspelt ones, and folders that are missing."""
+"""Warn about environment variables without effect: misspelt ones, and folders that are missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PREFIX = "QD_JAX_"
 
 
 def unknown(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each variable that begins as accel's do and that nothing reads.
+    """Yield a sentence for each variable that has the prefix of accel's variables but that nothing reads.
 
     >>> list(unknown({"QD_JAX_MODUS": "off"}))
     ["accel does not read QD_JAX_MODUS, so setting it changes nothing of accel's (did you mean QD_JAX_MODE?)"]
@@ -26,7 +26,7 @@ def unknown(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def missing_folders(settings: config.Settings) -> Iterator[str]:
-    """Yield a sentence if there is no folder of programs for many users where one is named: accel does not make it."""
+    """Yield a sentence if the shared cache folder that the settings name does not exist: accel does not create it."""
     shared = settings.cache_shared
     if shared is not None and not os.path.isdir(shared):
         name = config.VARIABLES["cache_shared"]
@@ -34,7 +34,7 @@ def missing_folders(settings: config.Settings) -> Iterator[str]:
 
 
 def unsafe_folders(settings: config.Settings) -> Iterator[str]:
-    """Yield a sentence if others may write to the folder of programs for many users: then none is read from it."""
+    """Yield a sentence if others may write to the shared cache folder: no program is then read from it."""
     shared = settings.cache_shared
     if shared is None or not hasattr(os, "geteuid") or not os.path.isdir(shared):
         return

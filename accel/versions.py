@@ -1,7 +1,7 @@
-"""The versions of Python and of its dependencies that accel works with, and whether those in use are among them.
+"""The supported versions of Python and of the dependencies, and checks of those in use.
 
-pyproject.toml states the same floors for pip. In another environment, accel says so in one line, and every function
-stays on NumPy. A Python that the tests have not been run on is refused and not tried: recording depends on how CPython
+pyproject.toml states the same minimum versions for pip. In another environment, accel says so in one line, and every
+function stays on NumPy. A Python that the tests have not been run on is refused: recording depends on how CPython
 compiles and runs functions.
 """
 
@@ -17,17 +17,18 @@ from importlib import metadata, util
 from accel import logs
 
 FLOORS = {"numpy": "2.1", "scipy": "1.14.1", "jax": "0.8", "jaxlib": "0.8", "wrapt": "1.17"}
-"""The floors, by distribution. `make test-matrix` runs the tests on exactly these versions, and on the newest."""
+"""Minimum versions, by distribution. `make test-matrix` runs the tests on exactly these, and on the newest."""
 
 OPTIONAL = {"llvmlite": "0.45"}
-"""The floors of what accel can do without: XLA then compiles what accel's own kernels would compute."""
+"""Minimum versions of optional dependencies. Without llvmlite, XLA compiles the parts that accel's kernels would
+compute."""
 
 PYTHONS = (3, 11), (3, 13)
 """The oldest and the newest CPython that `make test-matrix` runs the tests on."""
 
 
 def installed(name: str) -> str | None:
-    """The version of an installed distribution; None if there is none, or none that its metadata tell."""
+    """Return the version of an installed distribution; None if it is missing, or its metadata have no version."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -36,13 +37,13 @@ def installed(name: str) -> str | None:
 
 @functools.cache
 def shortfall() -> str | None:
-    """What is missing or too old, in words; None if nothing is."""
+    """Return in words which dependency is missing or too old; None if none is."""
     lacks = [_unknown_python(), *(_lack(name, floor) for name, floor in FLOORS.items())]
     return "; ".join(filter(None, lacks)) or None
 
 
 def _unknown_python() -> str | None:
-    """What is wrong with the Python that runs, in words; None if it is a known one."""
+    """Return in words why the running Python is unsupported; None if it is supported."""
     name, version = platform.python_implementation(), sys.version_info[:2]
     oldest, newest = PYTHONS
     if name == "CPython" and sysconfig.get_config_var("Py_GIL_DISABLED"):  # accel relies on the GIL
@@ -63,7 +64,7 @@ def _lack(name: str, floor: str) -> str | None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version. A release candidate has those of its release.
+    """Return the leading numbers of a version. A release candidate has those of its release.
 
     >>> _numbers("0.12.0rc1")
     (0, 12, 0)
@@ -74,7 +75,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 @functools.cache
 def warn() -> None:
-    """Log, once, what is missing or too old, if anything is."""
+    """Log, once, which dependency is missing or too old, if any."""
     short = shortfall()
     if short is not None:
         logs.to_stderr_unless_configured()

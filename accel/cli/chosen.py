@@ -1,4 +1,4 @@
-"""What `--auto` has chosen: one line for the user, and a catalogue for later runs without `--auto`."""
+"""Report the targets that `--auto` chose: one line for the user, and a catalogue for later runs without `--auto`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from accel.catalogue import Row
 
 _NAMED = 6
-"""The line names so many at most."""
+"""Maximum number of targets that the summary line names."""
 
 
 def summary_of_chosen(rows: Sequence[Row]) -> str:
-    """One line that names what was chosen, and compiled."""
+    """Return one line that names the chosen targets that were compiled."""
     if not rows:
         return "accel: --auto compiled nothing before the program ended\n"
     names = [f"the loops of {_title(row)}" if row.loops else _title(row) for row in rows]
@@ -24,7 +24,7 @@ def _title(row: Row) -> str:
 
 
 def as_catalogue(rows: Sequence[Row], target: str) -> str:
-    """Python text that `accel run --catalogue FILE` reads. target: the program, as the user named it."""
+    """Return Python text that `accel run --catalogue FILE` reads. target: the program, as the user named it."""
     lines = [
         f'"""What accel run --auto chose of {target}: `accel run --catalogue THIS_FILE {target}`."""',
         "",

@@ -1,4 +1,4 @@
-"""The command line of `accel run`: its options, and what they and the environment ask for.
+"""The command line of `accel run`: its options, merged with the settings of the environment.
 
 Everything is checked here, before the program starts: an error must not come after hours of computing.
 """
@@ -71,7 +71,7 @@ OPTIONS = (
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
 OF_COMPARE = ("--platform", "--mode", "--catalogue", "--only", "--exclude", "--auto", "--out")
-"""Options that `accel compare` has too."""
+"""Options of `accel run` that `accel compare` has too."""
 
 TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, -m MODULE, -c CODE, or -"
 
@@ -88,7 +88,7 @@ def _parser() -> Parser:
 
 
 def compare_parser() -> Parser:
-    """The parser of `accel compare`, whose options are a part of those of `accel run`."""
+    """Return the parser of `accel compare`, whose options are a subset of those of `accel run`."""
     parser = Parser(
         prog="accel compare",
         description="Run a program three times: on NumPy, accelerated, and on NumPy perturbed in the last place. "
@@ -111,9 +111,9 @@ def _add(parser: Parser, options: Iterable[Option]) -> None:
 
 
 class Report(NamedTuple):
-    """Where the report goes at the end: `path` None is standard error; `format` None is the one-line summary.
+    """Destination and format of the report. `path` None: standard error. `format` None: the one-line summary.
 
-    full: whether a text is the whole report, or the one in brief.
+    full: True for the whole text report, False for the brief one.
     """
 
     format: str | None
@@ -122,7 +122,7 @@ class Report(NamedTuple):
 
 
 class EnsembleOptions(NamedTuple):
-    """The members of an ensemble: how many, the file that says how they differ, and the file that they are saved in."""
+    """Options for an ensemble: number of members, the file that perturbs them, and the file to save them in."""
 
     members: int
     perturb: str
@@ -132,11 +132,11 @@ class EnsembleOptions(NamedTuple):
 class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
-    catalogue: None for the installed ones. catalogue_file: its absolute name, or None. profile: the file for the page.
-    compare: the folder for a comparison run's results. Both are None if not asked for. auto: whether what holds the
-    time is chosen, without a catalogue. chosen: the file for a catalogue of that, or None. quiet: whether nothing is
-    shown but errors. compile_first: the command that compiles the same program beforehand, as it is advised, or None.
-    ensemble: None without one.
+    catalogue: None for the installed catalogues. catalogue_file: its absolute name, or None. profile: the file for the
+    profile page, or None. compare: the folder for the results of a comparison run, or None. auto: True if the targets
+    with the most time are chosen at run time, without a catalogue. chosen: the file to write that choice to as a
+    catalogue, or None. quiet: True if only errors are shown. compile_first: the `accel compile` command to advise for
+    this program, or None. ensemble: None without one.
     """
 
     command: StartCommand
@@ -187,7 +187,10 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
 
 
 def _compile_first(options: argparse.Namespace, words: Sequence[str]) -> str | None:
-    """The command that compiles beforehand what this one runs. None: it knows no --auto, and reads no program twice."""
+    """Return the `accel compile` command for the same program, or None if there is none.
+
+    `accel compile` has no --auto. A program from standard input cannot be read a second time.
+    """
     if options.auto or words[:1] == ["-"]:
         return None
     given = ["--demo"] if options.demo else ["--pygcm", options.pygcm] if options.pygcm else []
@@ -200,7 +203,7 @@ def _compile_first(options: argparse.Namespace, words: Sequence[str]) -> str | N
 
 
 def _ensemble(options: argparse.Namespace, settings: Settings) -> EnsembleOptions | None:
-    """What is asked for of an ensemble. Raises SettingError."""
+    """Return the ensemble options, or None without --ensemble. Raises SettingError."""
     given = {"--perturb": options.perturb, "--members": options.members}
     if options.ensemble is None:
         for name, value in given.items():
@@ -222,7 +225,7 @@ def _ensemble(options: argparse.Namespace, settings: Settings) -> EnsembleOption
 
 
 def _chosen(options: argparse.Namespace) -> Path | None:
-    """Where the catalogue of what was chosen goes."""
+    """Return the file to write the chosen targets to as a catalogue, or None."""
     if options.chosen is None:
         return None
     if not options.auto:
@@ -263,9 +266,9 @@ def _comparison(options: argparse.Namespace, command: StartCommand) -> Path | No
 
 
 def command_of(options: argparse.Namespace, words: Sequence[str]) -> StartCommand:
-    """Return the program that `words` name, or that the options imply, whose folder may have settings of its own.
+    """Return the program to start. Its folder may contain a settings file of its own.
 
-    Raises `SettingError` if there is none.
+    The words after the options name the program, or the options imply it. Raises `SettingError` if there is no program.
     """
     folder, default = folder_of(options)
     target, *args = words or [default]
@@ -277,7 +280,7 @@ def command_of(options: argparse.Namespace, words: Sequence[str]) -> StartComman
 
 
 def folder_of(options: argparse.Namespace) -> tuple[str | None, str]:
-    """Return the folder that the program is in (None: it is found on `sys.path`), and the default target there."""
+    """Return the program's folder (None: found on `sys.path`) and the default target in it."""
     if options.pygcm is not None:
         if not os.path.isdir(os.path.join(options.pygcm, "pygcm")):
             raise SettingError("--pygcm", options.pygcm, "a checkout with the folder pygcm in it", "has no pygcm/")
@@ -313,7 +316,7 @@ def _check_platform(name: str) -> None:
 
 
 def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, ...]:
-    """Return the reports to write. Files are checked now, so that an error does not come after hours of computing."""
+    """Return the reports to write. Files are checked now, so that no error comes after hours of computing."""
     reports = []
     quiet = options.quiet or settings.quiet
     if options.report not in (None, "-"):

@@ -1,4 +1,4 @@
-"""The commands: `accel COMMAND ...`, or `python -m accel COMMAND ...`, which is the same."""
+"""The commands: `accel COMMAND ...`. `python -m accel COMMAND ...` is equivalent."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from accel.versions import shortfall
 
 
 class Command(NamedTuple):
-    """One row. home: module and name of what runs it. about: one line for the list of commands.
+    """One command. home: module and name of the function that runs it. about: one line for the list of commands.
 
-    plain: it takes no arguments, and `home` names what gives its text. records: it needs all packages.
+    plain: the command takes no arguments, and `home` names a function that returns its text. records: the command needs
+    all of accel's dependencies.
     """
 
     home: str
@@ -64,7 +65,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def usage() -> str:
-    """The help of accel itself."""
+    """Return the help text of the `accel` command."""
     width = max(map(len, COMMANDS)) + 2
     lines = [f"  {name:<{width}}{command.about}" for name, command in COMMANDS.items()]
     return "\n".join(
@@ -115,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def console() -> int:
-    """The console script `accel`: the same as `python -m accel`, where modules of the current folder are found."""
+    """Run the console script `accel`. It finds modules in the current folder, as `python -m accel` does."""
     if not sys.flags.safe_path:
         sys.path[0] = os.getcwd()  # it is the script's folder
     return main()
@@ -132,7 +133,7 @@ def _fail(message: str) -> int:
 
 
 def _unknown(name: str, args: list[str]) -> str:
-    """The message for a first word that is no command."""
+    """Return the message for a first word that is no command."""
     if name.endswith(".py") or os.path.exists(name):
         return f"unknown command {name!r}; to run a program, write: {' '.join(['accel run', name, *args])}"
     if name in ("-c", "-m", "-"):

@@ -19,35 +19,36 @@ _INSTALLED = "share/doc/pygcm-accel"
 
 
 def folder() -> Path | None:
-    """The folder of the pages: that of the checkout that accel runs from, or the installed one. None if neither is."""
+    """Return the folder of the pages: that of the checkout that accel runs from, or the installed one. None if there is
+    none."""
     checkout = Path(__file__).parents[2] / "docs"
     installed = Path(sysconfig.get_path("data")) / _INSTALLED
     return next((each for each in (checkout, installed) if (each / "command-line.md").is_file()), None)
 
 
 def pages() -> dict[str, Path]:
-    """The pages by name, in order."""
+    """Return the pages' paths by name, in order."""
     found = folder()
     return {} if found is None else {path.stem: path for path in sorted(found.glob("*.md"))}
 
 
 def _title(path: Path) -> str:
-    """The page's first heading."""
+    """Return the page's first heading."""
     found = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return path.stem if found is None else found[1]
 
 
 _OBJECT = re.compile(r"^::: (\S+)$(\n    options:(?:\n      .+)+)?", re.MULTILINE)
-"""Lines of a page in whose place the site has what the docstring of an object says."""
+"""Placeholder lines in a page that stand for the docstring of an object."""
 
 
 def _filled(text: str) -> str:
-    """The page with docstrings in their places."""
+    """Return the page's text with each placeholder replaced by the docstring of its object."""
     return _OBJECT.sub(lambda found: _described(found[1], members="members: false" not in (found[2] or "")), text)
 
 
 def _described(name: str, *, members: bool) -> str:
-    """An object's signature and docstring; members: of a class, those of its public attributes, too."""
+    """Return an object's signature and docstring. members: for a class, also those of its public attributes."""
     described = pydoc.locate(name)
     own = vars(described).items() if members and inspect.isclass(described) else ()
     parts = [_entry(name, described)]
@@ -60,7 +61,7 @@ def _entry(name: str, described: object) -> str:
 
 
 def _signature(described: object) -> str:
-    """The parameters without their types, which make it hard to read; "" of what is not called."""
+    """Return the parameters without their types, which are hard to read; "" for an object that is not callable."""
     if not inspect.isroutine(described) and not inspect.isclass(described):
         return ""
     try:

@@ -1,4 +1,4 @@
-"""`accel info`: what a bug report needs. Nothing of the user's program is in it."""
+"""`accel info`: the versions, settings and devices that a bug report needs. Contains nothing of the user's program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from accel.config import SettingError
 from accel.process import processors
 
 _OF_OTHERS = ("JAX_", "XLA_", "CUDA_VISIBLE", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NPROC")
-"""Variables of JAX and of thread pools, by how they begin, that change what accel does."""
+"""Prefixes of the environment variables of JAX and of thread pools that change what accel does."""
 
 
 def text() -> str:
@@ -46,7 +46,7 @@ def _lines() -> Iterator[tuple[str, str]]:
 
 
 def _own_catalogue() -> Iterator[tuple[str, str]]:
-    """The catalogue that the project names, if it does."""
+    """Yield the name of the catalogue that the project's settings name, if any."""
     try:
         own = catalogue.named_by_project()
     except SettingError as error:
@@ -57,7 +57,7 @@ def _own_catalogue() -> Iterator[tuple[str, str]]:
 
 
 def _devices() -> str:
-    """The devices that JAX finds, or why it finds none."""
+    """Return the devices that JAX finds, or why it finds none."""
     try:
         return ", ".join(str(device) for device in devices.import_jax().devices())
     except Exception as error:  # whatever is wrong with the installation: this is what the command is for

@@ -1,4 +1,4 @@
-"""Joining: the members of an ensemble, and the loop of the program that they step beside."""
+"""Attach an ensemble (`--ensemble`) to the loop of the program that its members step beside."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 
 class Joining:
-    """What `--ensemble` asks for. Raises SettingError. quiet: whether only refusals are shown. rows: what has to be
-    lifted besides the program's own loops."""
+    """The ensemble that `--ensemble` requests, attached to one loop of the program.
+
+    quiet: True if only refusals are shown. rows: loops to outline outside `__main__`, whose loops are outlined anyway.
+    Raises SettingError.
+    """
 
     def __init__(self, options: EnsembleOptions, quiet: bool) -> None:
         from accel.ensembles.members import Members  # imports NumPy
@@ -38,7 +41,7 @@ class Joining:
         return [Row(named.module, named.function, "named by LOOP", loops=True)]
 
     def run(self, execute: Callable[[], int]) -> int:
-        """Run the program, and save its members. Returns the exit code if nothing was raised."""
+        """Run the program, then save the members. Returns the exit code if the program raised nothing."""
         code = failed = 0
         try:
             code = execute()
@@ -57,7 +60,7 @@ class Joining:
                 self._members.join(switch, module)
 
     def choose(self) -> None:
-        """Choose the loop, once those of the program itself are lifted. Raises NoProgram."""
+        """Choose the loop to step beside, once the program's loops are outlined. Raises NoProgram."""
         if self._named.module != MAIN:
             return
         if len(self._found) == 1:

@@ -1,4 +1,4 @@
-"""Shared by accel's commands: how help looks, and that invalid input gives a message of one line and exit code 2."""
+"""Argument parsing that all commands share: the layout of help, and one-line errors with exit code 2."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from accel.spelling import did_you_mean
 BAD_INPUT = 2
 
 WIDEST = 100
-"""The most columns that a help text takes."""
+"""Maximum width of a help text, in columns."""
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """One line for each option where it fits."""
+    """A help formatter that puts each option on one line where it fits."""
 
     def __init__(self, prog: str, **kwargs: Any) -> None:
         width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - 2
@@ -27,7 +27,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports an error in one line, without the usage text, and lists the options if one is unknown."""
+    """A parser that reports an error in one line, without usage, and lists the options if one is unknown."""
 
     def __init__(self, *, description: str, **kwargs: Any) -> None:
         wrapped = textwrap.fill(description, WIDEST - 2)
@@ -43,9 +43,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def split_at_target(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split a command line into accel's own options, and the program with its arguments, which argparse must not see.
+    """Split a command line into accel's own options, and the program with its arguments.
 
-    The program begins with the first word that is no option, or with one of Python's own: -c, -m, -.
+    argparse must not see the second part. It begins with the first word that is no option, or with one of Python's own
+    options: -c, -m, -.
     """
     valued = {name for action in parser._actions if action.nargs is None for name in action.option_strings}
     place = 0

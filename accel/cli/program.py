@@ -1,4 +1,4 @@
-"""The user's program, run as Python itself would: the same `__main__`, `sys.argv`, `sys.path[0]` and traceback."""
+"""Run the user's program as Python would: the same `__main__`, `sys.argv`, `sys.path[0]` and traceback."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _LAUNCHERS = (
     "<frozen importlib._bootstrap_external>",
 )
 _LOADERS = (__file__, starts.__file__)
-"""The files of accel in which an error in the program's source comes up."""
+"""Files of accel whose frames may appear in the traceback of a syntax error in the program's source."""
 
 
 def enter(command: StartCommand) -> Start:
-    """Find the program, and set `sys.path[0]` as Python itself would. Raises `SettingError` if there is none."""
+    """Find the program and set `sys.path[0]` as Python would. Raises `SettingError` if there is no such program."""
     if command.folder is not None:
         _set_first_path(command.folder)
     start = starts.find(command)
@@ -36,12 +36,12 @@ def enter(command: StartCommand) -> Start:
 
 
 def _set_first_path(*folders: str) -> None:
-    """Put `folders` where Python puts the program's own folder. Under -P there is none to replace."""
+    """Put `folders` where Python puts the program's own folder. Under -P there is no entry to replace."""
     sys.path[: 0 if sys.flags.safe_path else 1] = folders
 
 
 def _execute(start: Start, *, auto: bool, line_by_line: bool, ready: Callable[[], object] | None) -> None:
-    """Run the program as `__main__`. What it raises is shown without accel's frames. The rest: see `execute`."""
+    """Run the program as `__main__`. Tracebacks omit accel's frames. Arguments: see `execute`."""
     try:
         sys.argv = [start.argv0, *start.args]
         program = start.load()
@@ -68,7 +68,7 @@ def _execute(start: Start, *, auto: bool, line_by_line: bool, ready: Callable[[]
 
 
 def _show_users_traceback(hook_in_force: Callable[..., Any], kind: object, error: BaseException, _: object) -> None:
-    """Pass the error to the program's excepthook, or Python's, without the frames that started the program."""
+    """Pass the error to the program's excepthook or Python's, without the frames that started the program."""
     _strip(error, set())
     hook_in_force(kind, error, error.__traceback__)
 
@@ -101,18 +101,18 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _raised_by_accel(traceback: TracebackType) -> bool:
-    """Whether the innermost frame is in accel proper, and not where the user's source is compiled."""
+    """Return whether the innermost frame is accel's own code, rather than the compilation of the user's source."""
     return traceback.tb_frame.f_code.co_filename not in _LOADERS
 
 
 def execute(
     start: Start, *, auto: bool = False, line_by_line: bool = False, ready: Callable[[], object] | None = None
 ) -> int:
-    """Run the program that `enter` has found as `__main__`. Returns 0, or 2 if the target holds no code to run.
+    """Run the program that `enter` found as `__main__`. Returns 0, or 2 if the target contains no code.
 
-    auto: whether all its loops are lifted, and not only those that installed rows name; and what holds the time is
-    accelerated. line_by_line: whether no call of the program's own functions may be missed (see `patching.hook_main`).
-    ready: is called before the program begins, once its loops are lifted; may raise NoProgram.
+    auto: outline every loop, not only those that installed rows name, and accelerate the functions with the most time.
+    line_by_line: miss no call of the program's own functions (see `patching.hook_main`). ready: called after the loops
+    are outlined and before the program begins; may raise NoProgram.
     """
     try:
         _execute(start, auto=auto, line_by_line=line_by_line, ready=ready)

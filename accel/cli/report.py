@@ -54,7 +54,7 @@ def main(args: Sequence[str]) -> int:
 
 
 def _kept() -> Last | str:
-    """The last report, or why there is none."""
+    """Return the last report, or a sentence why there is none."""
     if last.place() is None:
         return f"no report is kept, as the disk cache is off ({config.VARIABLES['cache_dir']})"
     kept = last.load()

@@ -36,12 +36,14 @@ from accel.reports.figures import figures_of_run
 from accel.reports.ledger import ledgers
 
 MISMATCH = 3
-"""The exit code of a run in mode `verify` that found a mismatch, and would have ended with 0. 1 and 2 say other things:
-an exception that nobody has caught, and invalid input."""
+"""Exit code of a run in mode `verify` that found a mismatch and would otherwise have ended with 0.
+
+Codes 1 and 2 are taken: 1 for an uncaught exception, 2 for invalid input.
+"""
 
 
 def _joined(settings: config.Settings) -> config.Settings:
-    """The settings for the program. Of several processes that run it together, only the first returns."""
+    """Join the other processes of the run, and return the settings for the program. Only the first process returns."""
     if settings.machines is None:
         return settings
     from accel.machines.joining import join
@@ -50,7 +52,7 @@ def _joined(settings: config.Settings) -> config.Settings:
 
 
 def _finish(plan: CommandLine, process: int) -> None:
-    """Write the reports. A forked child does not: its parent does. Of MPI's ranks, the first does."""
+    """Write the reports. A forked child leaves that to its parent, and MPI ranks leave it to the first rank."""
     if os.getpid() != process or not ranks.is_first():
         return
     patching.look_back()
@@ -78,7 +80,7 @@ def _rendered(report: Report, figures: dict[str, Any], advice: Advice) -> str:
 
 
 def _try_to_write(text: str, path: Path | None, what: str) -> bool:
-    """Write the text. Returns whether it was possible."""
+    """Write the text. Returns False if it cannot be written."""
     try:
         _write(text, path)
         return True
@@ -97,7 +99,7 @@ def _write(text: str, path: Path | None) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program that `argv` (default: the command line) names. Returns the exit code if nothing was raised."""
+    """Run the program that `argv` names (default: the command line). Returns the exit code if nothing was raised."""
     try:
         plan = parse(argv)
         if plan.compare is not None:
@@ -132,7 +134,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _found_mismatch(plan: CommandLine, process: int) -> bool:
-    """Whether a run in mode `verify` has found a mismatch. process: the run's own: a forked child ends as it would."""
+    """Return whether a run in mode `verify` found a mismatch.
+
+    process: the id of the run's own process. In a forked child the result is False: the child keeps its own exit code.
+    """
     if plan.settings.mode != "verify" or os.getpid() != process:
         return False
     return any(refusal.reason == "verify.mismatch" for book in ledgers() for refusal in book.refusals)
@@ -149,7 +154,7 @@ def _install(plan: CommandLine, more: Sequence[Row]) -> None:
 
 
 def compare(argv: Sequence[str]) -> int:
-    """`accel compare`: make a comparison run. Returns the exit code."""
+    """Run `accel compare`: a comparison run. Returns the exit code."""
     try:
         plan = parse(argv, compare_parser())
         start = enter(plan.command)

@@ -23,9 +23,10 @@ TARGETS = "a module such as scripts.run_simulation, a script, a folder or zip fi
 
 
 class StartCommand(NamedTuple):
-    """A program, its arguments, and the folder that it is in (None: it is found on `sys.path`).
+    """A program, its arguments, and its folder (None: found on `sys.path`).
 
-    target: as the user wrote it, or "-m" or "-c", whose module or code is then the first of `args`, or "-".
+    target: the word that the user wrote, or "-m", "-c" or "-". With "-m" or "-c", the first of `args` is the module or
+    the code.
     """
 
     target: str
@@ -34,7 +35,7 @@ class StartCommand(NamedTuple):
 
 
 class MainProgram(NamedTuple):
-    """The code of a program, its `sys.argv[0]`, and the names that `__main__` starts with besides the usual ones."""
+    """The code of a program, its `sys.argv[0]`, and the extra names that `__main__` has at the start."""
 
     code: CodeType
     argv0: str
@@ -42,10 +43,10 @@ class MainProgram(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A program that was found. load: gives its code; may import the packages around it, the user's code.
+    """A program that was found. load: returns its code; may import the packages around it, which are the user's code.
 
-    args: its own arguments. argv0: what `sys.argv[0]` is while it is loaded. first: what is put first on `sys.path`,
-    None to leave it. elsewhere: target and arguments by which another process finds it from another folder.
+    args: the program's own arguments. argv0: the value of `sys.argv[0]` while it is loaded. first: the first entry of
+    `sys.path`, or None to leave it. elsewhere: target and arguments by which a process in another folder finds it.
     """
 
     load: Callable[[], MainProgram]
@@ -56,11 +57,14 @@ class Start(NamedTuple):
 
 
 class NoProgram(SettingError):
-    """The target holds no code to run. A type of its own, because the user's program could raise SettingError."""
+    """The target contains no code to run. A separate type, because the user's program could raise SettingError."""
 
 
 def find(command: StartCommand) -> Start:
-    """Return how to start a program. Nothing of it is run or imported. Raises `SettingError` if it does not exist."""
+    """Return how to start a program, without running or importing any of it.
+
+    Raises `SettingError` if the program does not exist.
+    """
     by_flag = BY_FLAG.get(command.target)
     if by_flag is not None:
         return by_flag(command)
@@ -73,7 +77,7 @@ def find(command: StartCommand) -> Start:
 
 
 def home_of(command: StartCommand) -> str:
-    """Return the program's folder, where its `pyproject.toml` may be; the current one if it is not known."""
+    """Return the program's folder, where its `pyproject.toml` may be; the current folder if it is unknown."""
     if command.folder is not None:
         return command.folder
     if command.target in BY_FLAG or find_module(command.target) is not None:
@@ -83,7 +87,7 @@ def home_of(command: StartCommand) -> str:
 
 
 def _possible_paths(command: StartCommand) -> list[str]:
-    """As the user wrote it, or in the folder that the user named."""
+    """Return the paths at which a file may be: as the user wrote it, or inside the folder that the user named."""
     target, folder = command.target, command.folder
     return [target] + ([os.path.join(folder, target)] if folder is not None else [])
 
@@ -104,7 +108,7 @@ def _module(command: StartCommand, name: str, args: list[str]) -> Start:
 
 
 def _load_module(name: str) -> MainProgram:
-    """Return the module as `python -m` would run it. Imports the packages around it: the user's code."""
+    """Return the module as `python -m` would run it. Imports the packages around it, which are the user's code."""
     spec: Any = find_spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
         # `python -m package` runs package/__main__.py
@@ -142,7 +146,7 @@ def _file(command: StartCommand, path: str) -> Start:
 
 
 def _first(command: StartCommand, own: str) -> list[str]:
-    """The program's own folder, and the one that the user named."""
+    """Return the program's own folder and the folder that the user named."""
     return [own, *([command.folder] if command.folder is not None else [])]
 
 
@@ -151,7 +155,7 @@ def _load_container(path: str, spec: Any) -> MainProgram:
 
 
 def _load_file(path: str, full: str) -> MainProgram:
-    """Return the script, or compiled file, as `python path` would run it."""
+    """Return the script or compiled file as `python path` would run it."""
     loader: SourcelessFileLoader | SourceFileLoader
     if _is_compiled(full):
         loader = SourcelessFileLoader("__main__", full)
@@ -216,4 +220,4 @@ def _first_argument(command: StartCommand, what: str) -> tuple[str, list[str]]:
 
 
 BY_FLAG: Mapping[str, Callable[[StartCommand], Start]] = {"-m": _by_name, "-c": _text, "-": _standard_input}
-"""The words that Python knows in the place of a file."""
+"""Words that Python accepts in place of a file, each with the function that finds the program."""

@@ -27,7 +27,7 @@ from accel.reports import reporting
 
 
 class OnNumPy:
-    """Replaces functions and loops by themselves, observed. observer: the run's."""
+    """Observes functions and loops without accelerating them. observer: the observer of this run."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -37,13 +37,13 @@ class OnNumPy:
         return function if row.why == WHY else self._observer.on_numpy(row, function)
 
     def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
-        """Observe the rounds of a lifted loop, unless a catalogue says what is observed."""
+        """Observe the iterations of an outlined loop, unless the catalogue names the steps to observe."""
         if not self._observer.has_steps:
             switch.go_beside(self._observer.rounds(name_of(switch, row.module)))
 
 
 class AcceleratedChild(OnNumPy):
-    """Replaces functions and loops by accelerated ones, observed."""
+    """Accelerates functions and loops, and observes them."""
 
     _usual = patching.Accelerating(None)
 
@@ -51,11 +51,11 @@ class AcceleratedChild(OnNumPy):
         return self._usual(row, function) if row.why == WHY else self._observer.accelerated(row, function)
 
     def prepare(self) -> None:
-        """Import what accelerates functions."""
+        """Import the modules that accelerate functions."""
         self._usual.prepare()
 
     def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
-        """Accelerate and observe the rounds of a lifted loop."""
+        """Accelerate and observe the iterations of an outlined loop."""
         self._usual.start_loop(row, switch, names)
         super().start_loop(row, switch, names)
 

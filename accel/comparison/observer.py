@@ -1,10 +1,10 @@
-"""Observing a run, accelerated or not: the times at which steps begin, and the state after some of them.
+"""Observe a run, accelerated or not: the start times of steps, and the state after some of them.
 
-A run is observed at the targets that the program itself calls, not at targets called inside other targets. The state is
-what a catalogue's `Steps` names. Without one, it is every floating-point array that such a call returns, takes as an
-argument, or has in the attributes of its first argument; of a round of a lifted loop, those that its variables, and
-the attributes of what they hold, are. Samples of the state are taken ever further apart, so that a run of any length
-gives a few dozen.
+Only targets that the program itself calls are observed, not targets called inside other targets. The state is what a
+catalogue's `Steps` names. Without `Steps`, it is every floating-point array that the call returns, takes as an
+argument, or finds in the attributes of its first argument. For an iteration of an outlined loop, it is the arrays in
+the loop's variables and in the attributes of their values. The distance between samples grows, so that a run of any
+length gives a few dozen.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from accel.lift.switch import Beside
 from accel.lift.transform import NOT_RUN
 
 GROWTH = 1.25
-"""The ratio of the numbers of the calls after which one sample and the next are taken."""
+"""Ratio between the call numbers of successive samples."""
 
 MAX_BYTES = 2 * 2**30
-"""The most bytes of samples in one run. After that, none are taken."""
+"""Maximum bytes of samples in one run. Once it is reached, no more samples are taken."""
 
 Call = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 State = Callable[[Any], Iterator[tuple[str, Any]]]
-"""Gives the arrays of the state, by name, from what a call has returned."""
+"""Returns the arrays of the state, by name, given the return value of a call."""
 
 
 def is_sampled(number: int) -> bool:
@@ -51,7 +51,7 @@ def is_sampled(number: int) -> bool:
 class Observer:
     """Observes the targets of one process, and writes samples to `folder`.
 
-    perturb: whether the state is changed by one unit in the last place before the first step.
+    perturb: True to change the state by one unit in the last place before the first step.
     """
 
     def __init__(self, folder: Path, steps: Steps | None, *, perturb: bool) -> None:
@@ -70,7 +70,7 @@ class Observer:
     # -- replacements for functions -----------------------------------------------------------------------------------
 
     def on_numpy(self, row: Row, function: FunctionType) -> Any:
-        """The function itself, observed."""
+        """Return the function itself, observed."""
         if not self._is_observed(row.target):
             return function
         answer = self._answering(row.target, lambda args, kwargs: function(*args, **kwargs), function)
@@ -82,7 +82,7 @@ class Observer:
         return observed
 
     def accelerated(self, row: Row, function: FunctionType) -> Any:
-        """The accelerated function, with its direct calls observed."""
+        """Return the accelerated function, with its direct calls observed."""
         from accel.dispatch import accelerated
 
         wrapper: Any = accelerated(function, name=row.target, rtol=row.rtol)
@@ -109,7 +109,10 @@ class Observer:
         return answer
 
     def rounds(self, target: str) -> Beside:
-        """What a lifted loop does beside its rounds, for `Switch.go_beside`. Both runs need it for the same loops."""
+        """Return the observer of an outlined loop's iterations, for `Switch.go_beside`.
+
+        Both the accelerated run and the NumPy run need it for the same loops.
+        """
 
         def beside(body: FunctionType, call: Callable[[FunctionType], Any] | None) -> Any:
             if call is None:  # it runs in its place: there is no end at which it could be looked at
@@ -121,7 +124,10 @@ class Observer:
         return beside
 
     def _observed(self, target: str, run: Callable[[], Any], state: State, moved: Callable[[], list[Any]]) -> Any:
-        """Run a call or round, with its start and the state after it noted. moved: arrays to perturb, the first one."""
+        """Run a call or iteration, recording its start time and the state after it.
+
+        moved: returns the arrays among which the first usable one is perturbed.
+        """
         if self._inside:
             return run()
         self._inside = True
@@ -159,13 +165,14 @@ class Observer:
         yield from _given(args, kwargs, names)
 
     def _moved(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> list[Any]:
-        """What a perturbed run moves before a call: what the catalogue says, or else an array that is given."""
+        """Return the arrays to perturb before a call: those that the catalogue names, or else the arrays among the
+        arguments."""
         if self._steps is not None:
             return [getattr(args[0], name, None) for where, name in self._steps.perturbed if where == target]
         return [array for _, array in _given(args, kwargs, names)]
 
     def _move(self, target: str, moved: Callable[[], list[Any]]) -> None:
-        """Perturb the state by one unit in the last place. In place, because the arrays may be shared."""
+        """Perturb the state by one unit in the last place. Writes in place, because the arrays may be shared."""
         if not self._perturb or target in self._perturbed or (self._steps is None and self._has_moved):
             return
         if self._steps is not None:
@@ -191,7 +198,7 @@ class Observer:
 
 
 def _first_of(arrays: list[Any]) -> list[Any]:
-    """The first array that is not zero everywhere: the unit in the last place of zero is lost in any sum."""
+    """Return the first array that is not zero everywhere: a unit in the last place of zero is lost in any sum."""
     arrays = [array for array in arrays if array.dtype.kind == "f" and array.flags.writeable]
     return [array for array in arrays if array.any()][:1] or arrays[:1]
 
@@ -205,7 +212,8 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> I
 
 
 def _held(body: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The arrays that the variables of a loop's body hold, its own function's and global ones, and their attributes."""
+    """Yield the arrays that a loop body can reach: in its function's variables, in global names, and in their
+    attributes."""
     names = {name: body.__globals__[name] for name in body.__code__.co_names if name in body.__globals__}
     for name, cell in zip(body.__code__.co_freevars, body.__closure__ or (), strict=True):
         with suppress(ValueError):  # it is not bound yet

@@ -1,8 +1,8 @@
-"""A comparison run: runs the program in new processes on NumPy, accelerated, and on NumPy perturbed in the last place.
+"""A comparison run: the program in new processes on NumPy, accelerated, and on perturbed NumPy.
 
-Many programs are chaotic: a difference in the last place grows by itself. So the differences of the accelerated run are
-compared with those of a NumPy run whose state was changed by one unit in the last place before its first step. The runs
-follow one another, so that none slows down another. Each has a working folder of its own.
+Many programs are chaotic: a difference in the last place grows by itself. So the errors of the accelerated run are
+compared with the drift of a perturbed NumPy run. Its state was changed by one unit in the last place before its first
+step. The runs follow one another, so that none slows down another. Each has its own working folder.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from accel.reports.words import plural
 WAYS = ("numpy", "accel", "perturbed")
 LOG_TAIL = 15
 WARM = 0.4
-"""The share of the steps that counts as warm-up: recording, compiling, first comparisons."""
+"""Share of the steps that counts as warm-up: recording, compiling, first comparisons."""
 
 MOST_NOISE = 1.5
-"""Two runs of NumPy's own differ by no more on a machine that has nothing else to do."""
+"""Maximum ratio between the times of the two NumPy runs on an otherwise idle machine."""
 
 MAX_CHARTS = 12
-"""The most fields that are drawn: those with the largest differences."""
+"""Maximum number of fields to draw: those with the largest differences."""
 
 
 class RunFailed(Exception):
-    """A run of the program failed. The message has the last lines of its output."""
+    """A run of the program failed. The message contains the last lines of its output."""
 
 
 # -- running ----------------------------------------------------------------------------------------------------------
@@ -95,10 +95,11 @@ _SENTENCES = {
 
 
 def environment(way: str) -> dict[str, str]:
-    """The child's environment: accel can be imported, and relative paths are absolute, as it has another folder.
+    """Return the environment of the child process.
 
-    Its output is unbuffered, because both streams go to one file: the last lines written are the last in the file. It
-    leaves nothing behind that compiles, which would take the processor from the next run.
+    accel can be imported there, and relative paths are made absolute, because the working folder differs. Output is
+    unbuffered: both streams go to one file, so the last lines written are the last in the file. No compile worker
+    outlives the child, because it would slow down the next run.
     """
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     paths.append(str(own_code.PACKAGE.parent))
@@ -125,7 +126,10 @@ def _result(spec: Mapping[str, Any], runs: Mapping[str, Any], out: Path) -> dict
 
 
 def _step(run: Mapping[str, Any]) -> str | None:
-    """The target whose calls are steps: the catalogue's, or else the one with most time among those called twice."""
+    """Return the target whose calls are steps.
+
+    It is the catalogue's step, or else the target with the most time among those called twice.
+    """
     if run["step"] in run["starts"]:
         return str(run["step"])
     several = [target for target, starts in run["starts"].items() if len(starts) > 1]
@@ -147,7 +151,7 @@ def _figures(run: Mapping[str, Any], step: str | None) -> dict[str, Any]:
 
 
 def _fields(out: Path) -> dict[str, dict[str, list[Any]]]:
-    """By field: the calls after which it was sampled, and the errors of the other two runs against NumPy's."""
+    """Return, by field, the numbers of the sampled calls and the errors of the other two runs against NumPy's."""
     import numpy as np
 
     fields: dict[str, dict[str, list[Any]]] = {}
@@ -170,7 +174,7 @@ def _call_of(stem: str) -> tuple[int, str]:
 
 
 def error_between(actual: Any, expected: Any) -> float:
-    """The largest difference of two arrays, relative to the largest finite magnitude in `expected`.
+    """Return the largest difference of two arrays, relative to the largest finite magnitude in `expected`.
 
     Infinite if `actual` is None, if shapes differ, or if NaN or infinities are at different places. Absolute if
     `expected` has no finite value but 0.
@@ -210,7 +214,7 @@ def _ratio(result: Mapping[str, Any], key: str) -> float | None:
 
 
 def _last(result: Mapping[str, Any]) -> list[list[Any]]:
-    """By field: the last sampled call, accel's errors at the first and the last one, and the drift at the last one."""
+    """Return, by field, the last sampled call, accel's first and last errors, and the last drift."""
     rows = []
     for name, row in sorted(result["fields"].items()):
         rows.append([name, row["calls"][-1], row["accel"][0], row["accel"][-1], row["perturbed"][-1]])
@@ -274,7 +278,7 @@ def _why_no_charts(result: Mapping[str, Any]) -> str:
 
 
 def _nothing_compiled(result: Mapping[str, Any]) -> str:
-    """Says that the accelerated run was another one on NumPy, and what to do; else ""."""
+    """Return a sentence that the accelerated run compiled nothing, with advice; "" if it compiled something."""
     totals = result["accel"]["totals"]
     if totals["compiled_calls"]:
         return ""
@@ -291,7 +295,7 @@ def _each(runs: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _compiled(result: Mapping[str, Any]) -> str:
-    """How much of the accelerated run was compiled: where nothing was, no difference is no news."""
+    """Return the share of the accelerated run that was compiled. Without it, equal results would prove nothing."""
     totals = result["accel"]["totals"]
     return f"{totals['compiled_calls']} of {plural(totals['calls'], 'call')} compiled"
 
@@ -301,7 +305,7 @@ def _times(ratio: float | None) -> str:
 
 
 def _other_steps(result: Mapping[str, Any]) -> str:
-    """Says that the runs made different numbers of steps, so that call N of one is not call N of another; else ""."""
+    """Return a sentence if the runs made different numbers of steps, so that call N differs in meaning; else ""."""
     steps = _each(result["runs"], "steps")
     if len(set(steps)) == 1:
         return ""
@@ -309,7 +313,7 @@ def _other_steps(result: Mapping[str, Any]) -> str:
 
 
 def _noise(result: Mapping[str, Any]) -> str:
-    """Says that NumPy's two runs, which do the same work, took unlike times; else ""."""
+    """Return a sentence if the two NumPy runs, which do the same work, differ much in time; else ""."""
     times = [result["runs"][way]["ms_per_step"] or 0.0 for way in ("numpy", "perturbed")]
     if not all(times) or max(times) <= MOST_NOISE * min(times):
         return ""
@@ -326,7 +330,7 @@ def _step_sentence(result: Mapping[str, Any]) -> str:
 
 
 def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
-    """The result of a comparison run in one line, with the path of the full report."""
+    """Return the result of a comparison run in one line, with the path of the full report."""
     worst = _worst_by_call(result)
     other = "".join(f"; {careful}" for careful in (_other_steps(result), _noise(result)) if careful)
     if nothing := _nothing_compiled(result):
@@ -342,7 +346,7 @@ def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
 
 
 def _jsonable(value: object) -> Any:
-    """`value` with infinity and NaN as text."""
+    """Return `value` with infinity and NaN as text."""
     if isinstance(value, dict):
         return {key: _jsonable(each) for key, each in value.items()}
     if isinstance(value, list):

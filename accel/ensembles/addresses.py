@@ -1,4 +1,4 @@
-"""Addresses: the way from a call's arguments to where an array or number lives, to read it and to put another there."""
+"""Addresses: the path from a call's arguments to the place of an array or number, for reading and replacing it."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from accel.record.state.inputs import MISSING, Fetch, Inputs
 
 
 class Hop(NamedTuple):
-    """One step: to an attribute, or to an item."""
+    """One step of an address: to an attribute or to an item."""
 
     is_item: bool
     key: Any
 
 
 Address = tuple[Hop, ...]
-"""Steps from a call's roots on: the first one is an item of `Roots`."""
+"""Steps that lead from a call's roots to a value. The first one is an item of `Roots`."""
 
 
 _OF_MEMBER = ".member"
-"""What tells a member's global names from a module's: no program has such a name."""
+"""Key that marks a member's copy of the global names. No program has such a name."""
 
 CELL = ".cell "
-"""How the names of a member's cells begin among its global names, so that there is one way to each."""
+"""Prefix of closure cells among a member's global names, so that each cell has one address."""
 
 
 def member_globals(names: Mapping[str, Any]) -> dict[str, Any]:
-    """Global names of a member's own, for what it runs of a program's module."""
+    """Return a copy of a module's global names for one member, in which that member runs the program's code."""
     return {**names, _OF_MEMBER: True}
 
 
 @dataclass(slots=True)
 class Roots:
-    """A call's arguments, and global names. Number 0 of it: the positional ones; 1: those by name; 2: global names."""
+    """The roots of addresses: item 0, positional arguments; item 1, keyword arguments; item 2, global names."""
 
     args: list[Any]
     kwargs: dict[str, Any]
@@ -52,7 +52,7 @@ GLOBALS = 2
 
 
 def address_of(slots: Sequence[Any], slot: int) -> Address | None:
-    """Where a slot's value lives; None where it is not reached from the call's arguments by attributes and items.
+    """Return the address of a slot's value; None if attributes and items do not lead to it from the call's arguments.
 
     slots: of a trace, merged or not.
     """
@@ -85,13 +85,14 @@ def _steps_of(fetch: Fetch) -> list[Hop]:
 
 
 def _is_of_member(fetch: Fetch) -> bool:
-    """Whether a value without a parent is a member's: its global names, one of them, or what one of its cells holds."""
+    """Return whether a value without a parent belongs to a member: its global names, one of them, or the content of a
+    cell."""
     is_one = fetch.text in ("{0}", "{0}[{1}]", f"{{0}}[{{1}}].{CONTENTS}")
     return is_one and type(fetch.constants[0]) is dict and _OF_MEMBER in fetch.constants[0]
 
 
 def read(roots: Roots, address: Address) -> Any:
-    """What lives at an address; MISSING if nothing does."""
+    """Return the value at an address; MISSING if there is none."""
     found: Any = roots
     for step in address:
         try:
@@ -102,10 +103,10 @@ def read(roots: Roots, address: Address) -> Any:
 
 
 def put(roots: Roots, address: Address, value: np.ndarray[Any, Any], kind: type, in_place: bool) -> None:
-    """Let a value live at an address. kind: of what the program has there: an array, or a number of this type.
+    """Store a value at an address. kind: the type that the program has there: `numpy.ndarray`, or a number's type.
 
-    in_place: an array that is there keeps its place in memory, and all who hold it see the new elements. Raises
-    LookupError, AttributeError and TypeError where the program's objects have no such place.
+    in_place: write into the existing array, so that all its holders see the new elements. Raises LookupError,
+    AttributeError or TypeError if the program's objects have no such place.
     """
     there = read(roots, address)
     if kind is not np.ndarray:
@@ -124,7 +125,7 @@ def _number(kind: Any, value: np.ndarray[Any, Any]) -> Any:
 
 
 def _is_frozen(container: object) -> bool:
-    """Whether an object is one of a frozen dataclass's, which programs replace as a whole."""
+    """Return whether an object is an instance of a frozen dataclass, which programs replace as a whole."""
     return bool(getattr(getattr(container, "__dataclass_params__", None), "frozen", False))
 
 
@@ -138,7 +139,7 @@ def _assign(roots: Roots, address: Address, value: Any) -> None:
         object.__setattr__(other, last.key, value)
         _assign(roots, tuple(way), other)
     elif not last.is_item:
-        object.__setattr__(container, last.key, value)  # as replays do, past what the class does besides
+        object.__setattr__(container, last.key, value)  # as replays do, bypassing the class's own __setattr__
     elif isinstance(container, tuple):
         parts = [value if position == last.key else part for position, part in enumerate(container)]
         kind: Any = type(container)

@@ -1,4 +1,4 @@
-"""Agreement: now and then a member's step is made by NumPy, too, and the program's is compared with it."""
+"""Sampled differential testing: some steps of one member are repeated on NumPy and compared."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from accel.reasons import Refusal
 
 
 class Sampling:
-    """Which steps are compared: after each build of the program the first, second, fourth, eighth and so on.
+    """Choice of the steps to compare: after each build of the program the first, second, fourth, eighth and so on.
 
-    has_failed: a difference was found. All members are stepped by NumPy from then on.
+    has_failed: True once a difference was found. NumPy steps all members from then on.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Sampling:
         self._builds, self._since, self._taken = 0, 0, 0
 
     def next(self, known: np.ndarray[Any, Any], paths: Paths) -> int | None:
-        """The member to compare in this step. known: which of them are on a known way."""
+        """Return the member to compare in this step, or None. known: by member, whether it took a known path."""
         if paths.builds != self._builds:
             self._builds, self._since = paths.builds, 0
         candidates = np.flatnonzero(known)
@@ -44,7 +44,7 @@ class Sampling:
 
 
 def differing(found: BatchStep, form: Any, member: int, wanted: Stepped) -> str | None:
-    """What differs between a member's step by the program and by NumPy, in words."""
+    """Return in words how a member's compiled step differs from NumPy's; None if they agree."""
     if wanted.form != form or set(wanted.values) < set(found.state):
         return "what it returns or changes"
     pairs = [

@@ -1,7 +1,7 @@
 """Batches: one step of all members as one compiled program.
 
-What is the same for all members, and stays so, is computed once, such as a counter: what it decides is then a branch of
-the program's, of which one side is computed. What differs is mapped over.
+Values that are equal in all members, and stay equal, are computed once, such as a counter. A branch on such a value
+computes one side. Values that differ are mapped over the members.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from accel.pure.transforms import is_same_constant
 from accel.rules.tracing import traced
 
 TOGETHER = 16384
-"""Elements of an array's, of all members that are computed together on a CPU: more do not stay in its cache.
+"""Maximum elements of one array, over all members computed together on a CPU. More do not stay in its cache.
 
 Measured on the miniature's air, with values stored: 16 members at 121x240 take 32 ms one by one, 39 in pairs and 59 all
 together; 64 members at 31x60 take the same 6.5 ms in chunks of 8 to 64."""
 
 ALWAYS = np.True_
-"""By which values are stored and rounded (see accel.rules.fusion and accel.lower.rounding)."""
+"""Runtime truth by which values are stored and rounded (see accel.rules.fusion and accel.lower.rounding)."""
 
 
 @dataclass(slots=True)
 class BatchStep:
-    """A step of all members. state, result: arrays, those in `apart` with the members along their first axis.
+    """The result of one step of all members. state, result: arrays; those in `apart` have the members along their first
+    axis.
 
-    ok: of each member, whether its step takes a way that is known.
+    ok: by member, whether its step took a known path.
     """
 
     state: dict[str, Any]
@@ -51,9 +52,10 @@ class BatchStep:
 
 
 class Batch:
-    """A program of recorded steps. varied: names that may differ between members though no step changes them.
+    """A program compiled from recorded steps. varied: names that may differ between members though no step changes
+    them.
 
-    takes: the names of the values that it is given. built_s: how long it took to build and compile.
+    takes: the names of its inputs. built_s: seconds that building and compiling took.
     """
 
     def __init__(self, recorded: RecordedFunction, varied: Iterable[str], members: int) -> None:
@@ -73,16 +75,19 @@ class Batch:
 
     @property
     def leaves(self) -> dict[str, np.ndarray[Any, Any]]:
-        """All that known steps read, by name, as the recorded call found it."""
+        """Every value that known steps read, by name, as the recorded call found it."""
         return {name: leaf.value for name, leaf in self._places.leaves.items()}
 
     @property
     def constants(self) -> frozenset[str]:
-        """The names of what known steps read and the program does not take."""
+        """Names of values that known steps read and that are constants of the program."""
         return frozenset(self._places.leaves).difference(self.takes)
 
     def is_current(self, call: PlainCall) -> bool:
-        """Whether what steps read outside of the call's arguments is as it was: settings, functions, global names."""
+        """Return whether the values that steps read outside the call's arguments are unchanged.
+
+        These are settings, functions and global names.
+        """
         recorded = self._program.recorded
         values, alive = recorded.trace.inputs.fetch(call.args, call.kwargs)
         if alive != recorded.trace.inputs.all_paths:
@@ -90,7 +95,7 @@ class Batch:
         return all(is_same_constant(values[slot], recorded.values[slot]) for slot in self._outside)
 
     def _trace(self) -> None:
-        """The program as operations of JAX's, once, and on which inputs each output depends."""
+        """Trace the program to JAX operations, once, and find the inputs on which each output depends."""
         import jax
 
         def flat(inputs: list[Any], always: Any) -> Any:
@@ -111,7 +116,7 @@ class Batch:
         self._depends = _dependences(self._jaxpr.jaxpr)
 
     def run(self, values: Mapping[str, Any], apart: frozenset[str]) -> BatchStep:
-        """One step. apart: the names of values with the members along their first axis."""
+        """Run one step. apart: the names of values with the members along their first axis."""
         import jax
 
         with jax.enable_x64(True):
@@ -144,7 +149,7 @@ class Batch:
     def _compile(
         self, inputs_apart: frozenset[str], outputs_apart: Sequence[bool], given: list[Any]
     ) -> Callable[[list[Any]], Sequence[Any]]:
-        """What makes a step of all members, from values in the order of `takes`."""
+        """Compile a step of all members. The compiled function takes values in the order of `takes`."""
         import jax
         from jax.extend.core import jaxpr_as_fun
 
@@ -169,13 +174,13 @@ class Batch:
         return InGroups(lambda given: compiled(*given, ALWAYS), own, outputs_apart, groups, size)
 
     def _mapped(self, apart: frozenset[str]) -> tuple[frozenset[str], list[bool]]:
-        """Which inputs and outputs have a value for each member: what depends on one that has."""
+        """Return which inputs and outputs have one value per member: those that depend on a value that has."""
         while True:
             bits = sum(1 << position for position, name in enumerate(self.takes) if name in apart)
             outputs = [bool(each & bits) for each in self._depends]
             more = {name for name, each in zip(self._gives, outputs, strict=False) if each and name in self.takes}
             if more <= apart:
-                # what each member has of its own stays so, though a step may have given all the same
+                # a value that each member owns stays separate, even if a step gave all members the same
                 gives = [each or name in apart for name, each in zip(self._gives, outputs, strict=False)]
                 return apart, [*gives, *outputs[len(self._gives) :]]
             apart |= more
@@ -184,9 +189,10 @@ class Batch:
 def _for_members(
     function: Callable[..., list[Any]], own: Sequence[int], outputs_apart: Sequence[bool], members: int, chunk: int
 ) -> Callable[..., list[Any]]:
-    """A function of one member as one of all. own: the positions of arguments with the members along their first axis.
+    """Map a function of one member over all members. own: positions of the arguments with the members along their first
+    axis.
 
-    chunk: so many members are computed together, and the chunks one after the other.
+    chunk: number of members to compute together. Chunks are computed one after the other.
     """
 
     def for_all(*given: Any) -> list[Any]:
@@ -214,14 +220,14 @@ def _for_members(
 
 
 def _outside(recorded: RecordedFunction) -> list[int]:
-    """The slots of numbers and arrays that are not below an argument of the call."""
+    """Return the slots of numbers and arrays that are not below an argument of the call."""
     slots = recorded.trace.inputs.slots
     wanted = [*recorded.trace.array_slots, *recorded.trace.scalar_slots]
     return [slot for slot in wanted if address_of(slots, slot) is None]
 
 
 def _dependences(jaxpr: Any) -> list[int]:
-    """For each output the inputs on which it may depend, as a bit mask."""
+    """Return for each output a bit mask of the inputs on which it may depend."""
     masks: dict[Any, int] = {variable: 1 << position for position, variable in enumerate(jaxpr.invars)}
 
     def mask(variable: Any) -> int:

@@ -1,4 +1,4 @@
-"""Copies of a call's arguments and all that they hold. Arrays that share memory do so in the copy, too."""
+"""Deep copies of a call's arguments. Arrays that share memory also share it in the copy."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from accel.pure.recorded import refused
 Array = np.ndarray[Any, Any]
 
 _WHOLE = (ModuleType, type, FunctionType, BuiltinFunctionType, CodeType, FrameType, MappingProxyType, str, bytes)
-"""What `copy.deepcopy` does not look into."""
+"""Types that `copy.deepcopy` treats as atoms."""
 
 
 @dataclass(slots=True)
 class MemberParts:
-    """What copied objects hold. held: how often they hold each array, by its id in the copy.
+    """The arrays and objects found in copied values. held: number of holders of each array, by its id in the copy.
 
-    originals: what was copied, arrays by weak references, by id.
+    originals: the values that were copied, by id; arrays by weak references.
     """
 
     held: Counter[int]
     originals: dict[int, Callable[[], Any]]
 
     def is_shared(self, array: object) -> bool:
-        """Whether an array of the copy is held in two places, or shares its memory with another one."""
+        """Return whether an array of the copy has two holders, or shares its memory with another array."""
         return self.held[id(array)] > 1
 
     def was_copied(self, value: object) -> bool:
-        """Whether a value is one of the originals."""
+        """Return whether a value is one of the originals."""
         found = self.originals.get(id(value))
         return found is not None and found() is value
 
@@ -53,7 +53,7 @@ class Copy(MemberParts):
 
 
 def copied(call: PlainCall) -> Copy:
-    """A copy of a call's arguments. Raises Refused."""
+    """Copy a call's arguments. Raises Refused."""
     given = call.args, call.kwargs
     memo = _copied_views(_parts_of(given)[0], call.name)
     try:
@@ -66,9 +66,9 @@ def copied(call: PlainCall) -> Copy:
 
 
 def copied_each(given: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict[str, str], MemberParts]:
-    """Copies of values by name, as one: what they share, the copies do. name: of the program, for refusals.
+    """Copy values by name, preserving what they share with each other. name: of the program, for refusals.
 
-    Also returns why some could not be copied, by name, and what was copied. Raises Refused.
+    Also returns, by name, why some values could not be copied, and the parts that were copied. Raises Refused.
     """
     memo = _copied_views(_parts_of(given)[0], name)
     made: dict[str, Any] = {}
@@ -85,7 +85,7 @@ def copied_each(given: Mapping[str, Any], name: str) -> tuple[dict[str, Any], di
 
 
 def _parts_in(given: object, memo: Mapping[int, Any]) -> MemberParts:
-    """memo: the copies by the originals' ids."""
+    """Collect the parts of copied values. memo: the copies by the originals' ids."""
     arrays, others, held = _parts_of(given)
     by_memory = Counter(_root(each).__array_interface__["data"][0] for each in arrays)
     counts: Counter[int] = Counter()
@@ -105,7 +105,7 @@ def _itself(value: Any) -> Any:
 
 
 def _parts_of(given: object) -> tuple[list[Array], list[Any], Counter[int]]:
-    """All arrays that objects hold, all else that may change, and how often each array is held."""
+    """Return all arrays that objects hold, all other mutable objects, and how often each array is held."""
     held: Counter[int] = Counter()
     found: list[Array] = []
     others: list[Any] = []
@@ -127,14 +127,14 @@ def _parts_of(given: object) -> tuple[list[Array], list[Any], Counter[int]]:
 
 
 def _root(array: Array) -> Array:
-    """The array that owns, or comes nearest to owning, an array's memory."""
+    """Return the array that owns an array's memory, or the base that is nearest to the owner."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
 
 
 def _copied_views(arrays: list[Array], name: str) -> dict[int, Any]:
-    """Copies of arrays by id: those that are views of one array are views of its copy."""
+    """Copy arrays, by id. Views of one array become views of its copy."""
     roots: dict[int, tuple[Array, Array]] = {}
     foreign: set[int] = set()
     memo: dict[int, Any] = {}
@@ -154,7 +154,7 @@ def _copied_views(arrays: list[Array], name: str) -> dict[int, Any]:
 
 
 def _view_in(array: Array, root: Array, other: Array) -> Array:
-    """The view of another array that an array is of its root."""
+    """Return the view of `other` that corresponds to the view `array` of `root`."""
     if array is root:
         return other
     offset = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]

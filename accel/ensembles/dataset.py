@@ -11,9 +11,9 @@ MEMBER = "member"
 
 
 def dataset(state: Mapping[str, np.ndarray[Any, Any]], dims: Mapping[Any, tuple[str, ...]], steps: int) -> Any:
-    """An `xarray.Dataset` of arrays with the members along their first axis; see `Ensemble.to_xarray`.
+    """Return an `xarray.Dataset` of arrays with the members along their first axis; see `Ensemble.to_xarray`.
 
-    Raises ImportError where xarray is not installed, and ValueError for names of dimensions that do not fit.
+    Raises ImportError if xarray is not installed, and ValueError for names of dimensions that do not fit.
     """
     import xarray
 

@@ -1,7 +1,7 @@
-"""Division: among several devices of one machine, each computes members of its own.
+"""Division: members distributed over several devices of one machine.
 
-Members need nothing of each other. So each device runs the step of so many members as a program of its own would, and
-XLA has nothing to divide.
+Members are independent. So each device runs the step of its own members as a separate program, and XLA partitions
+nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from accel.backend import devices
 from accel.backend.shards import equal_parts
 
 MEMBERS = "members"
-"""The name of the one axis of devices."""
+"""Name of the single axis of the device mesh."""
 
 
 def devices_for(members: int) -> list[Any]:
-    """The devices that the settings ask for, or as many of them as divide the members; none where one is left.
+    """Return the devices that the settings name, or the largest number of them that divides `members`.
 
-    Raises SettingError if there are not as many.
+    Empty if only one device is left. Raises SettingError if there are not as many devices.
     """
     chosen = config.current()
     if chosen.devices == 1:
@@ -32,9 +32,10 @@ def devices_for(members: int) -> list[Any]:
 
 
 class Division:
-    """Members among devices. own: the positions of a step's values with the members along their first axis.
+    """A distribution of members over devices. own: positions of inputs with the members along their first axis.
 
-    outputs_apart: which outputs have them so; the others are the same for all members, and on each device.
+    outputs_apart: for each output, whether it has the members along its first axis. Other outputs are equal for all
+    members and on each device.
     """
 
     def __init__(self, used: Sequence[Any], own: Sequence[int], outputs_apart: Sequence[bool]) -> None:
@@ -46,7 +47,7 @@ class Division:
         self._outputs_apart = outputs_apart
 
     def placed(self, given: Sequence[Any]) -> list[Any]:
-        """Values where they belong: nothing is copied that is there already."""
+        """Return the values on their devices. Values that are there already are not copied."""
         import jax
         from jax.sharding import NamedSharding
 
@@ -55,7 +56,10 @@ class Division:
         return placed
 
     def of_each(self, function: Callable[..., Any], values: int) -> Callable[..., Any]:
-        """A function of one device's members as one of all. values: how many it takes, and what is the same after."""
+        """Distribute a function of one device's members over all devices.
+
+        values: number of inputs that may be distributed. One more input follows them, equal on all devices.
+        """
         import jax
 
         given = tuple(self._part(position in self._own) for position in range(values))
@@ -64,11 +68,11 @@ class Division:
             mesh=self._mesh,
             in_specs=(*given, self._part(False)),
             out_specs=[self._part(is_apart) for is_apart in self._outputs_apart],
-            check_vma=False,  # what is the same for all members is computed by each device, of the same
+            check_vma=False,  # each device computes the values that are equal for all members, from equal inputs
         )
 
     def everywhere(self, value: Any) -> Any:
-        """A value that each device has whole."""
+        """Return a value replicated on every device."""
         import jax
         from jax.sharding import NamedSharding
 

@@ -27,10 +27,9 @@ Perturb = Callable[[MemberState, int, np.random.Generator], object]
 class Ensemble:
     """Copies of the state that a function or method reads and changes, stepped together. Made by `accel.ensemble`.
 
-    The program's own objects stay as they are, but for `write_back`. state: the members' values by name, such as
-    "self.u", as arrays with the members along their first axis; may be set. members: how many there are. steps: how
-    many steps they have made. alone: how many steps of single members NumPy has made, since they took a way that was
-    not known.
+    Only `write_back` changes the program's own objects. state: the members' values by name, such as "self.u", as arrays
+    with the members along their first axis; may be set. members: number of copies. steps: number of steps so far.
+    alone: number of single-member steps that NumPy made because they took an unknown path.
     """
 
     def __init__(
@@ -58,16 +57,19 @@ class Ensemble:
     def step(self, n: int = 1) -> None:
         """Call the function n times for every member.
 
-        Raises accel.Refused where a member's step does what members cannot do by themselves, or ends in an exception.
-        A note says which member. All members are then as they were before that step, and the ensemble makes no more.
+        Raises accel.Refused if a member's step does something that one member alone must not do, and any exception that
+        a step raises. A note on the error names the member. All members are then as they were before that step, and the
+        ensemble makes no more steps.
         """
         for _ in range(n):
             self._step()
 
     @property
     def result(self) -> Any:
-        """What the last step has returned, in the function's own tuples, lists and dicts: arrays with the members along
-        their first axis. None before the first step."""
+        """The return value of the last step, in the function's own tuples, lists and dicts. None before the first step.
+
+        Its arrays have the members along their first axis.
+        """
         return filled(self._form, [np.array(each) for each in self._result])
 
     def _step(self) -> None:
@@ -89,7 +91,7 @@ class Ensemble:
         self.alone += len(alone)
 
     def _all_known(self) -> tuple[Batch, BatchStep, dict[int, Stepped]]:
-        """The program, a step of it, and the steps of those members by NumPy whose way it does not know."""
+        """Return the program, its step of all members, and NumPy's steps of the members on unknown paths."""
         alone: dict[int, Stepped] = {}
         while True:
             batch = self._prepare()
@@ -99,7 +101,8 @@ class Ensemble:
                 return batch, found, alone
 
     def _has_learned(self, left: list[int], alone: dict[int, Stepped]) -> bool:
-        """Step members by NumPy. Whether the program knows their ways before all of them are done."""
+        """Step members on NumPy. Returns True as soon as the program has learned their paths, perhaps before all are
+        done."""
         for position, member in enumerate(left):
             began = time.perf_counter()
             alone[member] = self._by_numpy(member)
@@ -126,24 +129,25 @@ class Ensemble:
     # -- state --------------------------------------------------------------------------------------------------------
 
     def mean(self, name: str) -> Array:
-        """The mean over the members of what has a name in `state`, computed where it is."""
+        """Return the mean over the members of the value `name` in `state`, computed on its device."""
         return self._statistic(name, lambda jnp, array: jnp.mean(array, axis=0), lambda one: one * 1.0)
 
     def spread(self, name: str) -> Array:
-        """The standard deviation over the members, with `members - 1` as the divisor."""
+        """Return the standard deviation over the members, with the divisor `members - 1`."""
         divisor = 1 if self.members > 1 else 0
         return self._statistic(name, lambda jnp, array: jnp.std(array, axis=0, ddof=divisor), lambda one: one * 0.0)
 
     @property
     def own(self) -> list[str]:
-        """The names of what steps change, and of what differs between members."""
+        """Return the names of values that steps change, and of values that differ between members."""
         changed = self._paths.inventory.changed
         return list(dict.fromkeys([*changed, *(name for name in self._values.arrays if name in self._values.apart)]))
 
     def write_back(self, member: int) -> None:
-        """Give the program's own objects a member's state: what steps change, and what differs between members.
+        """Store a member's state in the program's own objects: values that steps change, or that differ between
+        members.
 
-        Arrays that steps write to keep their place in memory. A number that is an argument is nowhere to be written to.
+        Arrays that steps write to are written in place. A number that is an argument cannot be written back.
         """
         if not 0 <= member < self.members:
             raise IndexError(f"there is no member {member} among {self.members}")
@@ -158,10 +162,10 @@ class Ensemble:
         working_copy.place(roots, values, inventory, self.name)
 
     def to_xarray(self, dims: Mapping[Any, tuple[str, ...]] | None = None, names: Any = None) -> Any:
-        """The state as an `xarray.Dataset` with a dimension "member". xarray has to be installed.
+        """Return the state as an `xarray.Dataset` with a dimension "member". xarray has to be installed.
 
-        dims: the names of dimensions, by a name in `state` or by the shape of one member's array. names: which
-        of `state`; by default what steps change and what differs between members.
+        dims: the names of dimensions, by a name in `state` or by the shape of one member's array. names: which names of
+        `state` to include; by default those that steps change and those that differ between members.
         """
         from accel.ensembles.dataset import dataset
 
@@ -181,7 +185,7 @@ class Ensemble:
         return list(dict.fromkeys([*self._values.arrays, *self._prepare().leaves]))
 
     def _one(self, name: str) -> Any:
-        """A value, of all members or the same for each."""
+        """Return a value of all members, or the single value that they share."""
         if name in self._values.arrays:
             return self._values.arrays[name]
         leaves = self._prepare().leaves
@@ -209,7 +213,7 @@ class Ensemble:
             raise refused(self.name, "ensemble.place", name)
 
     def _pristine(self, name: str, stepped: Stepped | None = None) -> Array:
-        """What the program had before the first step. Raises Refused if it had nothing there."""
+        """Return the program's value from before the first step. Raises Refused if there was none."""
         found = self._paths.before(name)
         if found is None:
             raise refused(self.name, "pure.state", f"{name} is written on some paths, and is not there before")
@@ -231,13 +235,13 @@ class Ensemble:
 def ensemble(
     step: Any, *args: Any, members: int, perturb: Perturb | None = None, seed: int = 0, **kwargs: Any
 ) -> Ensemble:
-    """An ensemble of a function or method: copies of the state that it reads and changes, which step together.
+    """Make an ensemble of a function or method: copies of the state that it reads and changes, which step together.
 
-    step: a NumPy function or bound method. args, kwargs: what it is called with. members: how many copies. perturb: is
-    called once for each, with its state by name, its number, and a random generator of its own, and changes the state.
-    seed: of those generators.
+    step: a NumPy function or bound method. args, kwargs: the arguments to call it with. members: number of copies.
+    perturb: called once per member with its state by name, its number and its own random generator; it changes the
+    state. seed: seed of those generators.
 
-    The program's objects are copied; those that are given stay as they are. Raises accel.Refused, with a reason, for a
+    The program's objects are copied; the originals stay as they are. Raises accel.Refused, with a reason, for a
     function whose members cannot be stepped as one program.
 
     >>> import accel, numpy as np

@@ -1,7 +1,7 @@
-"""Groups: on a CPU, members that are too many to be computed together are divided among the processors.
+"""Groups: on a CPU, members that are too many to compute together are divided among the processors.
 
-XLA divides one operation among threads, and waits for all of them at its end. Members need no waiting: two halves of 16
-members at 121x240, a thread for each, take 0.6 of the time on 2 processors.
+XLA divides each operation among threads, and waits for all of them at its end. Members need no such barrier: two halves
+of 16 members at 121x240, a thread for each, take 0.6 of the time on 2 processors.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from accel.process import processors
 
 
 def number_of_groups(members: int, chunk: int) -> int:
-    """Into how many groups of one size members are divided, of which `chunk` are computed together: 1 if all are."""
+    """Return the number of equal groups of members. chunk: number of members computed together; 1 group if all are."""
     if chunk >= members:
         return 1
     return equal_parts(members, processors.usable())
 
 
 class Group(NamedTuple):
-    """Members from `start` on, before `end`."""
+    """The members from `start` up to `end`, exclusive."""
 
     start: int
     end: int
 
     def of(self, values: Sequence[Any], own: Sequence[int]) -> list[Any]:
-        """Values for the group. own: the positions of those with the members along their first axis."""
+        """Return the group's part of values. own: positions of values with the members along their first axis."""
         found = list(values)
         for position in own:
             found[position] = np.asarray(values[position])[self.start : self.end]
@@ -38,10 +38,11 @@ class Group(NamedTuple):
 
 
 class InGroups:
-    """A step of all members, of which each group is one call in a thread of its own.
+    """A step of all members in which each group is one call, in its own thread.
 
-    compiled: a step of one group, of `size` members. own: the positions of values with the members along their first
-    axis. outputs_apart: which outputs have them so; the others are the same for all groups.
+    compiled: a step of one group of `size` members. own: positions of inputs with the members along their first axis.
+    outputs_apart: for each output, whether it has the members along its first axis; other outputs are equal for all
+    groups.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class InGroups:
             return [np.asarray(each) for each in self._compiled(group.of(given, self._own))]
 
     def _put(self, group: Group, step: Sequence[Any], whole: Sequence[Any]) -> None:
-        """Copy what a group gives into the arrays of all members."""
+        """Copy a group's outputs into the arrays of all members."""
         for each, target, is_apart in zip(step, whole, self._outputs_apart, strict=True):
             if is_apart:
                 target[group.start : group.end] = each

@@ -1,4 +1,4 @@
-"""Inventories: what recorded calls read and change by name, and where in the program that lives."""
+"""Inventories: the names and addresses of values that recorded calls read and change."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from accel.record.state.leaves import FixedValue, FromSlot, NewObject, Number, S
 
 @dataclass(slots=True)
 class Inventory:
-    """What calls of some paths read and change.
+    """Values that the calls on some paths read and change.
 
-    addresses: of leaves and of what is changed, where they are reached from the call's arguments. kinds: of numbers
-    their type, of arrays `numpy.ndarray`. changed: all names that calls change; in_place: arrays that they write to;
-    rebound: what they store anew. together: names that hold one array after a call.
+    addresses: of leaves and changed values, if the call's arguments lead to them. kinds: a number's type, or
+    `numpy.ndarray`. changed: all names that calls change. in_place: arrays that they write to. rebound: names that they
+    assign anew. together: groups of names that hold one array after a call.
     """
 
     addresses: dict[str, Address] = field(default_factory=dict)
@@ -36,7 +36,8 @@ class Inventory:
     together: list[list[str]] = field(default_factory=list)
 
     def add(self, other: Inventory, name: str) -> None:
-        """Take in another inventory. name: the function's. Raises Refused where both together have no pure form."""
+        """Merge another inventory into this one. name: of the function. Raises Refused if the two contradict a pure
+        form."""
         for each, address in other.addresses.items():
             if self.addresses.setdefault(each, address) != address:
                 raise refused(name, "ensemble.place", f"two places are called {each}")
@@ -53,7 +54,7 @@ class Inventory:
 def inventory_of(
     recorded: RecordedFunction, places: Places, ways: Sequence[Way], returned: Sequence[Returned]
 ) -> Inventory:
-    """The inventory of a recorded function. Raises Refused for a change of what no argument of the call holds."""
+    """Return the inventory of a recorded function. Raises Refused for a change of an object that no argument holds."""
     found = Inventory()
     slots = recorded.trace.inputs.slots
     for name, leaf in places.leaves.items():
@@ -81,7 +82,7 @@ def _note(inventory: Inventory, name: str, address: Address | None, kind: type) 
 
 
 def _is_itself(name: str, part: Any, way: Way, places: Places) -> bool:
-    """Whether what a way stores is there already, as after `self.u += 1`."""
+    """Return whether a path stores the object that is there already, as after `self.u += 1`."""
     return isinstance(part, FromSlot) and not part.chain and places.names[way.slots[part.slot]] == name
 
 
@@ -96,7 +97,7 @@ def _kind_of(part: Any, way: Way, recorded: RecordedFunction) -> type:
 
 
 def _written(way: Way, recorded: RecordedFunction, places: Places) -> Iterator[tuple[str, Address]]:
-    """The address of each array and number that a way stores, by the names of `accel.pure.results`."""
+    """Yield name and address of each array and number that a path stores, with the names of `accel.pure.results`."""
     for change in way.trace.outputs.writes:
         if isinstance(change, Write):
             address = address_of(recorded.trace.inputs.slots, way.slots[change.owner])
@@ -107,7 +108,7 @@ def _written(way: Way, recorded: RecordedFunction, places: Places) -> Iterator[t
 
 
 def stored(trace: Trace) -> Iterator[Address]:
-    """Where one recorded call has stored arrays and numbers, or written to arrays."""
+    """Yield the addresses at which one recorded call has stored arrays or numbers, or written to arrays."""
     slots = trace.inputs.slots
     for slot, _ in trace.outputs.changed:
         address = address_of(slots, slot)
@@ -126,7 +127,7 @@ def _named(owner: str, step: Hop) -> str:
 
 
 def below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Address, Any]]:
-    """The parts of what is stored at an address, each with its name, its own address and what makes it."""
+    """Yield the parts of a stored value, each with its name, its address and the template that builds it."""
     if isinstance(template, SharedLeaf):
         template = template.template
     if isinstance(template, NewObject):

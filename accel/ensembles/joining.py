@@ -1,4 +1,4 @@
-"""Joining: the steps that the program has made, and those that NumPy has made of single members, as one."""
+"""Merge the compiled step of all members with the steps of single members on NumPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from accel.pure.recorded import refused
 class Joined:
     """One step of all members.
 
-    state: by name the new values, and whether members have their own. result: arrays with the members first.
+    state: by name, the new value, and whether each member has its own. result: arrays with the members along their
+    first axis.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Joined:
         return self._with_rows(name, base, is_apart, rows)
 
     def _base(self, name: str) -> tuple[Any, bool]:
-        """What members have whose steps NumPy has not made."""
+        """Return the value of the members that NumPy has not stepped, and whether each has its own."""
         if name in self._found.state:
             return self._found.state[name], name in self._found.apart
         if name in self._before.arrays:

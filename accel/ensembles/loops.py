@@ -1,6 +1,6 @@
-"""A round of a program's own loop as a step of an ensemble's: the loop's test, if it is a `while`, and its body.
+"""An iteration of a program's own loop as an ensemble's step: the test of a `while`, and the loop body.
 
-Variables go by their own names. What a round shows is shown by the program alone, not by its members.
+Variables keep their own names. Text that an iteration shows comes from the program alone, not from its members.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from accel.record.state.changes import Change, Write
 from accel.record.state.inputs import Fetch, Inputs, Slot, named_cell, of_closure, of_contents, of_namespace
 
 _OF_BODY = of_closure(0, 0).text
-"""How a body's cells are fetched."""
+"""The fetch expression by which a loop body's cells are read."""
 
 LEFT = NOT_RUN
-"""What a round gives whose test says that the loop has ended."""
+"""Result of an iteration whose test ended the loop."""
 
 RETURNED = 3
-"""What a round gives that returns from the function around the loop."""
+"""Result of an iteration that returns from the function around the loop."""
 
 WAYS = {LEFT: "ends", GONE_ON: "goes on", BROKEN: "breaks out of the loop", RETURNED: "returns from the loop"}
 
 
 def way_of(result: Any) -> int:
-    """How a round of the program's has ended, by what `Switch.run` gives."""
+    """Return how an iteration of the program's loop ended, given the result of `Switch.run`."""
     return RETURNED if isinstance(result, tuple) else GONE_ON if result is None else int(result)
 
 
@@ -51,9 +51,9 @@ def _round(body: Any, test: Any) -> Any:
 
 
 class LoopCopy(WorkingCopy):
-    """A copy of a loop's variables, on which NumPy makes a member's round.
+    """A copy of a loop's variables, on which NumPy runs a member's iteration.
 
-    values: of the variables that the test reads and the body does not share, by name.
+    values: by name, variables that the test reads and that are not shared with the body.
     """
 
     silent = True
@@ -73,13 +73,13 @@ class LoopCopy(WorkingCopy):
         super().__init__(_as_if_at(switch, body), name, copy, 0)
 
     def follow(self, name: str, value: Any) -> None:
-        """Let a variable that the loop itself changes hold what it holds in the program."""
+        """Set a variable that the loop statement itself assigns to the program's value."""
         self._own.put(name, value)
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse what members have of their own, or change, and what some code reads as the program's. names: of those.
+        """Refuse values that members own or change, if some code reads the program's variable instead.
 
-        Raises Refused.
+        names: of values that members own or change. Raises Refused.
         """
         for name in names:
             variable = name.partition(".")[0].partition("[")[0]
@@ -107,7 +107,7 @@ class LoopCopy(WorkingCopy):
         trace.outputs.writes[:] = [each for each in trace.outputs.writes if not self._is_temporary(each, inputs)]
 
     def _is_temporary(self, change: Change, inputs: Inputs) -> bool:
-        """Whether a change is the assignment of a variable that the next round does not read. Raises Refused."""
+        """Return whether a change assigns a variable that the next iteration does not read. Raises Refused."""
         if not isinstance(change, Write):
             return False
         holder = inputs.slots[change.owner - Inputs.ROOTS]
@@ -118,7 +118,7 @@ class LoopCopy(WorkingCopy):
         return holder.name == OF_GLOBALS and change.name in self._temporary
 
     def _known(self, slot: Slot, inputs: Inputs) -> tuple[str, Any]:
-        """The name of an input, and how to fetch it."""
+        """Return the name of an input, and the expression that fetches it."""
         constants = slot.fetch.constants
         first = constants[0] if constants else None
         of_body = slot.fetch.text.startswith(_OF_BODY)
@@ -133,7 +133,7 @@ class LoopCopy(WorkingCopy):
         return slot.name, slot.fetch
 
     def _note_programs(self, fetch: Fetch) -> None:
-        """Note what is read as the program's, past the members' variables."""
+        """Record the program's variables that the iteration reads directly, bypassing the members' copies."""
         cell = named_cell(fetch)
         if not self._is_programs(fetch):
             return
@@ -148,7 +148,7 @@ class LoopCopy(WorkingCopy):
 
 
 def _below(renamed: Mapping[str, str], name: str) -> str:
-    """A name below one that has another name now."""
+    """Return a name with its renamed prefix replaced."""
     for before, after in renamed.items():
         if name.startswith((f"{before}.", f"{before}[")):
             return after + name.removeprefix(before)
@@ -156,7 +156,7 @@ def _below(renamed: Mapping[str, str], name: str) -> str:
 
 
 def _as_if_at(switch: Switch, body: FunctionType) -> FunctionType:
-    """The function that makes a round. It belongs to the program's module and line."""
+    """Return the function that runs an iteration, attributed to the program's module and line."""
     code = _round.__code__.replace(
         co_filename=body.__code__.co_filename,
         co_firstlineno=switch.line,
@@ -173,16 +173,17 @@ def _as_if_at(switch: Switch, body: FunctionType) -> FunctionType:
 _HARMLESS = frozenset(
     {"abs", "len", "min", "max", "any", "all", "sum", "round", "float", "int", "bool", "item", "mean"}
 )
-"""Functions and methods that change nothing, and that a test may call: it is evaluated for the members, too."""
+"""Functions and methods without side effects, which a test may call: it is evaluated for the members, too."""
 
 
 def has_test(switch: Switch) -> bool:
-    """Whether a loop ends by a test of its own."""
+    """Return whether a loop has a test of its own, as `while` has."""
     return isinstance(switch.statement, ast.While) and not isinstance(switch.statement.test, ast.Constant)
 
 
 def _test(switch: Switch, body: FunctionType, values: Mapping[str, Any], name: str) -> FunctionType | None:
-    """The test of a `while`, as a function over the program's variables. Raises Refused if it may change something."""
+    """Return the test of a `while` as a function of the program's variables. Raises Refused if it may have side
+    effects."""
     if not isinstance(switch.statement, ast.While) or not has_test(switch):
         return None
     test = switch.statement.test
@@ -222,7 +223,7 @@ def _nested(code: CodeType) -> CodeType:
 
 
 def targets(switch: Switch) -> list[str]:
-    """The variables that a `for` assigns itself in each round."""
+    """Return the variables that the `for` statement itself assigns in each iteration."""
     if not isinstance(switch.statement, ast.For):
         return []
     return [node.id for node in ast.walk(switch.statement.target) if isinstance(node, ast.Name)]

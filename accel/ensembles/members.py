@@ -1,4 +1,4 @@
-"""Members: an ensemble of a program's own loop, whose members step beside the program's rounds."""
+"""An ensemble of a program's own loop, whose members step beside the program's iterations."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from accel.pure.results import is_leaf
 Say = Callable[[str], object]
 
 REFUSED = 2
-"""The exit code of a program whose members were refused."""
+"""Exit code of a program whose members were refused."""
 
 
 class Members:
-    """The members of one program, which make a round before each of the program's.
+    """The members of one program. They run an iteration before each of the program's.
 
-    count: how many. path: of the file that they are saved in. say: shows a line that says why something is not done;
-    tell: one that says what is. After the first refusal the program is ended: what members have by then is saved.
+    count: number of members. path: the file to save them in. say: shows a line about something that was not done; tell:
+    shows an informative line. The first refusal ends the program, and the members' state so far is saved.
     """
 
     def __init__(self, perturbation: Perturbation, count: int, path: Path, say: Say, tell: Say) -> None:
@@ -47,14 +47,14 @@ class Members:
         self._code = 0
 
     def join(self, switch: Switch, module: str) -> None:
-        """Step beside the rounds of a lifted loop."""
+        """Step beside the iterations of an outlined loop."""
         self._switch, self._name = switch, name_of(switch, module)
         switch.go_beside(self.round)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def round(self, body: FunctionType, call: Call | None) -> Any:
-        """One round of the program's, and before it one of each member."""
+        """Run one iteration of each member, then one of the program."""
         if self._has_ended:
             return NOT_RUN if call is None else call(body)
         variables = {} if self._ensemble is not None else _locals_of(sys._getframe(2))
@@ -98,7 +98,7 @@ class Members:
         self._copy.check(self._ensemble.own)
 
     def _follow(self, body: FunctionType) -> None:
-        """Give the members what the loop itself has assigned."""
+        """Copy the variables that the loop statement has assigned to the members."""
         assert self._switch is not None and self._copy is not None and self._ensemble is not None
         cells = dict(zip(body.__code__.co_freevars, body.__closure__ or (), strict=True))
         for name in targets(self._switch):
@@ -119,7 +119,7 @@ class Members:
                 self._observed.setdefault(name, []).append(np.array(value))
 
     def _compare(self, way: int | None) -> None:
-        """Refuse where a member's round has not ended as the program's."""
+        """Refuse if a member's iteration ended differently from the program's."""
         if self._ensemble is None or way is None:
             return
         for member, each in enumerate(self._ensemble.result):
@@ -130,7 +130,7 @@ class Members:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def _stop(self, error: Exception) -> NoReturn:
-        """End the program, since there are no members."""
+        """End the program, because it has no members."""
         self._has_ended, self._code = True, REFUSED
         self._say(f"accel: {self._failure(error)}")
         self._save()
@@ -147,7 +147,7 @@ class Members:
         return f"no ensemble of {self._name} after round {max(0, self._rounds - 1)}: {text}{notes}{hint}"
 
     def finish(self) -> int:
-        """Save the members, once the program has ended. Returns an exit code for the program."""
+        """Save the members after the program has ended. Returns an exit code for the program."""
         if self._has_ended:
             return self._code
         self._has_ended = True
@@ -161,7 +161,7 @@ class Members:
         return self._check_test()
 
     def _check_test(self) -> int:
-        """Whether the members' loops end where the program's has."""
+        """Check that the members' loops end where the program's did. Returns an exit code."""
         assert self._switch is not None and self._ensemble is not None
         if not has_test(self._switch):
             return 0
@@ -189,5 +189,5 @@ class Members:
 
 
 def _locals_of(frame: FrameType) -> dict[str, Any]:
-    """The variables of a function that is running; none at the top of a module."""
+    """Return the local variables of a running function; empty at the top level of a module."""
     return frame.f_locals if frame.f_locals is not frame.f_globals else {}

@@ -1,7 +1,7 @@
-"""Paths: what is recorded of a step, its compiled program, and when that is made anew.
+"""The recorded paths of a step, its compiled program, and when to build it again.
 
-A member whose step takes a way that is not known is stepped by NumPy itself, and recorded meanwhile. Once such steps
-have taken as long as building the program did, it is built again with what they have shown.
+NumPy steps a member whose step takes an unknown path, and records that step. The program is rebuilt with the new paths
+once such steps have taken as long as its last build.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from accel.reasons import Refused
 from accel.record import Trace
 
 MOST_PATHS = 32
-"""So many paths are in one program at most."""
+"""Maximum recorded paths in one program."""
 
 WORTH = 1.0
-"""A program is built again once members on unknown ways have taken this many times as long as building it did."""
+"""Rebuild the program once steps on unknown paths have taken this many times its build time."""
 
 
 class Paths:
-    """The recorded paths of a step. inventory: what all of them read and change."""
+    """The recorded paths of a step. inventory: the values that all of them read and change."""
 
     def __init__(self, copy: WorkingCopy, members: int) -> None:
         self._copy, self._members = copy, members
@@ -44,7 +44,7 @@ class Paths:
         self.builds = 0
 
     def _record_first(self) -> None:
-        """Record a step from the values that the working copy has. Raises Refused."""
+        """Record a step from the values of the working copy. Raises Refused."""
         first = self._copy.step({})
         if first.trace.outputs.shown:
             raise refused(self._copy.name, "effect.print", "the first step shows text")
@@ -52,11 +52,11 @@ class Paths:
         self._traces, self._waiting, self._apart, self._batch = [first.trace], [], [], None
 
     def before(self, name: str) -> np.ndarray[Any, Any] | None:
-        """What the program has under a name that no member has changed; None where there is nothing."""
+        """Return the program's value of a name that no member has changed; None if there is no value."""
         return self._copy.value(self.inventory.addresses[name])
 
     def _check(self, stepped: Stepped) -> None:
-        """Raises Refused for a step that cannot be that of one member alone."""
+        """Raise Refused for a step that cannot be that of one member alone."""
         if stepped.trace.draws:
             raise refused(self._copy.name, "effect.random", "give each member its random numbers as values")
         self.inventory.add(stepped.inventory, self._copy.name)
@@ -65,7 +65,7 @@ class Paths:
         self._copy.check_one_name(self.inventory, self._varied)
 
     def batch(self, varied: Iterable[str]) -> Batch:
-        """The program, for values of which those named may differ between members though no step changes them."""
+        """Return the program. varied: names whose values may differ between members though no step changes them."""
         self._varied |= frozenset(varied)
         if self._batch is not None and any(name in self._batch.constants for name in self._varied):
             self._batch = None
@@ -78,16 +78,16 @@ class Paths:
         return self._batch
 
     def step_one(self, values: Mapping[str, np.ndarray[Any, Any]]) -> Stepped:
-        """One member's step by NumPy. Raises Refused, and what the program raises."""
+        """Step one member on NumPy. Raises Refused, and any exception of the program."""
         self._copy.place(values, self.inventory)
         stepped = self._copy.step({name: self.inventory.addresses[name] for name in values})
         self._check(stepped)
         return stepped
 
     def has_learned(self, stepped: Stepped, took_s: float, left: int) -> bool:
-        """Note a step that took a way that is not known, and how long that took. Whether the program is built anew.
+        """Record a step on an unknown path and its time. Returns whether the program was rebuilt.
 
-        left: how many members may take the same way in this step.
+        left: number of members that may take the same path in this step.
         """
         self._spent_s += took_s
         if stepped.trace.outputs.shown or self._batch is None:
@@ -98,7 +98,7 @@ class Paths:
         return self._spent_s + left * took_s >= WORTH * self._batch.built_s and self._learn()
 
     def _learn(self) -> bool:
-        """Build the program anew with the paths that wait: all of them, or else each that has one with those before."""
+        """Rebuild the program with all waiting paths. If they do not fit together, try each with the current paths."""
         waiting, self._waiting = self._waiting, []
         learned = bool(waiting) and self._build_with(waiting)
         if not learned and len(waiting) > 1:
@@ -107,7 +107,7 @@ class Paths:
         return learned
 
     def _build_with(self, more: list[Trace]) -> bool:
-        """Build the program anew with some more paths. Returns whether that is possible."""
+        """Rebuild the program with additional paths. Returns False if that is impossible."""
         traces = [*self._traces, *more]
         try:
             batch = Batch(self._copy.assembled(traces), self._varied, self._members)

@@ -1,4 +1,4 @@
-"""Perturbations: the Python file that says how the members of a program's ensemble differ, and which loop they step."""
+"""The Python file that says how the members of a program's ensemble differ, and which loop they step."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _LOOPS = "a line, a function's name, or module:function, each with :line if it h
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """What such a file says.
+    """The contents of a perturbation file.
 
-    path: its name. perturb: see `accel.ensemble`. observe: is given the ensemble after each round, and returns arrays
-    and numbers by name; None if there is none. module, function, line: which loop, as far as the file says; the module
-    is `__main__` by default. begin: the number of the round before which members are made. seed: of their generators.
+    path: its name. perturb: see `accel.ensemble`. observe: called with the ensemble after each iteration; returns
+    arrays and numbers by name. None if the file has none. module, function, line: the loop, as far as the file names
+    it; the default module is `__main__`. begin: number of the iteration before which members are made. seed: of their
+    generators.
     """
 
     path: str
@@ -33,14 +34,14 @@ class Perturbation:
     seed: int = 0
 
     def names(self, module: str, function: str, line: int) -> bool:
-        """Whether a loop is the one that the file means. function: its qualified name."""
+        """Return whether the file means this loop. function: its qualified name."""
         if module != self.module or (self.line is not None and line != self.line):
             return False
         return self.function is None or function == self.function
 
 
 def load(path: str) -> Perturbation:
-    """Read such a file. Raises SettingError."""
+    """Read a perturbation file. Raises SettingError."""
     try:
         content = runpy.run_path(path)
     except Exception as error:
@@ -70,7 +71,7 @@ def _number(content: Mapping[str, Any], name: str, default: int, least: int) -> 
 
 
 def _loop(named: Any) -> tuple[str, str | None, int | None]:
-    """Module, function and line of LOOP."""
+    """Return module, function and line of LOOP."""
     if named is None or type(named) is int:
         return "__main__", None, named
     if type(named) is not str or not named:

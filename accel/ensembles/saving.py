@@ -1,4 +1,4 @@
-"""Saving: the state of an ensemble, and what was observed of it, as a file: NetCDF through xarray, or NumPy's own."""
+"""Save the state of an ensemble and its observations: NetCDF through xarray, or NumPy's own format."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ def has_xarray() -> bool:
 
 
 def default_path() -> Path:
-    """Where an ensemble is saved if nothing is said."""
+    """Return the default file name for an ensemble."""
     return Path("ensemble.nc" if has_xarray() else "ensemble.npz").absolute()
 
 
 def save(
     path: Path, state: Mapping[str, np.ndarray[Any, Any]], observed: Mapping[str, np.ndarray[Any, Any]], steps: int
 ) -> None:
-    """Write a file. state: arrays with the members along their first axis; observed: with the rounds along it.
+    """Write a file. state: arrays with the members along the first axis; observed: arrays with the iterations along it.
 
-    What a name of both names is that of the state; the other one gets `_observed` behind it. Raises OSError and
-    ValueError.
+    If both have a name, the observation is saved with the suffix `_observed`. Raises OSError and ValueError.
     """
     import numpy as np
 

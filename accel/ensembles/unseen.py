@@ -1,6 +1,6 @@
-"""Unseen writes: flags, texts and objects that a step stores, and that it does not read. Members share all such things.
+"""Unseen writes: flags, texts and objects that a step stores and does not read. Members share all of them.
 
-That matters once another step reads one: it would find what the program had before, and not what its member has stored.
+This matters once another step reads one. It would find the program's earlier value instead of its member's value.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from accel.record.state.leaves import FixedValue, FromSlot
 
 
 class Unseen:
-    """What recorded steps have read, and what they have stored that is no state of the members'."""
+    """Addresses that recorded steps read, and addresses outside the members' state that they write."""
 
     def __init__(self) -> None:
         self._read: dict[Address, str] = {}
         self._stored: set[Address] = set()
 
     def add(self, trace: Trace, inventory: Inventory, copy: WorkingCopy) -> None:
-        """Note one recorded step. Raises Refused where a step reads what another has stored."""
+        """Add one recorded step. Raises Refused if one step reads a value that another stores."""
         slots = trace.inputs.slots
         for slot, each in enumerate(slots, Inputs.ROOTS):
             address = address_of(slots, slot)
@@ -40,7 +40,7 @@ class Unseen:
 
 
 def _stored(trace: Trace, copy: WorkingCopy) -> Iterator[Address]:
-    """Where a step has stored anything but what was there before."""
+    """Yield the addresses at which a step stores a value other than the one already there."""
     slots = trace.inputs.slots
     for change in trace.outputs.writes:
         owner = address_of(slots, change.owner) if isinstance(change, Write) else None
@@ -51,7 +51,7 @@ def _stored(trace: Trace, copy: WorkingCopy) -> Iterator[Address]:
 
 
 def _is_there(template: Any, address: Address, trace: Trace, copy: WorkingCopy) -> bool:
-    """Whether what a step stores is there already."""
+    """Return whether the value that a step stores is already at the address."""
     if isinstance(template, FromSlot):
         return not template.chain and address_of(trace.inputs.slots, template.slot) == address
     value = template.value if isinstance(template, FixedValue) else template

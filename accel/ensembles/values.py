@@ -1,4 +1,4 @@
-"""Values: the members' arrays and numbers by name. What is the same for all members is held once."""
+"""The members' arrays and numbers by name. A value that is equal for all members is stored once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 class MemberValues:
-    """arrays: by name, on the device or not. apart: the names of those with the members along their first axis."""
+    """Values by name. arrays: on the device or not. apart: names of those with the members along their first axis."""
 
     def __init__(self, members: int) -> None:
         self.members = members
@@ -25,18 +25,18 @@ class MemberValues:
         self.apart = self.apart | {name} if is_apart else self.apart - {name}
 
     def set_all(self, name: str, array: Array) -> None:
-        """Set every member's value. array: the members along its first axis."""
+        """Set every member's value. array: has the members along its first axis."""
         first = np.array(array[0])
         is_apart = any(not is_same(first, np.asarray(each)) for each in array[1:])
         self.set(name, array if is_apart else first, is_apart)
 
     def all(self, name: str) -> Array:
-        """Every member's value, in an array of its own."""
+        """Return every member's value, in a new array."""
         array = np.asarray(self.arrays[name])
         return np.array(array if name in self.apart else np.broadcast_to(array, (self.members, *array.shape)))
 
     def of(self, member: int) -> dict[str, Array]:
-        """One member's values."""
+        """Return one member's values."""
         fetched = ((name, np.asarray(array)) for name, array in self.arrays.items())
         return {name: np.asarray(each[member] if name in self.apart else each) for name, each in fetched}
 
@@ -44,7 +44,8 @@ class MemberValues:
 class EnsembleState(MutableMapping[str, Array]):
     """The members' state by name, with the members along the first axis: a view of an ensemble.
 
-    Reading gives a copy. What is assigned has the shape of one member's value, for all, or the members before it.
+    Reading returns a copy. An assigned value has the shape of one member's value, for all members, or has the members
+    as an additional first axis.
     """
 
     def __init__(self, get: Callable[[str], Array], put: Callable[[str, Any], None], names: Callable[[], list[str]]):
@@ -72,7 +73,7 @@ class EnsembleState(MutableMapping[str, Array]):
 class MemberState(MutableMapping[str, Array]):
     """One member's state, for `perturb`: arrays that may be changed in place, or replaced.
 
-    like: the values before. touched: those that were looked at, or set.
+    like: the values before. touched: the values that were read or set.
     """
 
     def __init__(self, like: Mapping[str, Array]) -> None:
@@ -103,7 +104,7 @@ class MemberState(MutableMapping[str, Array]):
 
 
 def as_like(name: str, value: Any, like: Array, *front: int) -> Array:
-    """A copy of a value in the dtype of another. front: axes before its shape. Raises TypeError for what does not
+    """Copy a value to the dtype and shape of `like`. front: axes before that shape. Raises TypeError if it does not
     fit."""
     given = np.asarray(value)
     if given.shape != (*front, *like.shape) or not np.can_cast(given.dtype, like.dtype, "same_kind"):

@@ -1,8 +1,8 @@
-"""The variables of a program's own loop, and a body over copies of them: a member's round runs that body.
+"""The variables of a program's own loop, and a loop body over copies of them. A member's iteration runs that body.
 
-They are the variables of the function around the loop, those of functions nested in it that the loop may call, and
-global names of its module. What can not be copied, as an open file, is the program's own for all members, and no round
-may change it.
+The variables are those of the function around the loop, those of nested functions that the loop may call, and global
+names of its module. A value that cannot be copied, such as an open file, is shared by all members, and no iteration may
+change it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _CLASS = "__class__"
 
 
 class OwnBody(NamedTuple):
-    """A body over copies.
+    """A loop body over copies of its variables.
 
-    module: the program's global names; names: a member's. cells: its other variables, by name. cells_by_id: by the
-    ids of the program's cells. failed: why some variables could not be copied, by name. parts: what was copied. called:
-    names that functions mention that the body may call.
+    module: the program's global names. names: a member's global names. cells: its other variables, by name.
+    cells_by_id: the same, by the ids of the program's cells. failed: by name, why a variable could not be copied.
+    parts: the copied values. called: names used in functions that the body may call.
     """
 
     function: FunctionType
@@ -40,7 +40,7 @@ class OwnBody(NamedTuple):
     called: frozenset[str]
 
     def over(self, function: FunctionType) -> FunctionType:
-        """A function of the program's, over the copies."""
+        """Return a function of the program, rebound to the copies."""
         names = self.names if function.__globals__ is self.module else function.__globals__
         closure = function.__closure__
         cells = None if closure is None else tuple(self.cells_by_id.get(id(each), each) for each in closure)
@@ -51,7 +51,7 @@ class OwnBody(NamedTuple):
         return made
 
     def put(self, name: str, value: Any) -> None:
-        """Let a variable hold a value."""
+        """Set a variable."""
         if name in self.cells:
             fill(self.cells[name], value)
         elif name in self.names:
@@ -59,7 +59,7 @@ class OwnBody(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The program's variables. cells: by the names that users know; names: global ones; called: see OwnBody."""
+    """The program's variables. cells: by the names that users know; names: global names; called: see OwnBody."""
 
     cells: dict[str, CellType]
     names: dict[str, Any]
@@ -67,7 +67,8 @@ class _Found(NamedTuple):
 
 
 def own_body(body: FunctionType, name: str) -> OwnBody:
-    """A body over copies of what a body's variables hold now. name: of the loop, for refusals. Raises Refused."""
+    """Return a loop body over copies of its variables' current values. name: of the loop, for refusals. Raises
+    Refused."""
     given = body.__globals__
     found = _variables_of(body)
     local = {each: held for each, cell in found.cells.items() if (held := contents_of(cell)) is not MISSING}
@@ -87,7 +88,7 @@ def own_body(body: FunctionType, name: str) -> OwnBody:
 
 
 def _over(own: OwnBody, value: Any) -> Any:
-    """A value; if it is a function of the program's that has to do with the variables, over the copies."""
+    """Return a value. A function of the program that uses the variables is rebound to the copies."""
     if type(value) is not FunctionType:
         return value
     is_nested = any(id(cell) in own.cells_by_id for cell in value.__closure__ or ())
@@ -99,7 +100,7 @@ def _with_state(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variables_of(body: FunctionType) -> _Found:
-    """The variables that a body mentions, and those of its module's functions that it may call."""
+    """Return the variables used in a loop body and in those functions of its module that it may call."""
     given = body.__globals__
     found, seen = _Found({}, {}, set()), {id(body)}
     known: set[int] = set()

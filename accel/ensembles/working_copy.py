@@ -1,4 +1,4 @@
-"""Working copies: a copy of the program's objects, on which NumPy does one member's step while that is recorded."""
+"""A copy of the program's objects, on which NumPy runs and records one member's step."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(slots=True)
 class Stepped:
-    """One member's step by NumPy.
+    """The result of one member's step on NumPy.
 
-    values: what it left, by name. result: what it returned, with holes, and the arrays and numbers in those. inventory:
-    of this call alone.
+    values: by name, the values after the step. result: the return value as a form with holes, and the arrays and
+    numbers of those holes. inventory: of this call alone.
     """
 
     trace: Trace
@@ -41,7 +41,8 @@ class Stepped:
 
 
 class WorkingCopy:
-    """A copy of a call's objects. skipped: how many arguments the caller does not give. silent: steps show no text."""
+    """A copy of a call's objects. skipped: number of arguments that the caller does not pass. silent: steps show no
+    text."""
 
     silent = False
 
@@ -58,21 +59,21 @@ class WorkingCopy:
         return addresses.read(self._copy.roots, address)
 
     def value(self, address: Address) -> Array | None:
-        """The array or number at an address, as an array; None where there is none."""
+        """Return the array or number at an address, as an array; None if there is none."""
         return _value(self.read(address))
 
     def place(self, values: Mapping[str, Array], inventory: Inventory) -> None:
-        """Give the copy a member's values. Raises Refused where it has no place for them."""
+        """Store a member's values in the copy. Raises Refused if the copy has no place for one."""
         place(self._copy.roots, values, inventory, self.name)
 
     def assembled(self, traces: Sequence[Trace]) -> RecordedFunction:
-        """Recorded calls as one trace, with the copy's values. Raises Refused."""
+        """Merge recorded calls into one trace, with the copy's values. Raises Refused."""
         recorded = assembled(self.name, traces, [self.call], self._skipped)
         self._check_owners(recorded)
         return recorded
 
     def _check_owners(self, recorded: RecordedFunction) -> None:
-        """What the copy holds must not be read past it, by a name of the module's, where the original is."""
+        """Raise Refused if a step reads an original object under a global name although the copy holds a copy of it."""
         call, inputs = self.call, recorded.trace.inputs
         values, _ = inputs.fetch(call.args, call.kwargs)  # the values of `recorded` are copies
         for slot, value in enumerate(values[Inputs.ROOTS :], start=Inputs.ROOTS):
@@ -81,9 +82,9 @@ class WorkingCopy:
                 raise refused(self.name, "ensemble.place", f"{name} is below an argument, too")
 
     def step(self, names: Mapping[str, Address]) -> Stepped:
-        """One step by NumPy, from the values that were placed; what it changes is put back. names: what to read then.
+        """Run one step on NumPy from the stored values, and undo its changes. names: addresses to read after the step.
 
-        Raises Refused where a step changes what no name stands for, and what the program raises.
+        Raises Refused if a step changes a value without a name, and any exception of the program.
         """
         after: dict[Address, Array | None] = {}
         returned: list[Any] = []
@@ -91,7 +92,7 @@ class WorkingCopy:
         def look(trace: Trace, result: Any) -> None:
             self._see(trace)
             after.update((address, _value(self.read(address))) for address in (*names.values(), *stored(trace)))
-            returned.append(copy.deepcopy(result))  # undoing may change what it holds
+            returned.append(copy.deepcopy(result))  # undoing may change the objects inside it
 
         trace = recorded_call(self.call, look, silent=self.silent)
         inventory, form = self._inventory(trace)
@@ -104,7 +105,7 @@ class WorkingCopy:
         return Stepped(trace, values, form, leaves_in(form, returned[0], self.name), inventory)
 
     def _see(self, trace: Trace) -> None:
-        """Have a look at a recorded step, before it is undone. May change the names of inputs. Raises Refused."""
+        """Inspect a recorded step before it is undone. An override may rename inputs, and may raise Refused."""
 
     def _inventory(self, trace: Trace) -> tuple[Inventory, Any]:
         recorded = self.assembled([trace])
@@ -118,15 +119,19 @@ class WorkingCopy:
         return inventory, returned[0].form
 
     def check_one_holder(self, inventory: Inventory) -> None:
-        """Refuse an array that is written to in some steps, and replaced in others, where someone else holds it: which
-        of them saw the writes would be another matter for each member."""
+        """Refuse an array that some steps write to and others replace, if it has another holder.
+
+        Whether that holder sees the writes would differ between members.
+        """
         for name in inventory.in_place & inventory.rebound:
             if self._copy.is_shared(self.read(inventory.addresses[name])):
                 raise refused(self.name, "pure.alias", f"another name holds {name}")
 
     def check_one_name(self, inventory: Inventory, varied: Iterable[str]) -> None:
-        """Refuse what members have of their own, or change, and what some steps know by one name and others by another:
-        a program would hold it twice. varied: names of what may differ between members."""
+        """Refuse a value that members own or change, if steps know it by different names.
+
+        A program would hold it twice. varied: names of values that may differ between members.
+        """
         own = {*inventory.changed, *varied}
         places: dict[Any, str] = {}
         for name, address in inventory.addresses.items():
@@ -137,7 +142,7 @@ class WorkingCopy:
         self._check_arrays(inventory)
 
     def _check_arrays(self, inventory: Inventory) -> None:
-        """Refuse an array that some steps write to, and that others know by another name."""
+        """Refuse an array that some steps write to and others know by another name."""
         names: dict[int, str] = {}
         for name, address in inventory.addresses.items():
             found = self.read(address)
@@ -148,7 +153,7 @@ class WorkingCopy:
 
 
 def place(roots: Roots, values: Mapping[str, Array], inventory: Inventory, function: str) -> None:
-    """Let values live where their names say. Raises Refused where that is not possible."""
+    """Store values at the addresses of their names. Raises Refused if that is impossible."""
     for name, value in values.items():
         in_place = name in inventory.in_place or name not in inventory.rebound
         try:
@@ -162,7 +167,7 @@ def place(roots: Roots, values: Mapping[str, Array], inventory: Inventory, funct
 
 
 def leaves_in(form: Any, result: Any, name: str) -> list[Array]:
-    """The arrays and numbers of what a call has returned, where its form has holes. Raises Refused."""
+    """Return the arrays and numbers of a return value, at the holes of its form. Raises Refused."""
     if isinstance(form, Hole):
         if not results.is_leaf(result):
             raise refused(name, "pure.result", f"it returns a {type(result).__name__}")
@@ -182,5 +187,5 @@ def _value(found: Any) -> Array | None:
 
 
 def is_same(one: Array, other: Array) -> bool:
-    """Whether two arrays are of the same elements, dtype and shape."""
+    """Return whether two arrays have equal elements, dtype and shape."""
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()

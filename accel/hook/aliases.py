@@ -1,4 +1,4 @@
-"""Aliases: all that holds a replaced function beside its own attribute, and is bound to the replacement too."""
+"""Aliases: every other name or default value that holds a replaced function, rebound to the replacement too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accel.hook.attributes import functions_in, namespace
 from accel.process.own_code import is_project_file
 
 Pairs = Mapping[int, tuple[Any, Any]]
-"""What is replaced and what replaces it, by the id of the first."""
+"""Pairs of a replaced object and its replacement, by the id of the replaced object."""
 
 
 def swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
@@ -41,7 +41,7 @@ def _is_of_project(names: Mapping[str, Any]) -> bool:
 
 
 def _functions_of(names: Mapping[str, Any], module: object, seen: set[int]) -> Iterator[FunctionType]:
-    """The functions in a namespace, and those of the classes that its module defines, without their wrappers."""
+    """Yield the functions in a namespace and in the classes that its module defines, without their wrappers."""
     for value in tuple(names.values()):
         if not issubclass(type(value), type):
             yield from functions_in(value)

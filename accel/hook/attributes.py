@@ -24,13 +24,13 @@ class Attribute(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """One replaced attribute, with what is needed to put it back exactly."""
+    """One replaced attribute, with the data needed to restore it exactly."""
 
     attribute: Attribute
     replacement: Any
 
     def undo(self) -> None:
-        """Put the original back, unless other code has replaced the attribute meanwhile."""
+        """Restore the original, unless other code has replaced the attribute meanwhile."""
         owner, name, raw, inherited = self.attribute
         # such as a test's `monkeypatch`
         if namespace(owner).get(name, _ABSENT) is not self.replacement:
@@ -42,14 +42,14 @@ class Patch(NamedTuple):
 
 
 def namespace(owner: object) -> Any:
-    """Return the namespace of a module (a dict) or class (a view). Does not trigger modules that are loaded lazily."""
+    """Return the namespace of a module (a dict) or class (a view), without loading lazily imported modules."""
     if isinstance(owner, type):
         return type.__dict__["__dict__"].__get__(owner)
     return ModuleType.__getattribute__(owner, "__dict__")
 
 
 def find(module: ModuleType, qualname: str) -> Attribute | None:
-    """Return the attribute `qualname` of `module`; None if this revision of the program does not have it."""
+    """Return the attribute `qualname` of `module`; None if this revision of the program lacks it."""
     *path, name = qualname.split(".")
     owner: Any = module
     for part in path:
@@ -80,7 +80,7 @@ _DESCRIPTORS: tuple[tuple[type, Callable[[Any], Any], Callable[[Any, Callable[[A
 
 
 class Replacement(NamedTuple):
-    """A new attribute value, and the functions inside the old value and the new one, by which aliases are replaced."""
+    """A new attribute value, with the functions inside the old and new values, by which aliases are replaced."""
 
     value: Any
     old: Any
@@ -112,7 +112,7 @@ def functions_in(raw: Any) -> Iterator[FunctionType]:
 
 
 def wrappable(module: ModuleType, qualname: str) -> bool:
-    """Whether a row may name `qualname` of `module`: a Python function, or one that is accelerated already."""
+    """Return whether a row may name `qualname` of `module`: a Python function, accelerated already or not."""
     attribute = find(module, qualname)
     if attribute is None:
         return False

@@ -30,9 +30,9 @@ class _PatchingLoader(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
 
 class Finder:
-    """A finder for `sys.meta_path` that has watched modules patched after each execution. Others find the modules.
+    """A finder for `sys.meta_path` that patches watched modules after each execution. Other finders locate the modules.
 
-    It stays there until `uninstall`, so that a module that is reloaded is patched again.
+    It stays there until `uninstall`, so that a reloaded module is patched again.
     """
 
     def __init__(self, watched: Iterable[str], loaded: Callable[[ModuleType], None]) -> None:
@@ -40,7 +40,7 @@ class Finder:
         self.loaded = loaded
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> Any:
-        """Return the other finders' spec with a loader that patches; None for modules that are not watched."""
+        """Return the other finders' spec with a patching loader; None for a module that is not watched."""
         if name not in self.watched:
             return None
         spec = ask_finders(name, path, target)
@@ -73,15 +73,16 @@ def locate(name: str) -> Any:
 
 
 def find_module(name: str) -> Any:
-    """`locate` for a name that a user typed. None also for what no import statement can name, such as a file's path."""
+    """Return `locate` for a name that a user typed; None also for a name that cannot be imported, such as a file's
+    path."""
     return locate(name) if all(part.isidentifier() for part in name.split(".")) else None
 
 
 def split_name(name: str) -> tuple[str, str]:
     """Split a function's name into its module's and its own: "package.module:Class.method", or with dots alone.
 
-    With dots alone, the module is the longest part that can be found; nothing is imported. If there is none, it is the
-    first part. Without a name in it, the second is "".
+    With dots alone, the module is the longest prefix that can be found; nothing is imported. If no prefix can be found,
+    it is the first part. The second result is "" if the name has no function part.
     """
     module, colon, own = name.partition(":")
     if colon:

@@ -1,9 +1,8 @@
 """An installation: everything that one `install` changes in the program's modules, and how to undo it.
 
 A function can have several names: its module's, aliases made by `from module import function`, and other functions'
-default values. All are replaced, whether they were made before or after `install`, and `uninstall` puts all of them
-back. Modules that are not imported
-yet are patched right after their import, and again after every reload.
+default values. All are replaced, whether they were made before or after `install`, and `uninstall` restores all of
+them. Modules that are not imported yet are patched right after their import, and again after every reload.
 """
 
 from __future__ import annotations
@@ -33,19 +32,20 @@ if TYPE_CHECKING:
     from accel.lift.passed import Bound
 
 Wrap = Callable[[Row, FunctionType], Any]
-"""Makes the replacement for a row's function."""
+"""Returns the replacement for a row's function."""
 
 NUMPY = "numpy"
 
 lock = threading.RLock()
-"""Held while names are changed, because several threads may import modules, or install and uninstall, at once.
+"""Held while names are changed, because several threads may import modules, install or uninstall at once.
 
-Reentrant: to switch installations takes it, and so does each module that is patched meanwhile."""
+Reentrant: switching installations takes it, and so does patching each module meanwhile.
+"""
 
 
 @forks.in_child
 def _renew_lock() -> None:
-    """In a forked child: another thread may have held the lock when the process was forked."""
+    """Replace the lock in a forked child: another thread may have held it at the fork."""
     global lock
     lock = threading.RLock()
 
@@ -53,7 +53,7 @@ def _renew_lock() -> None:
 class Installation:
     """Everything that one `install` changes, and how to undo it.
 
-    jobs: rows and holds by module. own: those of the user's own rows that have to name something.
+    jobs: rows and holds by module. own: rows of the user's own catalogue, which must name existing functions.
     """
 
     def __init__(self, rows: Iterable[Row], holds: Iterable[Hold], wrap: Wrap, own: OwnRows | None = None) -> None:
@@ -70,7 +70,7 @@ class Installation:
         self.lifts = Lifts(getattr(wrap, "start_loop", None))
 
     def start(self) -> None:
-        """Patch the modules that are imported, watch for the others, and mark those that do not exist as absent."""
+        """Patch the imported modules, watch for the others, and mark modules that do not exist as absent."""
         # first, so that a module that another thread imports meanwhile is not missed
         sys.meta_path.insert(0, self.finder)
         own_code.name_packages(row.module for row in self.rows)
@@ -84,7 +84,7 @@ class Installation:
                 mark_absent(jobs)
 
     def _imported(self, module: ModuleType) -> None:
-        """A watched module has been imported, which may be NumPy."""
+        """Handle the import of a watched module, which may be NumPy."""
         try:
             if module.__name__ == NUMPY:
                 self._prepare()
@@ -95,19 +95,19 @@ class Installation:
         self.patch_module(module)
 
     def _prepare(self) -> None:
-        """Let `wrap` import what it needs, which needs NumPy.
+        """Let `wrap` import its dependencies, which need NumPy.
 
-        Not before the program's own import of NumPy: what the program sets before it, such as OMP_NUM_THREADS, would
-        have no effect. Not later: it would be imported in the middle of one of the program's calls.
+        This runs right after the program's own import of NumPy. Earlier, variables that the program sets first, such as
+        OMP_NUM_THREADS, would have no effect. Later, the import would fall into one of the program's calls.
         """
         prepare = getattr(self.wrap, "prepare", None)
         if prepare is not None:
             prepare()
 
     def add(self, row: Row, *, is_new: bool = False) -> bool:
-        """Accelerate one more function of an imported module, from its next call on. Returns whether that is done.
+        """Accelerate one more function of an imported module, from its next call on. Returns whether that was possible.
 
-        is_new: whether it has been defined just now, so that it has no other name yet.
+        is_new: True if it has just been defined, so that it has no other name yet.
         """
         with lock:
             module = sys.modules.get(row.module)
@@ -124,9 +124,9 @@ class Installation:
             return replacement is not None
 
     def add_defined(self, module: ModuleType) -> bool:
-        """Accelerate the functions of a module that runs now, as far as it has defined them. Returns whether all are.
+        """Accelerate the functions that a running module has defined so far. Returns True once all are accelerated.
 
-        It is not imported: so nobody tells when it has defined them.
+        The module is not imported but run as a program, so no import hook reports when it has defined them.
         """
         with lock:
             wanted = [row for row in self.rows if row.module == module.__name__ and not row.loops]
@@ -144,7 +144,7 @@ class Installation:
         return Installation(self.rows, self.holds, self.wrap, self.own)
 
     def is_equivalent_to(self, other: Installation) -> bool:
-        """Whether both replace the same functions in the same way."""
+        """Return whether both replace the same functions in the same way."""
         return (self.jobs, self.wrap) == (other.jobs, other.wrap)
 
     def replace_new_aliases(self) -> None:
@@ -152,7 +152,7 @@ class Installation:
         swap_aliases(self.swaps)
 
     def stop(self) -> None:
-        """Put everything back."""
+        """Restore every name."""
         if self.finder in sys.meta_path:
             sys.meta_path.remove(self.finder)
         for patch in self.patches:
@@ -162,9 +162,9 @@ class Installation:
         own_code.name_packages(())
 
     def lift_program(self, code: CodeType, names: dict[str, Any], on_bound: Bound | None) -> CodeType:
-        """Return the code of the program that is to run as `__main__`, with the loops lifted that rows name.
+        """Return the code of the program that is to run as `__main__`, with the loops that rows name outlined.
 
-        on_bound: for `--auto`, by which all loops are lifted. It is told of functions that are handed on.
+        on_bound: for `--auto`, which outlines all loops. It is called with functions that the program passes on.
         """
         rows, auto = rows_of_program(self.rows, code.co_filename), on_bound is not None
         made = self.lifts.lift_program([*rows, *(rows_of_all(code, rows) if auto else ())], code, names, on_bound)
@@ -177,7 +177,7 @@ class Installation:
         return code
 
     def patch_module(self, module: ModuleType) -> None:
-        """Replace the catalogue's functions in `module`, and all their aliases, unless that was done before."""
+        """Replace the catalogue's functions in `module`, with all their aliases, unless that was done before."""
         with lock:
             replaced = [self._patch(module, job) for job in self.jobs.get(module.__name__, ())]
             fresh = [(replacement.old, replacement.new) for replacement in replaced if replacement is not None]
@@ -209,7 +209,7 @@ class Installation:
         return replacement
 
     def _lift_once_refused(self, row: Row, replacement: Replacement) -> None:
-        """Let the loops of a function be lifted once it is refused as a whole."""
+        """Outline the loops of a function once the function as a whole is refused."""
         target = getattr(replacement.new, "_self_target", None)
         if target is not None:
             target.on_refused = lambda: self.lifts.lift(row, replacement.old) is None
@@ -224,7 +224,7 @@ class Installation:
             keep_on_numpy(row, refusal)
 
     def _wrapper_for(self, job: Row | Hold) -> Callable[[Any], Any]:
-        """Return the function that makes the replacement for the function of `job`."""
+        """Return the function that builds the replacement for the function of `job`."""
         if isinstance(job, Hold):
             ledger.current_run().note(job.note)
             return functools.partial(_held, value=job.value)
@@ -237,7 +237,8 @@ class Installation:
 
 
 def _held(original: Callable[..., Any], value: object) -> Callable[..., Any]:
-    """A function that gives `value`, which stands in its code: recordings of what calls it may be kept on disk."""
+    """Return a function that returns `value`. The value is a constant of its code, so that recordings can be cached on
+    disk."""
     constants = tuple(value if each == _give() else each for each in _give.__code__.co_consts)
     made = FunctionType(_give.__code__.replace(co_consts=constants), globals())
     return functools.wraps(original)(made)
@@ -254,7 +255,7 @@ def _mark_present(row: Row) -> None:
 
 
 def mark_absent(jobs: Iterable[Row | Hold]) -> None:
-    """Enter that this revision of the program does not have these functions."""
+    """Record in the ledger that this revision of the program lacks these functions."""
     for job in jobs:
         if isinstance(job, Row):
             book = ledger.open_ledger(job.target)
@@ -263,13 +264,13 @@ def mark_absent(jobs: Iterable[Row | Hold]) -> None:
 
 
 def _refuse_callable(job: Row | Hold, raw: object) -> None:
-    """Enter that a row does not name a Python function, unless it is one that a decorator accelerates already."""
+    """Record that a row does not name a Python function, unless a decorator accelerates it already."""
     if isinstance(job, Row) and not issubclass(type(raw), wrapt.CallableObjectProxy):
         keep_on_numpy(job, Refusal("choice.callable", detail=f"a {type(raw).__name__}"))
 
 
 def keep_on_numpy(row: Row, refusal: Refusal) -> None:
-    """Enter into the ledger that `row` stays on NumPy by choice."""
+    """Record in the ledger that `row` stays on NumPy by choice."""
     book = ledger.open_ledger(row.target)
     book.state = State.NUMPY
     if refusal not in book.refusals:

@@ -1,4 +1,4 @@
-"""Lifts: the loops that one installation has lifted, and how they are put back."""
+"""The loops that one installation has outlined, and how to restore them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from accel.lift.switch import Switch
 
 MAIN, TOP = "__main__", "<module>"
-"""The module of the program itself, and the qualified name of a module's own code."""
+"""The program's own module, and the qualified name of a module's top-level code."""
 
 WHY = "chosen by --auto"
 
 Listener = Callable[["Switch", dict[str, Any]], object]
 
 listeners: list[Listener] = []
-"""What is told of each loop that is lifted, with the globals of its module."""
+"""Callbacks for each outlined loop, called with the globals of its module."""
 
 Start = Callable[[Row, "Switch", dict[str, Any]], None]
-"""Gives a lifted loop of a row's function its target. The last argument: the globals of its module."""
+"""Attaches a target to an outlined loop. Arguments: the row, the loop's switch, and the globals of its module."""
 
 
 class Lifts:
-    """The lifted loops of one installation. start: None where loops stay as they are."""
+    """The outlined loops of one installation. start: None if loops stay as they are."""
 
     def __init__(self, start: Start | None) -> None:
         self._start = start if shortfall() is None else None  # calls would stay on NumPy anyway
@@ -42,7 +42,7 @@ class Lifts:
         self._switches: list[Switch] = []
 
     def lift(self, row: Row, function: FunctionType) -> Refusal | None:
-        """Lift the loops of an imported function. Returns why not, or None."""
+        """Outline the loops of an imported function. Returns why that is impossible, or None."""
         if self._start is None or any(each.function is function for each in self._functions):
             return None
         from accel.lift.lifting import lift_function
@@ -62,9 +62,10 @@ class Lifts:
     def lift_program(
         self, rows: Iterable[Row], code: CodeType, names: dict[str, Any], on_bound: Bound | None = None
     ) -> CodeType | Refusal:
-        """Lift the loops that rows name in a module that has not run yet.
+        """Outline the loops that rows name in a module that has not run yet.
 
-        names: its globals to be. on_bound: is told of functions that it hands on, as soon as it has bound them.
+        names: the globals in which it will run. on_bound: called with functions that the program passes on, as soon as
+        it has bound them.
         """
         wanted = {row.qualname: row for row in rows}
         if self._start is None or (not wanted and on_bound is None):
@@ -94,7 +95,7 @@ class Lifts:
             logs.LOGGER.info("%s: the loop in line %d is lifted", row.target, switch.line)
 
     def undo(self) -> None:
-        """Give all functions their own code back. Loops that run now go on as the program's own."""
+        """Restore the original code of all functions. Loops that are running stay as they are."""
         for switch in self._switches:
             switch.on = False
         for each in self._functions:
@@ -102,7 +103,7 @@ class Lifts:
 
 
 def _note(refusals: Iterable[Refusal]) -> None:
-    """Tell of loops that stay as they are beside others that were lifted."""
+    """Log loops that stay as they are while others of the same function were outlined."""
     for refusal in refusals:
         current_run().note(f"not lifted: the loop at {refusal.where}: {refusal.why} [{refusal.reason}]")
 
@@ -113,12 +114,12 @@ def _fault(code: CodeType, error: Exception) -> Refusal:
 
 
 def rows_of_program(rows: Iterable[Row], filename: str) -> list[Row]:
-    """The rows that name loops of the program that runs as `__main__` from this file."""
+    """Return the rows that name loops of the program that runs as `__main__` from this file."""
     return [row for row in rows if row.loops and (row.module == MAIN or is_file_of(row.module, filename))]
 
 
 def is_file_of(module: str, filename: str) -> bool:
-    """Whether importing `module` would run this file."""
+    """Return whether importing `module` would run this file."""
     try:
         origin = getattr(locate(module), "origin", None)
         return isinstance(origin, str) and os.path.samefile(origin, filename)
@@ -127,7 +128,7 @@ def is_file_of(module: str, filename: str) -> bool:
 
 
 def rows_of_all(code: CodeType, known: Iterable[Row]) -> list[Row]:
-    """Rows for the loops at the top of a program, and in all of its functions, but for those that are `known`."""
+    """Return rows for the loops of a program, at its top level and in its functions, except for rows in `known`."""
     from accel.lift.source import nested_codes
 
     names = dict.fromkeys(each.co_qualname for each in nested_codes(code))

@@ -1,4 +1,4 @@
-"""Lines: something is done before each line at the top of the program, until it has bound certain names."""
+"""Run a callback before each line at the top level of the program, until it has bound certain names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 def before_each_line(code: CodeType, names: Collection[str], is_over: Callable[[], bool]) -> None:
     """Call `is_over` before each line of a module, in this thread, until it returns True.
 
-    It ends after the last line that can bind one of these names at the module's top, too. code: of the module, which
-    must not have begun. As a debugger does, this takes Python's trace function until then.
+    It also ends after the last line that can bind one of `names` at the module's top level. code: of the module, which
+    must not have begun. Like a debugger, this occupies Python's trace function until then.
     """
     last = last_line_that_binds(code, names)
     if last is None:

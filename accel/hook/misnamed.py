@@ -1,6 +1,7 @@
-"""Rows of a user's own catalogue that name nothing: a slip of the pen is told of, where the row stands, and once.
+"""Warn once about rows of a user's own catalogue that name nothing, such as misspelt ones, with the row's place.
 
-Rows of installed catalogues are left alone: revisions of a program differ. So are rows with the trait "optional".
+Rows of installed catalogues give no warning, because revisions of a program differ. Nor do rows with the trait
+"optional".
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from accel.reports.ledger import current_run, open_ledger
 from accel.spelling import did_you_mean
 
 Numbers = Mapping[str, int]
-"""The numbers of rows, from 1, by the names of their targets."""
+"""Row numbers, from 1, by the names of their targets."""
 
 
 class OwnRows:
-    """The rows of a user's own catalogue. catalogue: None, or an installed one, has none."""
+    """The rows of a user's own catalogue. Empty if `catalogue` is None or an installed one."""
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
         self._file = ""
         self._numbers: Numbers = MappingProxyType({})
         self._told: set[str] = set()
-        self.slips: list[str] = []  # what was told, in sentences
+        self.slips: list[str] = []  # the warnings so far, as sentences
         if catalogue is not None and not is_installed(catalogue):
             self._file = catalogue.file or f"catalogue {catalogue.name}"
             self._numbers = {row.target: number for number, row in enumerate(catalogue.rows, 1) if _must_be_there(row)}
 
     def warn_of_missing(self, module: ModuleType, row: Row) -> None:
-        """Tell, once, that `module`, whose code has run, has nothing of the row's name."""
+        """Warn once that `module`, whose code has run, does not define the row's function."""
         number = self._numbers.get(row.target)
         if number is not None and row.target not in self._told:
             self._told.add(row.target)
@@ -46,7 +47,7 @@ class OwnRows:
             logs.LOGGER.warning("%s", self.slips[-1])
 
     def look_back(self, rows: Iterable[Row]) -> None:
-        """At the end of the program: warn of modules that it has not imported, and of what it has not defined."""
+        """Warn at the end of the program about rows whose module was not imported or whose function was not defined."""
         unknown: dict[str, list[str]] = {}
         for row in rows:
             book = open_ledger(row.target)
@@ -55,7 +56,7 @@ class OwnRows:
             module = sys.modules.get(row.module)
             if module is None:
                 unknown.setdefault(row.module, []).append(str(self._numbers[row.target]))
-            # only now: nobody tells when the program itself has defined all that it is going to
+            # only now: nothing signals that the program has defined all its functions
             elif row.module == MAIN and find(module, row.qualname) is None:
                 self.warn_of_missing(module, row)
         fresh: list[str] = []
@@ -71,12 +72,15 @@ class OwnRows:
 
 
 def _must_be_there(row: Row) -> bool:
-    """Whether a program is expected to have it. "<module>" names the top of a file, and "<locals>" what comes later."""
+    """Return whether the program is expected to have the row's function.
+
+    "<module>" names the top of a file, and "<locals>" a function that is defined later.
+    """
     return "optional" not in row.traits and "<" not in row.qualname
 
 
 def _unknown(name: str) -> str:
-    """Say that the program has not imported a module, and what may have been meant."""
+    """Return the message that the program has not imported a module, with similar names."""
     if is_file_of(name, str(getattr(sys.modules[MAIN], "__file__", ""))):
         return f"{name} is the program itself, whose module is {MAIN}"
     known = () if locate(name) is not None else _own_modules()
@@ -84,7 +88,7 @@ def _unknown(name: str) -> str:
 
 
 def _own_modules() -> Iterator[str]:
-    """The names of the user's own modules that are imported."""
+    """Yield the names of the user's own modules that are imported."""
     for name, module in tuple(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and is_project_file(file):
@@ -92,7 +96,7 @@ def _own_modules() -> Iterator[str]:
 
 
 def _names_in(module: ModuleType) -> Iterator[str]:
-    """What a row may name in a module: its functions, and the methods of its classes."""
+    """Yield the names that a row may use in a module: its functions, and the methods of its classes."""
     for name, value in tuple(namespace(module).items()):
         if issubclass(type(value), (FunctionType, wrapt.CallableObjectProxy)):
             yield name

@@ -1,4 +1,4 @@
-"""Patching: `install` replaces a catalogue's functions in an unmodified program, and `uninstall` puts them back."""
+"""Patching: `install` replaces a catalogue's functions in an unmodified program, and `uninstall` restores them."""
 
 from __future__ import annotations
 
@@ -55,12 +55,13 @@ class Accelerating:
         return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode, effects=row.effects)
 
     def prepare(self) -> None:
-        """Import what accelerates functions, and keep freed memory from the program's first array on."""
+        """Import the modules that accelerate functions, and keep freed memory from the program's first array on."""
         tuning.keep_freed()
         from accel import dispatch  # noqa: F401
 
     def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
-        """Give a lifted loop its target, once the program has imported NumPy: before, its rounds run as they are."""
+        """Attach a target to an outlined loop once the program has imported NumPy. Until then its iterations run as
+        they are."""
         from accel.lift.switch import name_of
 
         name = name_of(switch, row.module)
@@ -88,7 +89,8 @@ def install(
 ) -> None:
     """Accelerate the functions of `catalogue` under all their names.
 
-    Without one, it is the one that `[tool.accel]` in the program's pyproject.toml names, or else every installed one.
+    Without `catalogue`, use the one that `[tool.accel]` in the program's pyproject.toml names, or else every installed
+    one.
 
     catalogue: a Catalogue, or the name of an installed one, such as "pygcm", or a Python file that defines CATALOGUE.
 
@@ -97,7 +99,8 @@ def install(
     each call. more: rows besides those of the catalogue.
 
     It may be called at any time and any number of times: a new choice replaces the one before. Unless QD_JAX_QUIET=1,
-    one line at the end of the process says what was gained. If QD_USE_JAX=0 or the mode is off, it only logs that.
+    one line at the end of the process says how much time was gained. If QD_USE_JAX=0 or the mode is off, it logs that
+    and does nothing.
 
     Raises `SettingError` for an invalid setting, mode, pattern, or name of a catalogue.
     """
@@ -132,7 +135,7 @@ def steps_of(chosen: Iterable[Catalogue]) -> Steps | None:
 
 @functools.cache
 def _speak_at_exit() -> None:
-    """Write the summary at the end of this process, not of its forked children, and of MPI's first rank alone."""
+    """Write the summary at the end of this process, not of its forked children, and only in MPI's first rank."""
     atexit.register(lambda process: _say_summary() if os.getpid() == process else None, os.getpid())
 
 
@@ -156,7 +159,7 @@ def put_in_place(
     exclude: Iterable[str] = (),
     more: Iterable[Row] = (),
 ) -> None:
-    """As `install`, but with replacements made by `wrap`, and whatever the settings are."""
+    """Install replacements made by `wrap`, whatever the settings are. Otherwise equivalent to `install`."""
     named = catalogues.named_by_project() if catalogue is None else catalogue
     chosen = catalogues.discover() if named is None else (named,)
     rows = [row for each in chosen for row in each.rows]
@@ -171,7 +174,7 @@ def put_in_place(
 
 
 def _close_books_of_others(installed: Iterable[Catalogue]) -> None:
-    """Close the ledgers of catalogues of which this program has nothing: nobody asked for them."""
+    """Close the ledgers of catalogues that name no module of this program: they would only lengthen the report."""
     states = {book.target: book.state for book in ledger.ledgers()}
     for each in installed:
         targets = {row.target for row in each.rows}
@@ -208,7 +211,7 @@ def _choice(row: Row, only: tuple[str, ...], exclude: tuple[str, ...]) -> Refusa
 
 
 def _reconsider(row: Row) -> None:
-    """Open the ledger of `row`, and remove what an earlier choice entered there. Loops have ledgers of their own."""
+    """Open the ledger of `row`, and remove entries of an earlier choice. Loops have their own ledgers."""
     if row.loops:
         return
     book = ledger.open_ledger(row.target)
@@ -222,7 +225,7 @@ def _switch_to(new: Installation | None) -> None:
     """Replace the current installation, unless both are equivalent."""
     global _current
     with installation.lock:
-        # the same targets go on, with what they have recorded and compiled
+        # the same targets stay in use, with their recordings and programs
         if new is not None and _current is not None and new.is_equivalent_to(_current):
             _current.replace_new_aliases()
             return
@@ -234,10 +237,10 @@ def _switch_to(new: Installation | None) -> None:
 
 
 def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> CodeType:
-    """Return the code of a program that is to run as `__main__`, with the loops lifted that installed rows name.
+    """Return the code of a program that is to run as `__main__`, with the loops that installed rows name outlined.
 
-    names: the globals that it is going to run in. auto: all loops of its functions and at its top are lifted, and
-    functions that it hands on to a solver, say, are accelerated before it does.
+    names: the globals in which it will run. auto: outline all loops of its functions and at its top level. Functions
+    that the program passes on, for example to a solver, are then accelerated first.
     """
     if _current is None:
         return code
@@ -245,7 +248,7 @@ def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> Code
 
 
 def _choose_passed(names: dict[str, Any], module: str | None, qualname: str) -> None:
-    """Accelerate a function that the program hands on. module: see `Passed`. names: the program's globals."""
+    """Accelerate a function that the program passes on. module: see `Passed`. names: the program's globals."""
     with suppress(Exception):  # the program goes on, and this function on NumPy
         if module is not None:
             module = importlib.util.resolve_name(module, names.get("__package__") or "")
@@ -262,8 +265,8 @@ def _choose_passed(names: dict[str, Any], module: str | None, qualname: str) -> 
 def hook_main(module: ModuleType, code: CodeType | None = None) -> None:
     """Accelerate the functions that rows name in the program that is to run as `module`, once it defines them.
 
-    A thread looks for them, which may miss the first calls. code: the module's, if none may be missed: they are looked
-    for before each line of it, which takes time until it has defined them.
+    A thread polls for them, which may miss the first calls. code: the module's code, if no call may be missed. Each of
+    its lines then checks for them first, which costs time until it has defined them all.
     """
     held = _current
     rows = [] if held is None else [row for row in held.rows if row.module == module.__name__ and not row.loops]
@@ -290,7 +293,7 @@ def hook_main(module: ModuleType, code: CodeType | None = None) -> None:
 
 
 def watch() -> None:
-    """Accelerate what holds the time of this thread from now on, too, if anything is installed."""
+    """Start to accelerate the functions in which this thread spends its time, if anything is installed."""
     if _current is not None:
         Watch(threading.get_ident(), _choose_one_more, WHY).start()
 
@@ -303,33 +306,33 @@ def _choose_one_more(row: Row) -> bool:
 
 
 def chosen() -> list[Row]:
-    """Rows for what `--auto` has chosen and what was compiled of it: loops of the program itself, and functions."""
+    """Return rows for the loops and functions that `--auto` chose and accel compiled."""
     if _current is None:
         return []
     books = {book.target: book for book in ledger.ledgers()}
     names = [name for name in ledger.current_run().loops if name in books and books[name].compiled_calls]
     around = {name.rpartition(":")[0] for name in names if name.startswith(MAIN)}
     functions = [row for row in _current.rows if row.why == WHY and books[row.target].compiled_calls]
-    # what is compiled as a whole has its loops compiled with it
+    # a function that is compiled as a whole includes its loops
     around -= {row.target for row in functions}
     loops = [Row(MAIN, name.partition(".")[2] or TOP, WHY, loops=True) for name in sorted(around)]
     return [*loops, *functions]
 
 
 def look_back() -> None:
-    """At the end of the program: tell of rows of a user's own catalogue that have named nothing."""
+    """Warn at the end of the program about rows of a user's own catalogue that named nothing."""
     if _current is not None:
         _current.own.look_back(_current.rows)
 
 
 def slips() -> list[str]:
-    """At the end of the program: look back, and return all that was told of a user's own catalogue, in sentences."""
+    """Return all warnings about a user's own catalogue as sentences, at the end of the program."""
     look_back()
     return [] if _current is None else list(_current.own.slips)
 
 
 def uninstall() -> None:
-    """Put back every name as it was before `install`. Does nothing if nothing is installed."""
+    """Restore every name as it was before `install`. Does nothing if nothing is installed."""
     _switch_to(None)
     tuning.give_back_freed()
 

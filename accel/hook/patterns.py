@@ -26,7 +26,7 @@ def matches(target: str, pattern: str) -> bool:
 
 
 def selected(row: Row, only: Iterable[str], exclude: Iterable[str]) -> bool:
-    """Whether a row is to be wrapped: one of `only`, if there are any, and none of `exclude`."""
+    """Return whether a row is to be wrapped: it matches `only`, if given, and no pattern of `exclude`."""
     wanted = not only or any(matches(row.target, pattern) for pattern in only)
     return wanted and not any(matches(row.target, pattern) for pattern in exclude)
 
@@ -34,7 +34,7 @@ def selected(row: Row, only: Iterable[str], exclude: Iterable[str]) -> bool:
 def check_patterns(rows: Iterable[Row], **patterns: Iterable[str]) -> None:
     """Raise `SettingError` for a pattern that selects no row: a misspelt one would go unnoticed.
 
-    patterns: by the name of what they were given as.
+    patterns: lists of patterns, by the name of the option or argument that holds them.
     """
     rows = tuple(rows)
     for option, values in patterns.items():

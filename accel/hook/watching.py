@@ -1,8 +1,9 @@
-"""Watching: which functions of the user's own code hold the time, while the program runs (`accel run --auto`).
+"""Sampling profiler: which functions of the user's own code take the time (`accel run --auto`).
 
-A thread looks at the program's main thread a hundred times a second, for the first minute. A function that is on the
-stack in a tenth of these looks is accelerated from its next call on, as if a catalogue named it: if there is none, that
-costs nothing. Loops need no watching: all loops of the program itself are lifted when it is loaded.
+A thread samples the program's main thread a hundred times a second, for the first minute. A function that is on the
+stack in a tenth of the samples is accelerated from its next call on. It needs no catalogue row. Without such a
+function, accelerating costs nothing. Loops need no sampling: all loops of the program itself are outlined when it is
+loaded.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from accel.process.bodies import runs_body
 from accel.process.own_code import is_project_file
 
 INTERVAL_S, LONGEST_S = 0.01, 60.0
-"""Seconds between two looks, and for how long the program is watched."""
+"""Seconds between two samples, and seconds after which sampling ends."""
 
 LOOKS = 100
-"""After every so many looks it is decided anew."""
+"""Number of samples between two decisions."""
 
 SHARE = 0.1
-"""A function is chosen that is on the stack in this share of all looks."""
+"""Minimum share of all samples in which a function must be on the stack to be chosen."""
 
 Choose = Callable[[Row], bool]
-"""Accelerates the function of a row from its next call on. Returns whether there is one."""
+"""Accelerates the function of a row from its next call on. Returns whether there is such a function."""
 
 
 class Watch:
-    """Watches one thread of the program. choose: what is done with a function that holds the time. why: for its row."""
+    """Samples one thread of the program. choose: accelerates a function that takes the time. why: a note for its
+    row."""
 
     def __init__(self, thread: int, choose: Choose, why: str) -> None:
         self._thread = thread
@@ -44,7 +46,7 @@ class Watch:
         self._decided: set[CodeType] = set()
 
     def start(self) -> None:
-        """Begin, in a thread of its own that does not keep the program from ending."""
+        """Start a daemon thread that samples."""
         threading.Thread(target=self._work, name="accel-watch", daemon=True).start()
 
     def _work(self) -> None:
@@ -53,18 +55,18 @@ class Watch:
             time.sleep(INTERVAL_S)
             try:
                 self.look(sys._current_frames().get(self._thread))
-            except Exception:  # the program changes while it is looked at: what is missed is seen later
+            except Exception:  # the program runs on while it is sampled: a missed function is seen later
                 continue
 
     def look(self, frame: FrameType | None) -> None:
-        """Note what is on the stack; now and then, decide."""
+        """Record one sample of the stack. After every LOOKS samples, choose functions."""
         if frame is None:
             return
         self._looks += 1
         now: set[CodeType] = set()
         for each in _frames(frame):
             code = each.f_code
-            # the body of a lifted loop is a target already
+            # the body of an outlined loop is a target already
             if code not in self._decided and is_project_file(code.co_filename) and not runs_body(code):
                 now.add(code)
                 self._modules[code] = each.f_globals.get("__name__", "")

@@ -1,4 +1,4 @@
-"""Coverage: tables of which of NumPy's and SciPy's public functions are compiled, made from the rules."""
+"""Coverage: tables of the public functions of NumPy and SciPy that accel compiles, generated from the rules."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Split, S
 from accel.rules.tables import ufuncs
 
 SCIPY = "fft integrate interpolate linalg ndimage optimize signal spatial.distance special stats".split()
-"""The modules of SciPy's that there are rows for."""
+"""SciPy's modules that have rules."""
 
 NUMPY = ("numpy", "numpy.linalg", "numpy.fft", "ndarray")
-"""What the names of NumPy's functions and methods begin with."""
+"""Prefixes of the names of NumPy's functions and methods."""
 
 LEFT_OUT: dict[str, str] = {
     "files and buffers": "load save savez savez_compressed savetxt loadtxt genfromtxt fromfile fromregex fromstring "
@@ -53,7 +53,7 @@ SPECIAL_LIMITS: dict[type, tuple[str, ...]] = {
     Static: (),
     Where: (),
 }
-"""The parameters that calls do not support which are recorded in a way of their own (see accel.rules.special)."""
+"""Unsupported parameters of functions that are recorded by special code (see accel.rules.special)."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class CoverageRow:
 
 
 def entries() -> list[CoverageRow]:
-    """Every public function of numpy, numpy.linalg, numpy.fft, and every method of ndarray."""
+    """Return every public function of numpy, numpy.linalg and numpy.fft, and every method of ndarray."""
     load()
     modules = (("numpy", np), ("numpy.linalg", np.linalg), ("numpy.fft", np.fft))
     found = [_entry(f"{prefix}.{name}", value) for prefix, module in modules for name, value in _functions(module)]
@@ -74,7 +74,7 @@ def entries() -> list[CoverageRow]:
 
 
 def of_scipy() -> dict[str, list[CoverageRow]]:
-    """Every public function of those modules of SciPy's that have rows, by module."""
+    """Return, by module, every public function of SciPy's modules that have rules."""
     load(everything=True)
     modules = {f"scipy.{name}": importlib.import_module(f"scipy.{name}") for name in SCIPY}
     return {
@@ -121,7 +121,7 @@ def _ufunc(name: str, function: np.ufunc) -> CoverageRow:
 
 
 def _limits(rule: Rule) -> tuple[str, ...]:
-    """The parameters that a rule does not support."""
+    """Return the parameters that a rule does not support."""
     limits = SPECIAL_LIMITS.get(type(rule.recorded.special))
     if limits is not None:
         return limits
@@ -138,22 +138,22 @@ def _method(name: str) -> CoverageRow:
 
 
 def share(found: list[CoverageRow]) -> float:
-    """The percentage that is compiled, with limits or without."""
+    """Return the percentage of functions that are compiled, with limits or without."""
     return 100.0 * sum(entry.status != "refused" for entry in found) / len(found)
 
 
 def series() -> str:
-    """NumPy's version without the last part, which does not change functions or signatures."""
+    """Return NumPy's version without the patch number, which does not change functions or signatures."""
     return ".".join(np.__version__.split(".")[:2])
 
 
 def scipy_series() -> str:
-    """The same of SciPy's."""
+    """Return SciPy's version without the patch number."""
     return ".".join(importlib.import_module("scipy").__version__.split(".")[:2])
 
 
 def table() -> str:
-    """The coverage as a Markdown page."""
+    """Return the coverage as a Markdown page."""
     found = entries()
     counts = {status: sum(entry.status == status for entry in found) for status in _STATUSES}
     limited = [entry for entry in found if entry.status != _STATUSES[0]]
@@ -205,7 +205,7 @@ def _scipy_lines() -> list[str]:
 
 
 def _names(found: list[CoverageRow], modules: tuple[str, ...]) -> list[str]:
-    """A paragraph per module: how many of its functions are compiled without limits, and which."""
+    """Return a paragraph per module: number and names of its functions that are compiled without limits."""
     lines = []
     for module in modules:
         within = [entry for entry in found if entry.name.rpartition(".")[0] == module]

@@ -1,4 +1,4 @@
-"""Programs that explain and doctor run to observe their calls: a module, a script file, or a callable of a module.
+"""Programs that explain and doctor run to observe their calls: a module, a script file, or a function of a module.
 
 `accel run` starts programs exactly as Python would, including tracebacks. Here `runpy` is close enough.
 """
@@ -22,7 +22,7 @@ from accel.inspect.sources import bound_names, nearest, parse
 from accel.process.tracebacks import entries, is_ours, linked
 
 Change = Callable[[CodeType], CodeType]
-"""Gives the code that runs in the place of a module's."""
+"""Transforms a module's code into the code that runs in its place."""
 
 PROGRAMS = "a dotted module such as scripts.run_simulation, a script file, or module:callable"
 
@@ -35,7 +35,7 @@ class ProgramToRun(NamedTuple):
     args: tuple[str, ...] = ()
 
     def run(self, change: Change | None = None) -> None:
-        """Run it in this process. Raises what it raises. change: gives other code for that of a script, to be run."""
+        """Run the program in this process. Raises what it raises. change: transforms a script's code before it runs."""
         if change is not None and self.kind == "script" and self.target.endswith(".py"):
             _run_changed(self, change)
         else:
@@ -43,7 +43,7 @@ class ProgramToRun(NamedTuple):
 
 
 def print_error(error: BaseException) -> None:
-    """Print what a program has raised, without the frames that started it."""
+    """Print a program's exception, without the frames that started it."""
     kept = [
         each
         for each in entries(error.__traceback__)
@@ -53,7 +53,7 @@ def print_error(error: BaseException) -> None:
 
 
 def program_of(target: str, args: tuple[str, ...] = (), option: str = "--run") -> ProgramToRun:
-    """The program that `target` names. Raises SettingError if there is none."""
+    """Return the program that `target` names. Raises SettingError if there is none."""
     if target == "-m" and args:
         target, *rest = args
         args = tuple(rest)

@@ -1,4 +1,4 @@
-"""Sources: the functions of a program's files, read without importing any of them."""
+"""Read the functions of a program's files without importing any of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Definition = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of the program. module: its dotted name. problem: why it cannot be parsed, "" if it can."""
+    """One file of the program. module: its dotted name. problem: why it cannot be parsed, or ""."""
 
     file: str
     module: str
@@ -35,7 +35,7 @@ class Source:
 class Function:
     """One function of a file.
 
-    qualname: as in Python's `__qualname__`. node, code: its syntax tree and code object. local: whether it is defined
+    qualname: the value of `__qualname__`. node, code: its syntax tree and code object. local: True if it is defined
     inside another function.
     """
 
@@ -55,7 +55,7 @@ class Function:
 
 
 def sources_of(target: str, option: str = "PACKAGE") -> list[Source]:
-    """Every file of a package, folder or module. Raises SettingError if there is none."""
+    """Return every file of a package, folder or module. Raises SettingError if there is none."""
     spec = find_module(target)
     if spec is not None:
         sources = list(_located(spec, target, option))
@@ -82,7 +82,7 @@ def _located(spec: Any, target: str, option: str) -> Iterator[Source]:
 
 
 def _folder(folder: str, module: str) -> Iterator[Source]:
-    """The files of a folder, including those in folders inside it whose names can be imported."""
+    """Yield the files of a folder, including those in subfolders whose names can be imported."""
     for entry in sorted(os.scandir(folder), key=lambda entry: (entry.is_dir(), entry.name)):
         name, suffix = os.path.splitext(entry.name)
         if entry.is_file() and suffix == ".py":
@@ -93,7 +93,7 @@ def _folder(folder: str, module: str) -> Iterator[Source]:
 
 
 def _module_name(path: str) -> str:
-    """The dotted name under which a file or folder is imported; "" for a folder that is not a package.
+    """Return the dotted name under which a file or folder is imported; "" for a folder that is not a package.
 
     It is found by sys.path, or else by the packages around it.
     """
@@ -115,7 +115,7 @@ def _module_name(path: str) -> str:
 
 
 def _leads_to(spec: Any, path: str) -> bool:
-    """Whether the spec is that of this file or folder."""
+    """Return whether the spec is that of this file or folder."""
     if spec is None:
         return False
     places = [getattr(spec, "origin", None), *(spec.submodule_search_locations or ())]
@@ -123,7 +123,7 @@ def _leads_to(spec: Any, path: str) -> bool:
 
 
 def parse(file: str, module: str | None = None) -> Source:
-    """Parse and compile a file. Errors are not raised, but kept in `problem`."""
+    """Parse and compile a file. Errors are stored in `problem` instead of raised."""
     file = os.path.realpath(file)
     module = _module_name(file) if module is None else module
     try:
@@ -142,7 +142,10 @@ def parse(file: str, module: str | None = None) -> Source:
 
 @functools.lru_cache(maxsize=512)
 def functions_of(source: Source) -> tuple[Function, ...]:
-    """Every function defined in the file, in order. Lambdas and comprehensions are part of the enclosing function."""
+    """Return every function defined in the file, in order.
+
+    Lambdas and comprehensions are part of the enclosing function.
+    """
     if source.code is None:
         return ()
     codes = dict(_codes(source.code))
@@ -175,7 +178,7 @@ def _functions(
 
 
 def bound_names(source: Source) -> frozenset[str] | None:
-    """The names that a module's top level binds; None if the text does not show them all."""
+    """Return the names that a module's top level binds; None if the source does not show them all."""
     found: set[str] = set()
     stack: list[ast.AST] = [source.tree]
     while stack:
@@ -192,7 +195,7 @@ def bound_names(source: Source) -> frozenset[str] | None:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Names similar to a misspelt one, for a message."""
+    """Return names similar to a misspelt one, for a message."""
     names = list(names)
     last = name.rpartition(".")[2]
     near = [each for each in names if each.rpartition(".")[2] == last] or get_close_matches(name, names, 3, 0.5)

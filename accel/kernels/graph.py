@@ -1,10 +1,10 @@
-"""The graph of a kernel: operations element by element, and moves of index. Equal operations are one node.
+"""The graph of a kernel: elementwise operations and index moves. Equal operations are one node.
 
 Operations have the names and the meaning of `jax.lax`'s. Moves are of three kinds, and cost nothing to read through:
 
-    view     each axis of the source is read at a fixed place, or along an axis of the result in steps
-    pieces   parts of the result along one axis come from different nodes (concatenation, padding, writes into rows)
-    wrap     the source read around its end along one axis (`np.roll`, periodic borders)
+view     each axis of the source is read at a fixed index, or in steps along an axis of the result
+pieces   parts of the result along one axis come from different nodes (concatenation, padding, writes into rows)
+wrap     the source is read past its end and around along one axis (`np.roll`, periodic borders)
 """
 
 from __future__ import annotations
@@ -23,26 +23,30 @@ INPUT, CONSTANT, IOTA = "input", "constant", "iota"
 VIEW, PIECES, WRAP, RESHAPE = "view", "pieces", "wrap", "reshape"
 MOVES = frozenset([VIEW, PIECES, WRAP])
 HALOED = "haloed"
-"""A copy whose rows are stored with their last elements in front of them, and their first ones behind."""
+"""Operation: a copy whose rows are stored with their last elements in front of them, and their first ones behind."""
 
 REDUCE = "reduce"
-"""about: the operation's name, and "rows" or "columns": see accel.kernels.reductions."""
+"""Operation: a reduction. about: its name, and "rows" or "columns"; see accel.kernels.reductions."""
 
 SCATTER = "scatter"
-"""The first operand, with updates (the third) at the places in memory that the second gives. about: what joins both."""
+"""Operation: the first operand, with the updates (third operand) at the flat indices of the second.
+
+about: the operation that combines an element with an update.
+"""
 
 CALLS = frozenset([REDUCE, SCATTER])
-"""Operations that are functions over memory, and no part of a loop nest."""
+"""Operations that are functions over memory, outside loop nests."""
 
 GATHER = "gather"
-"""The first operand, at the places that the others give: one for each of its axes, in the shape of the result."""
+"""Operation: elements of the first operand. The other operands are the indices, one per axis, in the shape of the
+result."""
 
 HALO = 8
-"""Elements that are repeated before and after a row. A wrap of more is read in pieces. Guess."""
+"""Number of elements repeated before and after a row. A wrap by more is read in pieces. Guess."""
 
 
 class Axis(NamedTuple):
-    """How an axis of a source is read: at `offset`, plus `step` for each place along axis `dim` of the result."""
+    """Index map of a source's axis: `offset`, plus `step` per index along axis `dim` of the result."""
 
     dim: int | None
     step: int
@@ -53,7 +57,7 @@ class Axis(NamedTuple):
 class KernelNode:
     """One value of the graph.
 
-    about: what distinguishes it from other nodes of this operation and these operands, see `Graph`.
+    about: data that distinguishes it from other nodes with the same operation and operands, see `Graph`.
     """
 
     index: int
@@ -73,12 +77,12 @@ class KernelNode:
 
 
 def identity(rank: int) -> tuple[Axis, ...]:
-    """Each axis read along the same axis of the result."""
+    """Return the index map in which each axis is read along the same axis of the result."""
     return tuple(Axis(dim, 1, 0) for dim in range(rank))
 
 
 def strides_of(shape: Sequence[int], last: int = 0) -> tuple[int, ...]:
-    """Strides, in elements, of an array in the order of C. last: length of its rows in memory, if they are longer."""
+    """Return the strides, in elements, of a C-ordered array. last: length of its rows in memory, if they are longer."""
     found, step = [], 1
     for dim in reversed(range(len(shape))):
         found.append(step)
@@ -87,14 +91,14 @@ def strides_of(shape: Sequence[int], last: int = 0) -> tuple[int, ...]:
 
 
 class Graph:
-    """Makes nodes. Shapes and dtypes are as `jax.lax` has them."""
+    """Creates nodes. Shapes and dtypes follow `jax.lax`."""
 
     def __init__(self) -> None:
         self.nodes: list[KernelNode] = []
         self._known: dict[Any, KernelNode] = {}
 
     def make(self, op: str, operands: Sequence[KernelNode], shape: Shape, dtype: Any, about: Any = None) -> KernelNode:
-        """A node of any operation."""
+        """Return a node of any operation."""
         key = op, tuple(each.index for each in operands), tuple(shape), np.dtype(dtype).str, about
         if key not in self._known:
             node = KernelNode(len(self.nodes), op, tuple(operands), tuple(shape), np.dtype(dtype), about)
@@ -106,7 +110,7 @@ class Graph:
         return self.make(INPUT, (), shape, dtype, number)
 
     def constant(self, value: Any, shape: Shape, dtype: Any) -> KernelNode:
-        """One number everywhere. It is kept by its bits: -0.0 and NaN stay what they are."""
+        """Return an array filled with one number. It is compared by its bits, so that -0.0 and NaN stay distinct."""
         return self.make(CONSTANT, (), shape, dtype, np.asarray(value, dtype).tobytes())
 
     def view(self, source: KernelNode, shape: Shape, axes: Sequence[Axis]) -> KernelNode:
@@ -120,7 +124,7 @@ class Graph:
         return self.make(VIEW, (source,), shape, source.dtype, axes)
 
     def pieces(self, parts: Sequence[KernelNode], dim: int) -> KernelNode:
-        """Parts one after the other along an axis."""
+        """Concatenate parts along an axis."""
         parts = [each for each in _merged(self, parts, dim) if each.shape[dim]] or parts[:1]
         if len(parts) == 1:
             return parts[0]
@@ -135,11 +139,11 @@ class Graph:
         return self.make(PIECES, parts, shape, parts[0].dtype, (dim, ends))
 
     def box(self, source: KernelNode, starts: Sequence[int], shape: Shape) -> KernelNode:
-        """Part of a node."""
+        """Return the block of a node that begins at `starts`."""
         return self.view(source, shape, [Axis(dim, 1, start) for dim, start in enumerate(starts)])
 
     def placed(self, inner: KernelNode, around: KernelNode, starts: Sequence[int]) -> KernelNode:
-        """`around`, with `inner` written over it."""
+        """Return `around`, with `inner` written over it at `starts`."""
         for dim in reversed(range(len(around.shape))):
             # so far, inner has the whole length of all later axes
             first, last = starts[dim], starts[dim] + inner.shape[dim]
@@ -151,7 +155,7 @@ class Graph:
         return inner
 
     def reshape(self, source: KernelNode, shape: Shape) -> KernelNode:
-        """The same elements in the order of C."""
+        """Reshape a node, in C order."""
         shape = tuple(shape)
         if source.op == CONSTANT:
             return self.make(CONSTANT, (), shape, source.dtype, source.about)
@@ -169,7 +173,7 @@ def _fits_halo(length: int, wanted: int, shift: int) -> bool:
 
 
 def through(axis: Axis, outer: Sequence[Axis]) -> Axis:
-    """An axis of a view's source, as a view of that view reads it."""
+    """Compose two index maps: return an axis of a view's source, as read by a view of that view."""
     if axis.dim is None:
         return axis
     dim, step, offset = outer[axis.dim]
@@ -177,7 +181,7 @@ def through(axis: Axis, outer: Sequence[Axis]) -> Axis:
 
 
 def _merged(graph: Graph, parts: Iterable[KernelNode], dim: int) -> list[KernelNode]:
-    """Parts that are pieces along the same axis themselves, as those pieces; neighbours of one source as one part."""
+    """Flatten nested pieces along the same axis, and merge neighbouring parts of one source."""
     found: list[KernelNode] = []
     for part in parts:
         inner = part.operands if part.op == PIECES and part.about[0] == dim else (part,)
@@ -191,7 +195,7 @@ def _merged(graph: Graph, parts: Iterable[KernelNode], dim: int) -> list[KernelN
 
 
 def _joined(graph: Graph, first: KernelNode, second: KernelNode, dim: int) -> KernelNode | None:
-    """Two parts as one, if the second goes on where the first ends."""
+    """Return two parts as one, if the second continues where the first ends; else None."""
     shape = (*first.shape[:dim], first.shape[dim] + second.shape[dim], *first.shape[dim + 1 :])
     if first.op == CONSTANT == second.op and first.about == second.about:
         return graph.make(CONSTANT, (), shape, first.dtype, first.about)
@@ -206,7 +210,7 @@ def _joined(graph: Graph, first: KernelNode, second: KernelNode, dim: int) -> Ke
 
 
 def _wrapped(parts: Sequence[KernelNode], dim: int) -> tuple[KernelNode, int] | None:
-    """The source and shift of parts that read one node around its end: `parts[i] = source[(i + shift) % length]`."""
+    """Return source and shift of parts that read one node around its end: `parts[i] = source[(i + shift) % length]`."""
     source = parts[0].operands[0] if parts[0].op == VIEW else parts[0]
     rank = len(source.shape)
     if len(parts[0].shape) != rank:
@@ -230,7 +234,7 @@ def _wrapped(parts: Sequence[KernelNode], dim: int) -> tuple[KernelNode, int] | 
 
 
 def reachable(nodes: Iterable[KernelNode]) -> set[KernelNode]:
-    """These nodes and all that they are computed from."""
+    """Return these nodes and all nodes that they depend on."""
     found: set[KernelNode] = set()
     stack = list(nodes)
     while stack:

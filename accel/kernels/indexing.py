@@ -1,7 +1,7 @@
-"""Reads and writes at places that arrays say: gathers, scatters, and blocks that start where a number says.
+"""Reads and writes at indices that arrays contain: gathers, scatters, and blocks with a dynamic start.
 
 A gather is computed element by element in a loop nest. A scatter is a function of its own: it copies the array, then
-goes through the updates in order, as NumPy does.
+applies the updates in order, as NumPy does.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ SCATTERED = {
     "scatter-min": "min",
     "scatter-max": "max",
 }
-"""Operations of `jax.lax`, and what joins an element to an update."""
+"""Scatter operations of `jax.lax`, and how each combines an element with an update."""
 
 _INDEX = np.dtype(np.int64)
 _DROPS = frozenset({"FILL_OR_DROP", "2"})
 _CLIPS = frozenset({"CLIP", "0"})
-"""`jax.lax.GatherScatterMode`, by how versions of JAX write it."""
+"""Values of `jax.lax.GatherScatterMode` that clip, as different versions of JAX write them."""
 
 
 def gathered(graph: Graph, source: KernelNode, places: KernelNode, params: Any, shape: Shape) -> KernelNode | None:
-    """A gather; None where nothing is to be read from."""
+    """Return a gather; None if the source is empty."""
     about, sizes = params["dimension_numbers"], params["slice_sizes"]
     if places.dtype.kind not in "iu" or not source.size:
         return None
@@ -55,7 +55,7 @@ def gathered(graph: Graph, source: KernelNode, places: KernelNode, params: Any, 
 
 
 def scattered(graph: Graph, name: str, given: Sequence[KernelNode], params: Any) -> KernelNode | None:
-    """A scatter."""
+    """Return a scatter; None if it is not supported."""
     target, places, updates = given
     about, kind = params["dimension_numbers"], SCATTERED[name]
     if places.dtype.kind not in "iu" or (target.dtype.kind == "b" and kind not in ("set", "add", "mul")):
@@ -90,7 +90,7 @@ def _scatter(graph: Graph, target: KernelNode, at: KernelNode, updates: KernelNo
 
 
 def block_read(graph: Graph, source: KernelNode, starts: Sequence[KernelNode], shape: Shape) -> KernelNode | None:
-    """A block of an array, moved so that it lies inside."""
+    """Return a block of an array, shifted so that it lies inside."""
     if not source.size:
         return None
     block = _block_at(graph, source.shape, starts, shape)
@@ -98,7 +98,7 @@ def block_read(graph: Graph, source: KernelNode, starts: Sequence[KernelNode], s
 
 
 def block_written(graph: Graph, around: KernelNode, inner: KernelNode, starts: Sequence[KernelNode]) -> KernelNode:
-    """An array with a block written over it, which is moved so that it lies inside."""
+    """Return an array with a block written over it, shifted so that it lies inside."""
     if not inner.size:
         return around
     at = _block_at(graph, around.shape, starts, inner.shape).flat(clips=True)
@@ -114,10 +114,11 @@ def _block_at(graph: Graph, whole: Shape, starts: Sequence[KernelNode], shape: S
 
 
 class _Block:
-    """Blocks of an array, one for each place.
+    """Blocks of an array, one for each index.
 
-    shape: of what is read or written. whole: of the array. sizes: of a block, along the array's axes. inside: by axis
-    of the array, the axis of `shape` that runs through the block; starts: where the block begins, in `shape`.
+    shape: of the elements read or written. whole: of the array. sizes: of a block, along the array's axes. inside: by
+    axis of the array, the axis of `shape` that runs through the block. starts: by axis, the start of the block, in
+    `shape`.
     """
 
     def __init__(self, graph: Graph, shape: Shape, whole: Shape, sizes: Sequence[int]) -> None:
@@ -126,7 +127,8 @@ class _Block:
         self.starts: dict[int, KernelNode] = {}
 
     def start(self, places: KernelNode, dims: Sequence[int], batch: Sequence[int]) -> None:
-        """The last axis of `places` holds a start for each of `dims`, the others run along `batch`."""
+        """Set the starts of blocks. The last axis of `places` holds a start for each of `dims`; the others run along
+        `batch`."""
         for number, dim in enumerate(dims):
             axes = [*(Axis(along, 1, 0) for along in batch), Axis(None, 0, number)]
             self.starts[dim] = self._graph.view(places, self._shape, axes)
@@ -138,7 +140,7 @@ class _Block:
         return self._graph.constant(value, self._shape, dtype)
 
     def _last(self, dim: int) -> int:
-        """The last place at which a block may start."""
+        """Return the last index at which a block may start."""
         return self._whole[dim] - self._sizes[dim]
 
     def _clipped(self, dim: int) -> KernelNode:
@@ -154,7 +156,7 @@ class _Block:
         return start if start.dtype == _INDEX else self._made("convert_element_type", start, dtype=_INDEX)
 
     def places(self, *, clips: bool) -> list[KernelNode]:
-        """Along each axis of the array, where each element lies."""
+        """Return, along each axis of the array, the index of each element."""
         found = []
         for dim in range(len(self._whole)):
             inside = self._graph.make(IOTA, (), self._shape, _INDEX, self.inside[dim]) if dim in self.inside else None
@@ -168,7 +170,7 @@ class _Block:
         return found
 
     def fits(self) -> KernelNode | None:
-        """Whether a block lies inside of the array; None if all do."""
+        """Return whether a block lies inside the array; None if all do."""
         found: KernelNode | None = None
         for dim, start in self.starts.items():
             last, limits = self._last(dim), np.iinfo(start.dtype)
@@ -180,7 +182,7 @@ class _Block:
         return found
 
     def flat(self, *, clips: bool) -> KernelNode:
-        """Where each element lies in the array's memory; -1 for those of a block that does not lie inside of it."""
+        """Return the flat index of each element in the array; -1 for elements of a block that is not fully inside."""
         at = self._constant(0)
         for stride, place in zip(strides_of(self._whole), self.places(clips=clips), strict=True):
             scaled = place if stride == 1 else self._made("mul", place, self._constant(stride))
@@ -194,7 +196,7 @@ def _mode(params: Any) -> str:
 
 
 def _filling(params: Any, dtype: np.dtype[Any]) -> Any:
-    """What `jax.lax.gather` gives beyond an array's ends."""
+    """Return the value that `jax.lax.gather` fills in beyond an array's ends."""
     if params.get("fill_value") is not None:
         return params["fill_value"]
     if dtype.kind == "f":
@@ -208,9 +210,9 @@ def _filling(params: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def function_of(node: KernelNode) -> tuple[str, str]:
-    """The name of the function that computes a scatter, and its definition.
+    """Return the name and the definition of the function that computes a scatter.
 
-    It takes the array, the places, the updates, where the result lies, and how many elements and updates there are.
+    It takes pointers to the array, the indices, the updates and the result, and the numbers of elements and updates.
     """
     kind, dtype = node.about, node.dtype
     stored = MEMORY[dtype.name]
@@ -254,5 +256,5 @@ def function_of(node: KernelNode) -> tuple[str, str]:
 
 
 def lengths_of(node: KernelNode) -> tuple[int, int]:
-    """The number of elements, and that of updates."""
+    """Return the number of elements, and that of updates."""
     return node.size, node.operands[2].size

@@ -1,7 +1,7 @@
 """LLVM IR as text: typed values, and the scopes of a loop nest that instructions are written to.
 
-An instruction goes to the innermost scope that one of its operands belongs to: what depends on a row alone is computed
-once a row. Equal instructions are written once a scope. In the innermost scope, values are vectors of some lanes.
+An instruction goes to the innermost scope of its operands, so a value that depends only on a row is computed once per
+row. Equal instructions are written once per scope. In the innermost scope, values are vectors of several lanes.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ REGISTERS = {
     "float32": "float",
     "float64": "double",
 }
-"""LLVM's type of a value, by the name of its dtype."""
+"""LLVM's register type of a value, by the name of its dtype."""
 
 MEMORY = {**REGISTERS, "bool": "i8"}
-"""LLVM's type of an element in memory."""
+"""LLVM's memory type of an element, by the name of its dtype."""
 
 
 _MOST_INSTRUCTIONS = 50_000
-"""Maximum instructions of one loop nest, which LLVM takes about 5 s for. PyGCM's largest has 2,000."""
+"""Maximum instructions of one loop nest, for which LLVM takes about 5 s. PyGCM's largest has 2,000."""
 
 
 class TooLarge(Exception):
-    """A loop nest that has too many instructions."""
+    """A loop nest with too many instructions."""
 
     def __str__(self) -> str:
         return f"a loop nest has more than {_MOST_INSTRUCTIONS} instructions"
@@ -40,7 +40,7 @@ class TooLarge(Exception):
 class Value:
     """A value in a register, or a literal.
 
-    text: as instructions name it. dtype: of an element. level: of the scope that it belongs to; literals are of 0.
+    text: its name in instructions. dtype: of an element. level: of the scope that it belongs to; 0 for literals.
     """
 
     emitter: Emitter
@@ -100,11 +100,11 @@ class Value:
         return self.emitter.binary("shl", self, self._like(count))
 
     def __rshift__(self, count: Value | int) -> Value:
-        """Arithmetic for signed integers, logical for unsigned ones."""
+        """Shift right: arithmetic for signed integers, logical for unsigned ones."""
         return self.emitter.binary("lshr" if self.dtype.kind == "u" else "ashr", self, self._like(count))
 
     def compare(self, how: str, other: Value | float) -> Value:
-        """How: eq, ne, lt, le, gt, ge. Comparisons with NaN are false, but for ne."""
+        """Compare by `how`: eq, ne, lt, le, gt, ge. Comparisons with NaN are false, except ne."""
         if self.dtype.kind == "f":
             name = f"fcmp {'u' if how == 'ne' else 'o'}{how}"
         else:
@@ -116,7 +116,7 @@ class Value:
         return self.emitter.instruction("fcmp uno {T0} {0}, {0}", np.dtype(bool), self)
 
     def where(self, yes: Value | float, no: Value | float) -> Value:
-        """This truth's choice. One of both is a Value."""
+        """Select `yes` where this truth holds, else `no`. At least one of both is a Value."""
         given = yes if isinstance(yes, Value) else no
         assert isinstance(given, Value)
         return self.emitter.instruction(
@@ -124,14 +124,14 @@ class Value:
         )
 
     def bits(self, dtype: Any = None) -> Value:
-        """The same bits as another dtype of the same size: by default, floats as signed integers."""
+        """Reinterpret the bits as another dtype of the same size: by default, floats as signed integers."""
         dtype = np.dtype(f"i{self.dtype.itemsize}") if dtype is None else np.dtype(dtype)
         if REGISTERS[dtype.name] == REGISTERS[self.dtype.name]:
             return Value(self.emitter, self.text, dtype, self.level, self.is_literal)
         return self.emitter.instruction("bitcast {T0} {0} to {R}", dtype, self)
 
     def cast(self, instruction: str, dtype: Any) -> Value:
-        """An LLVM conversion, such as `sitofp`, to another dtype."""
+        """Convert to another dtype by an LLVM instruction, such as `sitofp`."""
         return self.emitter.instruction(f"{instruction} {{T0}} {{0}} to {{R}}", np.dtype(dtype), self)
 
     def sqrt(self) -> Value:
@@ -144,20 +144,20 @@ class Value:
         return self.emitter.intrinsic("floor", self)
 
     def rint(self) -> Value:
-        """The nearest integer, ties to even."""
+        """Round to the nearest integer, ties to even."""
         return self.emitter.intrinsic("rint", self)
 
     def copysign(self, sign: Value | float) -> Value:
         return self.emitter.intrinsic("copysign", self, self._like(sign))
 
     def fma(self, factor: Value | float, addend: Value | float) -> Value:
-        """`self * factor + addend`, rounded once."""
+        """Return `self * factor + addend`, rounded once."""
         return self.emitter.intrinsic("fma", self, self._like(factor), self._like(addend))
 
 
 @dataclass(slots=True)
 class Scope:
-    """The straight instructions of one level, and the values that they gave."""
+    """The straight-line instructions of one level, and their results."""
 
     lines: list[str] = field(default_factory=list)
     known: dict[Any, Value] = field(default_factory=dict)
@@ -167,8 +167,8 @@ class Scope:
 class Emitter:
     """Writes instructions.
 
-    lanes: of the innermost scope's vectors; 1 for scalars. innermost: its level. declared: what the module has to
-    declare. functions: by name, definitions that instructions call.
+    lanes: of the innermost scope's vectors; 1 for scalars. innermost: level of that scope. declared: declarations that
+    the module needs. functions: by name, definitions of called functions.
     """
 
     innermost: int = 0
@@ -196,7 +196,7 @@ class Emitter:
         return Value(self, literal_text(value, dtype), dtype, 0, True)
 
     def instruction(self, text: str, dtype: np.dtype[Any], *operands: Value) -> Value:
-        """An instruction whose result depends on its operands alone.
+        """Write an instruction whose result depends on its operands alone.
 
         text: with `{0}`, `{1}`, ... for the operands, `{T0}`, ... for their types, `{R}` for the type of the result.
         """
@@ -216,7 +216,7 @@ class Emitter:
         return name
 
     def shared(self, text: str, level: int) -> str:
-        """The name of an integer or address that is computed once in its scope."""
+        """Return the name of an integer or address that is computed once in its scope."""
         known = self.scopes[level].known
         if text not in known:
             known[text] = Value(self, self.written(text, level), np.dtype(np.int64), level)
@@ -226,7 +226,7 @@ class Emitter:
         return Value(self, self.written(text, level), dtype, level)
 
     def load(self, address: str, dtype: np.dtype[Any], level: int) -> Value:
-        """What is at an address. Loads are not shared: who asks remembers."""
+        """Load the element at an address. Loads are not shared: the caller caches them."""
         stored = self.type_of(dtype, level, in_memory=True)
         found = self._written(f"load {stored}, ptr {address}, align {dtype.itemsize}", dtype, level)
         if dtype.kind != "b":
@@ -242,7 +242,7 @@ class Emitter:
         self.scopes[level].lines.append(f"store {stored} {text}, ptr {address}, align {value.dtype.itemsize}")
 
     def widened(self, value: Value, level: int) -> str:
-        """A value's text as an operand in this level: one of an outer level is repeated in all lanes."""
+        """Return a value's text as an operand in this level. A value of an outer level is broadcast to all lanes."""
         if not self.is_vector(level) or value.level == level:
             return value.text
         element = REGISTERS[value.dtype.name]
@@ -252,7 +252,8 @@ class Emitter:
         return self.repeated(value.text, element, value.level)
 
     def repeated(self, text: str, element: str, level: int) -> str:
-        """A scalar of a level in all lanes, as the name of a vector in that level. element: its LLVM type."""
+        """Broadcast a scalar to all lanes of a level, and return the vector's name. element: LLVM type of the
+        scalar."""
         kind = f"<{self.lanes} x {element}>"
         first = self.shared(f"insertelement {kind} poison, {element} {text}, i64 0", level)
         mask = f"<{self.lanes} x i32> zeroinitializer"
@@ -262,7 +263,8 @@ class Emitter:
         return self.instruction(f"{name} {{T0}} {{0}}, {{1}}", x.dtype, x, y)
 
     def intrinsic(self, name: str, *operands: Value, dtype: Any = None, suffixes: Sequence[Any] = ()) -> Value:
-        """A call of `llvm.NAME`. dtype: of the result, by default the first operand's. suffixes: dtypes in its name."""
+        """Call `llvm.NAME`. dtype: of the result, by default the first operand's. suffixes: dtypes in the intrinsic's
+        name."""
         dtype = operands[0].dtype if dtype is None else np.dtype(dtype)
         level = max(each.level for each in operands)
         width = f"v{self.lanes}" if self.is_vector(level) else ""
@@ -280,9 +282,9 @@ def _suffix(dtype: np.dtype[Any]) -> str:
 
 
 def literal_text(value: Any, dtype: np.dtype[Any]) -> str:
-    """A number as LLVM writes it. Floats are written by the bits of a double."""
+    """Return a number as LLVM writes it. Floats are written by the bits of a double."""
     if dtype.kind == "f":
-        rounded = float(np.asarray(value, dtype))  # LLVM refuses what is no float32
+        rounded = float(np.asarray(value, dtype))  # LLVM refuses a float literal that is no exact float32
         return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
     if dtype.kind == "b":
         return "true" if value else "false"

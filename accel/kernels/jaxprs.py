@@ -1,4 +1,4 @@
-"""From traced programs: their operations in one list, and the nodes of a graph that stand for them."""
+"""Translate traced programs: flatten their operations to one list, and build the graph nodes for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from accel.lower.precision.widths import INLINED, is_literal
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number that is written in a program. value: a scalar of NumPy's."""
+    """A literal number in a program. value: a NumPy scalar."""
 
     value: Any
 
@@ -39,7 +39,7 @@ Atom = Literal | Variable
 
 @dataclass(eq=False, slots=True)
 class Translation:
-    """One operation of a flat program. eqn: as it was traced."""
+    """One operation of a flat program. eqn: the equation as it was traced."""
 
     eqn: Any
     operands: list[Atom]
@@ -53,7 +53,7 @@ class Translation:
 
 @dataclass(eq=False, slots=True)
 class Flat:
-    """A traced program without functions inside of it."""
+    """A traced program with all inner functions inlined."""
 
     inputs: list[Variable]
     outputs: list[Atom]
@@ -61,9 +61,9 @@ class Flat:
 
 
 def flat(closed: Any) -> Flat:
-    """The operations of a closed jaxpr, those of functions inside of it in place of their calls.
+    """Return the operations of a closed jaxpr, with the operations of inner functions in place of their calls.
 
-    Functions of JAX's that are one of the kernels' operations stay in one piece.
+    JAX functions that are one operation of the kernels stay in one piece.
     """
     inputs = [_variable(var) for var in closed.jaxpr.invars]
     steps: list[Translation] = []
@@ -72,10 +72,10 @@ def flat(closed: Any) -> Flat:
 
 
 _JITTED = frozenset({"jit", "pjit"})
-"""The names of operations that are a function with a name of its own."""
+"""Names of operations that call a named function."""
 
 _FUNCTIONS = {**INLINED, "custom_vmap_call": "call"}
-"""Operations that are a function: by name, the parameter that holds it."""
+"""Operations that call a function: by name, the parameter that holds it."""
 
 
 def _variable(var: Any) -> Variable:
@@ -112,17 +112,20 @@ def _has_one_dtype(eqn: Any) -> bool:
 
 
 class Importer:
-    """Makes the nodes of a graph for steps of a flat program."""
+    """Builds the nodes of a graph for steps of a flat program."""
 
     def __init__(self, producers: Mapping[Variable, Translation] | None = None) -> None:
-        """producers: the steps that give values. Moves of other kernels are made again, where they cost nothing."""
+        """Create an empty graph.
+
+        producers: by value, the step that computes it. Moves of other kernels are repeated here if they cost nothing.
+        """
         self.graph = Graph()
         self.inputs: list[Variable] = []
         self._nodes: dict[Variable, KernelNode] = {}
         self._producers = producers or {}
 
     def node(self, atom: Atom) -> KernelNode:
-        """What stands for a value: an input, if no step that was taken gives it."""
+        """Return the node of a value. It is an input unless a translated step computes it."""
         if isinstance(atom, Literal):
             return self.graph.constant(atom.value, (), atom.value.dtype)
         if atom in self._nodes:
@@ -135,7 +138,7 @@ class Importer:
         return self._nodes[atom]
 
     def take(self, step: Translation) -> bool:
-        """Make the nodes of a step's results. Returns whether that is possible."""
+        """Build the nodes of a step's results. Returns False if a kernel cannot compute it."""
         found = _taken(self.graph, step, self.node)
         if found is None:
             return False
@@ -176,7 +179,7 @@ def _elementwise(graph: Graph, step: Translation, given: Sequence[KernelNode]) -
 
 
 def _spread(graph: Graph, node: KernelNode, shape: tuple[int, ...]) -> KernelNode:
-    """An array over the whole shape of a result, as NumPy broadcasts it."""
+    """Broadcast an array to the whole shape of a result, as NumPy does."""
     if node.shape == shape:
         return node
     dims = range(len(shape) - len(node.shape), len(shape))
@@ -184,7 +187,7 @@ def _spread(graph: Graph, node: KernelNode, shape: tuple[int, ...]) -> KernelNod
 
 
 def _repeated(shape: tuple[int, ...], whole: tuple[int, ...], dims: Iterable[int]) -> list[Axis]:
-    """The axes of an array of this shape along those of a larger one, which it is repeated over."""
+    """Return the index map that broadcasts an array of this shape to a larger one."""
     lengths = zip(dims, shape, strict=True)
     return [Axis(dim, 1, 0) if length == whole[dim] else Axis(None, 0, 0) for dim, length in lengths]
 
@@ -211,7 +214,7 @@ _FOLDED: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "rem": lambda x, y: np.fmod(x, y) if y else None,
     }
 )
-"""Operations that are computed at once for literals."""
+"""Operations that are folded for literals."""
 
 
 def _folded(step: Translation, given: Sequence[KernelNode]) -> Any:
@@ -240,7 +243,7 @@ def _transpose(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> 
 
 
 def _turned(graph: Graph, node: KernelNode, order: Sequence[int]) -> KernelNode:
-    """A node with its axes in another order."""
+    """Transpose a node."""
     axes = [Axis(list(order).index(dim), 1, 0) for dim in range(len(order))]
     return graph.view(node, tuple(node.shape[dim] for dim in order), axes)
 
@@ -283,7 +286,8 @@ def _pad(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> Kernel
 
 
 def _starts(given: Sequence[KernelNode], lengths: Sequence[int], whole: Sequence[int]) -> list[int] | None:
-    """Where a block of these lengths starts in an array, if that is known. It is moved so that it lies inside."""
+    """Return the start of a block of these lengths, if it is known, shifted so that the block lies inside; else
+    None."""
     if any(each.op != CONSTANT for each in given):
         return None
     places = [int(np.frombuffer(each.about, each.dtype)[0]) for each in given]
@@ -291,7 +295,7 @@ def _starts(given: Sequence[KernelNode], lengths: Sequence[int], whole: Sequence
 
 
 def _logistic(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
-    """1 / (1 + exp(-x)), as SciPy computes it."""
+    """Return 1 / (1 + exp(-x)), as SciPy computes it."""
     (x,), one = given, graph.constant(1, given[0].shape, given[0].dtype)
     found = graph.make("exp", (graph.make("neg", (x,), x.shape, x.dtype),), x.shape, x.dtype)
     return graph.make("div", (one, graph.make("add", (one, found), x.shape, x.dtype)), x.shape, x.dtype)
@@ -355,14 +359,14 @@ def _tile(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> Kerne
 
 
 _MOST_TILES = 64
-"""Maximum times that an array is repeated in a kernel: a loop nest is cut at each. Guess."""
+"""Maximum repetitions of an array in a kernel: a loop nest is cut at each. Guess."""
 
 _LONGEST_PRODUCT = 8
-"""Maximum length of rows that a product of matrices adds up in a kernel. Guess: longer ones are NumPy's or XLA's."""
+"""Maximum length of rows for which a kernel computes a matrix product. Guess: NumPy or XLA computes longer ones."""
 
 
 def _dot(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
-    """A product of matrices with short rows, added from left to right."""
+    """Return a matrix product with short rows, added from left to right."""
     (x_sum, y_sum), (x_batch, y_batch) = step.eqn.params["dimension_numbers"]
     x, y = given
     result = step.results[0]
@@ -379,7 +383,7 @@ def _dot(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> Kernel
 
 
 def _at(graph: Graph, node: KernelNode, dim: int, place: int, shape: tuple[int, ...], first: int) -> KernelNode:
-    """What lies at one place along an axis, its other axes from `first` on."""
+    """Return the slice at one index along an axis; its other axes become those of the result from `first` on."""
     axes = [Axis(first + at - (at > dim), 1, 0) if at != dim else Axis(None, 0, place) for at in range(len(node.shape))]
     return graph.view(node, shape, axes)
 
@@ -412,7 +416,7 @@ TAKEN: Mapping[str, Callable[[Graph, Translation, Sequence[KernelNode]], KernelN
         **dict.fromkeys(reductions.RUN, _running),
     }
 )
-"""Operations that are more than element by element, by name. None: a kernel cannot have it."""
+"""Translations of operations that are not elementwise, by name. A result of None: kernels do not support it."""
 
 MOVED = SAME | {
     *("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "rev"),
@@ -422,7 +426,7 @@ MOVED = SAME | {
 
 
 def phases(steps: Sequence[Translation]) -> Iterator[tuple[bool, list[Translation]]]:
-    """Steps that run together, in order, and whether a kernel has them."""
+    """Group steps that run together, in order. Yields for each group whether a kernel computes it."""
     importer = Importer()
     made: dict[Variable, int] = {}
     numbered: dict[int, list[Translation]] = {}

@@ -1,4 +1,4 @@
-"""Machine code from LLVM IR, and its place in this process."""
+"""Generate machine code from LLVM IR, and load it into this process."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ _lock = threading.Lock()
 """LLVM's parser and code generator share a context, which one thread may use at a time."""
 
 _LEVEL = 1
-"""LLVM's level of optimising while it generates code: 2 takes a quarter longer, and its code is no faster (an iteration
-of PyGCM's loop)."""
+"""LLVM's optimisation level for code generation.
+
+Level 2 takes a quarter longer, and its code is no faster (an iteration of PyGCM's loop).
+"""
 
 
 @functools.cache
 def binding() -> Any:
-    """llvmlite's binding, ready to generate code for this processor. Raises ImportError."""
+    """Return llvmlite's binding, initialised for this processor. Raises ImportError."""
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -27,14 +29,14 @@ def binding() -> Any:
 
 @functools.cache
 def target() -> tuple[str, str]:
-    """The processor's name and features, as LLVM calls them."""
+    """Return the processor's name and features in LLVM's terms."""
     features = binding().get_host_cpu_features()
     return binding().get_host_cpu_name(), features.flatten()
 
 
 @functools.cache
 def lanes(itemsize: int) -> int:
-    """Lanes of the vectors that loops over elements of this size use: two registers of AVX2, one of AVX-512."""
+    """Return the number of vector lanes for elements of this size: two registers of AVX2, one of AVX-512."""
     return max(64 // itemsize, 1)
 
 
@@ -53,7 +55,7 @@ def object_of(text: str) -> bytes:
 
 
 def _seal(code: bytes) -> bytes:
-    """A hash of an object and of the processor that it is for."""
+    """Return a hash of an object file and of its processor."""
     return hashlib.sha256("\0".join((*target(), "")).encode() + code).digest()
 
 
@@ -61,10 +63,10 @@ _SEAL_SIZE = hashlib.sha256().digest_size
 
 
 class Loaded:
-    """Machine code in this process's memory. It stays as long as this lives."""
+    """Machine code in this process's memory. It is freed with this object."""
 
     def __init__(self, code: bytes) -> None:
-        """Load what `object_of` gave. Raises RuntimeError where it is not that, or is for another processor."""
+        """Load the result of `object_of`. Raises RuntimeError for other bytes, or for code of another processor."""
         seal, code = code[:_SEAL_SIZE], code[_SEAL_SIZE:]
         # LLVM ends the process where it cannot load an object
         if seal != _seal(code):
@@ -77,14 +79,14 @@ class Loaded:
             self._engine.finalize_object()
 
     def address(self, name: str) -> int:
-        """The address of a function."""
+        """Return the address of a function."""
         found: int = self._engine.get_function_address(name)
         return found
 
 
 @functools.cache
 def problem() -> str:
-    """Why no code can be generated for this processor; "" if it can."""
+    """Return why no code can be generated for this processor; "" if it can."""
     try:
         target()
     except Exception as error:  # whatever is wrong with llvmlite, XLA compiles the program

@@ -1,4 +1,4 @@
-"""Memory: where the values of a kernel lie, and the instructions that read them."""
+"""The memory locations of a kernel's values, and the instructions that load them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INT64 = np.dtype(np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a value is stored. number: of its pointer. strides, offset: in elements."""
+    """The location of a stored value. number: of its pointer. strides, offset: in elements."""
 
     number: int
     strides: tuple[int, ...]
@@ -26,15 +26,15 @@ class Location:
 
 
 def level_of(index: Index) -> int:
-    """The level of what is read at an index: that of its innermost loop."""
+    """Return the level of a read at an index: that of the index's innermost loop."""
     return max((axis.dim + 1 for axis in index if axis.dim is not None), default=0)
 
 
 @dataclass(slots=True)
 class Addressing:
-    """Writes the instructions of one function that address memory.
+    """Writes the address computations and loads of one function.
 
-    places: of inputs and stored values, by node. loops: the names of the loops' counters. used: numbers of pointers.
+    places: of inputs and stored values, by node. loops: names of the loop counters. used: numbers of the pointers used.
     """
 
     emitter: Emitter
@@ -45,15 +45,18 @@ class Addressing:
     # -- places -------------------------------------------------------------------------------------------------------
 
     def place(self, node: KernelNode) -> Location:
-        """Where a node lies: in memory of its own, or as a part of another one."""
+        """Return a node's location: memory of its own, or part of another node's."""
         return self.places[node.index] if node.index in self.places else self.place_of_part(node)
 
     def place_of_part(self, node: KernelNode) -> Location:
-        """Where a part or another shape of a stored node lies."""
+        """Return the location of a part or another shape of a stored node."""
         return _part_of(node, self.place(node.operands[0]))
 
     def _place_to_gather(self, node: KernelNode, base: KernelNode) -> Location:
-        """Where a part of `base` lies in it: parts between them may be stored too, but perhaps not yet."""
+        """Return the location of a part of `base` inside `base`.
+
+        Nodes between them may have a location of their own, but perhaps are not stored yet.
+        """
         if node is base:
             return self.places[base.index]
         return _part_of(node, self._place_to_gather(node.operands[0], base))
@@ -66,7 +69,8 @@ class Addressing:
         offsets: Mapping[int, Value],
         level: int | None = None,
     ) -> str:
-        """The address of an element: one loop after the other, so that what a row has in common is computed once."""
+        """Return the address of an element. It is computed loop by loop, so that the part common to a row is computed
+        once."""
         self.used.add(place.number)
         stored = MEMORY[dtype.name]
         address, fixed = f"%p{place.number}", place.offset
@@ -93,9 +97,9 @@ class Addressing:
     def loaded(
         self, node: KernelNode, index: Index, offsets: Mapping[int, Value], place: Location | None = None
     ) -> Value:
-        """The element of a stored node, or a vector of them.
+        """Load the element of a stored node, or a vector of them.
 
-        offsets: by axis, one that only the program knows. place: by default where the node is stored.
+        offsets: by axis, an offset known only at run time. place: by default the node's own location.
         """
         place = self.place(node) if place is None else place
         level = max([level_of(index), *(each.level for each in offsets.values())])
@@ -110,7 +114,7 @@ class Addressing:
         return self._loaded_lanes(address, node.dtype, [lane * step for lane in range(emitter.lanes)], level)
 
     def _loaded_lanes(self, address: str, dtype: np.dtype[Any], offsets: Sequence[Any], level: int) -> Value:
-        """A vector whose lanes are loaded one by one. offsets: in elements."""
+        """Load a vector lane by lane. offsets: in elements."""
         written, stored = self.emitter.written, MEMORY[dtype.name]
         kind, found = f"<{self.emitter.lanes} x {stored}>", "poison"
         for lane, offset in enumerate(offsets):
@@ -122,7 +126,7 @@ class Addressing:
         return Value(self.emitter, found, dtype, level)
 
     def position(self, axis: Axis) -> Value:
-        """The place along an axis, as int64."""
+        """Return the index along an axis, as int64."""
         emitter = self.emitter
         if axis.dim is None:
             return emitter.literal(axis.offset, INT64)
@@ -134,7 +138,7 @@ class Addressing:
         return Value(emitter, counter, INT64, level) * axis.step + axis.offset
 
     def gathered(self, source: KernelNode, places: Sequence[Value]) -> Value:
-        """Elements of a stored node at places that the program computes, one for each of its axes."""
+        """Load elements of a stored node at computed indices, one for each of its axes."""
         place = self._place_to_gather(source, placed(source))
         self.used.add(place.number)
         emitter, stored, address = self.emitter, MEMORY[source.dtype.name], f"%p{place.number}"
@@ -156,7 +160,7 @@ class Addressing:
 
 
 def _part_of(node: KernelNode, source: Location) -> Location:
-    """Where a view or another shape of what lies at `source` lies."""
+    """Return the location of a view or another shape of the node stored at `source`."""
     if node.op == RESHAPE:
         return Location(source.number, strides_of(node.shape), source.offset)
     strides = [0] * len(node.shape)

@@ -13,27 +13,27 @@ from accel.kernels.nest import LoopNest
 from accel.kernels.plan import NestStage, planned
 
 ENTRY = "run"
-"""The function's name. It takes the address of a table of pointers: inputs, outputs, and `Module.room` bytes."""
+"""Name of the function. It takes the address of a pointer table: inputs, outputs, and `Module.room` bytes of memory."""
 
 _ALIGNED = 64
 
 _SLACK = 64
-"""Elements of room behind a stored value."""
+"""Number of spare elements behind a stored value."""
 
 _MOST_LANES = 16
-"""Maximum lanes of vectors of small elements. Guess."""
+"""Maximum vector lanes for small elements. Guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """text: LLVM IR. room: bytes of memory that a run needs for itself."""
+    """A compiled graph. text: LLVM IR. room: bytes of scratch memory that a run needs."""
 
     text: str
     room: int
 
 
 def module_of(graph: Graph, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode]) -> Module:
-    """The module that computes these outputs."""
+    """Return the module that computes these outputs."""
     # an input that is given back, and a value that is asked for twice, are copied
     wanted = [_own(graph, node) for node in outputs]
     stages = planned(graph, [each for each in wanted if each.size])
@@ -107,7 +107,7 @@ class _Writer:
         return lines
 
     def _allocated(self) -> int:
-        """Give each stored value that is no output a place in the run's own memory. Returns its size in bytes."""
+        """Allocate scratch memory for each stored value that is no output. Returns its total size in bytes."""
         last_read = self._last_reads()
         free: list[tuple[int, int]] = []  # size, offset
         ends: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -134,5 +134,5 @@ class _Writer:
         return size
 
     def _last_reads(self) -> Mapping[int, int]:
-        """By value, the number of the last stage that reads it."""
+        """Return, by value, the number of the last stage that reads it."""
         return {index: number for number, stage in enumerate(self._stages) for index in stage.reads}

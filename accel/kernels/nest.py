@@ -1,7 +1,7 @@
 """Loop nests: the LLVM IR of one stage, a function that computes stored values over their common shape.
 
-The innermost loop works on vectors. A loop is cut where a value that is read comes from another piece. Rows of pieces
-that are computed alike are not cut: the row's place in memory and the constants are selected.
+The innermost loop works on vectors. A loop is cut where its reads pass from one piece to another. Rows of pieces that
+are computed alike are not cut: the row's address and constants are selected.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from accel.kernels.plan import Index, NestStage, shifted
 
 
 class _Cut(Exception):
-    """A loop has to be cut: what is read comes from one piece before, and from another behind a place of the loop."""
+    """A loop has to be cut at index `at`: before and after it, reads come from different pieces."""
 
     def __init__(self, loop: int, at: int) -> None:
         super().__init__(loop, at)
@@ -43,7 +43,7 @@ class _Cut(Exception):
 
 
 class _Part(NamedTuple):
-    """Rows of a loop, and what is read in them: a node at an index."""
+    """A range of rows in a loop, and the node and index that are read in them."""
 
     rows: tuple[int, int]
     node: KernelNode
@@ -53,7 +53,7 @@ class _Part(NamedTuple):
 class LoopNest:
     """The function of one stage.
 
-    places: of inputs and stored values, by node. results: the places that a stored value is written to.
+    places: locations of inputs and stored values, by node. results: locations to which a stored value is written.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class LoopNest:
         return self._emitter.functions
 
     def text(self) -> tuple[str, list[int]]:
-        """The function's definition, and the numbers of the pointers that it takes."""
+        """Return the function's definition, and the numbers of the pointers that it takes."""
         body = self._nest(0)
         pointers = sorted(self._memory.used)
         given = ", ".join(f"ptr noalias %p{number}" for number in pointers)
@@ -91,7 +91,7 @@ class LoopNest:
     # -- loops --------------------------------------------------------------------------------------------------------
 
     def _nest(self, loop: int) -> list[str]:
-        """The loops from this one inwards."""
+        """Write the loops from this one inwards."""
         if loop == self._rank:
             self._compute()
             return []
@@ -165,9 +165,9 @@ class LoopNest:
     # -- values -------------------------------------------------------------------------------------------------------
 
     def _value(self, node: KernelNode, index: Index, *, is_first: bool = False) -> Value:
-        """The value of a node at an index. is_first: whether it is computed, though it is stored.
+        """Return the value of a node at an index. is_first: compute it although it is a stored value.
 
-        Raises _Cut where it comes from several pieces that are not computed alike.
+        Raises _Cut if it comes from several pieces that are not computed alike.
         """
         try:
             source, at = self._source(node, index, self._region, is_first=is_first)
@@ -201,14 +201,15 @@ class LoopNest:
     def _source(
         self, node: KernelNode, index: Index, region: Mapping[int, tuple[int, int]], *, is_first: bool = False
     ) -> tuple[KernelNode, Index]:
-        """Follow moves to what is computed or loaded. is_first: the first one too, if it is stored. Raises _Cut."""
+        """Follow moves to a node that is computed or loaded. is_first: follow the first one even if it is stored.
+        Raises _Cut."""
         while node.op in MOVES and (is_first or node.index not in self._places):
             node, index = self._step(node, index, region)
             is_first = False
         return node, index
 
     def _step(self, node: KernelNode, index: Index, region: Mapping[int, tuple[int, int]]) -> tuple[KernelNode, Index]:
-        """One move. Raises _Cut."""
+        """Follow one move. Raises _Cut."""
         if node.op == VIEW:
             return node.operands[0], tuple(through(axis, index) for axis in node.about)
         if node.op == PIECES:
@@ -238,7 +239,7 @@ class LoopNest:
     def _parts(
         self, node: KernelNode, index: Index, loop: int, rows: tuple[int, int], *, is_first: bool = False
     ) -> list[_Part]:
-        """What is read in which rows."""
+        """Return the sources of a node's rows: each range of rows, with the node and index read in it."""
         region = {**self._region, loop: rows}
         try:
             return [_Part(rows, *self._source(node, index, region, is_first=is_first))]
@@ -253,7 +254,7 @@ class LoopNest:
             ]
 
     def _merged(self, parts: Sequence[_Part], loop: int) -> Value:
-        """One value for all rows. Raises _Cut if they are not computed alike."""
+        """Return one value for all rows. Raises _Cut if they are not computed alike."""
         key = tuple((rows, node.index, index) for rows, node, index in parts)
         for scope in reversed(self._emitter.scopes):
             if key in scope.known:
@@ -283,7 +284,7 @@ class LoopNest:
         return OPERATIONS[parts[0][1].op].emit(parts[0][1], given)
 
     def _loaded_rows(self, parts: Sequence[_Part], loop: int, cut: _Cut) -> Value:
-        """A load whose place depends on the row. Raises `cut` if more than the offset along one axis differs."""
+        """Load from an address that depends on the row. Raises `cut` if more than the offset along one axis differs."""
         _, first, index = parts[0]
         if any(node is not first for _, node, _ in parts):
             raise cut
@@ -298,7 +299,7 @@ class LoopNest:
         return self._memory.loaded(first, index, {dim: chosen})
 
     def _chosen(self, values: Sequence[Value], parts: Sequence[_Part], loop: int) -> Value:
-        """The value of the part that the row is in."""
+        """Select the value of the part that contains the row."""
         found = values[-1]
         row = Value(self._emitter, self._memory.loops[loop], INT64, loop + 1)
         for value, (rows, _, _) in reversed(list(zip(values[:-1], parts[:-1], strict=True))):
@@ -309,7 +310,7 @@ class LoopNest:
     # -- borders ------------------------------------------------------------------------------------------------------
 
     def _halos(self) -> list[str]:
-        """Repeat the ends of a row around it."""
+        """Write the copies of a row's ends around it."""
         haloed = [node for node in self._stage.stored if node.op == HALOED]
         return [line for node in haloed for line in self._halo(self._results[node.index][0], node.dtype)]
 
@@ -344,7 +345,7 @@ def _are_alike(one: KernelNode, other: KernelNode) -> bool:
 
 
 def _range(axis: Axis, region: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
-    """The least and the greatest place along an axis in a region."""
+    """Return the smallest and the largest index along an axis in a region."""
     if axis.dim is None:
         return axis.offset, axis.offset
     first, last = region[axis.dim]
@@ -353,7 +354,7 @@ def _range(axis: Axis, region: Mapping[int, tuple[int, int]]) -> tuple[int, int]
 
 
 def _cut(axis: Axis, place: int, region: Mapping[int, tuple[int, int]]) -> _Cut:
-    """Where to cut the loop that reads both before `place` and from there on."""
+    """Return the cut of the loop whose reads lie on both sides of `place`."""
     assert axis.dim is not None
     if axis.step > 0:
         return _Cut(axis.dim, -((axis.offset - place) // axis.step))

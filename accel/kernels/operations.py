@@ -1,6 +1,6 @@
-"""Operations element by element: what each costs, and its instructions. Names and meaning are those of `jax.lax`.
+"""Elementwise operations: the cost and the instructions of each. Names and meaning are those of `jax.lax`.
 
-Division and remainder of integers, shifts and conversions to integers have results where C has none, as in XLA.
+Integer division and remainder, shifts and conversions to integers are defined, as in XLA, where C's are undefined.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from accel.kernels.ir import Value
 
 
 class Operation(NamedTuple):
-    """cost: about the number of additions that take as long. emit: of the node and its operands' values."""
+    """One operation. cost: in units of an addition's time. emit: writes the instructions, given node and operand
+    values."""
 
     cost: int
     emit: Callable[[KernelNode, Sequence[Value]], Value]
@@ -51,7 +52,7 @@ def _overflows(x: Value, y: Value) -> Value:
 
 
 def _safe_divisor(x: Value, y: Value) -> Value:
-    """`y`, or 1 where the processor would stop the program."""
+    """Return `y`, or 1 where the division would trap."""
     stops = y.compare("eq", 0)
     if x.dtype.kind == "i":
         stops = stops | _overflows(x, y)
@@ -82,7 +83,7 @@ def _sign(x: Value) -> Value:
 
 
 def _integer_pow(node: KernelNode, given: Sequence[Value]) -> Value:
-    """By repeated squares, as JAX does."""
+    """Compute an integer power by repeated squaring, as JAX does."""
     (x,), power = given, int(node.about)
     if power == 0:
         return x._like(1)
@@ -155,7 +156,7 @@ def _convert(node: KernelNode, given: Sequence[Value]) -> Value:
 
 
 def as_integer(x: Value, dtype: np.dtype[Any]) -> Value:
-    """An integer or a truth as an integer of another width."""
+    """Convert an integer or a truth to an integer of another width."""
     if dtype.itemsize < x.dtype.itemsize:
         return x.cast("trunc", dtype)
     if dtype.itemsize == x.dtype.itemsize and x.dtype.kind != "b":
@@ -207,4 +208,4 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         **{name: Operation(30, _plain(emit)) for name, emit in FUNCTIONS.items()},
     }
 )
-"""By name."""
+"""The elementwise operations, by name."""

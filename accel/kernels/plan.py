@@ -1,10 +1,10 @@
 """Planning: which values of a graph are stored, and which of them are computed in one loop nest.
 
-Everything else is computed where it is read, in registers. A value is stored if it is a result, if it is read at
-several places (a stencil's source) and costs more than loading it, or if several levels need it.
+All other values are computed where they are read, in registers. A result is stored. So is a value that is read at
+several indices (a stencil's source) and costs more than a load, and one that several levels need.
 
-Nodes are gone through once, from the results to the inputs. A node's readers come before it, so that all places where
-it is read are known when it is decided whether to store it.
+One pass visits the nodes from the results to the inputs. A node's readers come before it. So all indices at which it is
+read are known when the pass decides whether to store it.
 """
 
 from __future__ import annotations
@@ -35,41 +35,41 @@ from accel.kernels.graph import (
 from accel.kernels.operations import OPERATIONS
 
 Index = tuple[Axis, ...]
-"""Where a node is read in a loop nest: for each of its axes, the loop (None: fixed), the step and the offset."""
+"""Index of a node in a loop nest: for each of its axes, the loop (None: fixed), the step and the offset."""
 
 _WHOLE: Index = (Axis(None, 0, -1),)
-"""Stands for the index of what is read as a whole."""
+"""Marker for the index of a node that is read as a whole."""
 
 _MOVED_COST = 2
-"""Least cost of a value that is stored because it is read at several places. Guess."""
+"""Minimum cost of a value to store it because it is read at several indices. Guess."""
 
 _HOISTED_COST = 20
-"""Least cost of a value that is stored though it is needed once a row, or once a nest. Guess."""
+"""Minimum cost of a value to store it although it is needed once per row, or once per nest. Guess."""
 
 _SHARED_COST = 3
-"""Least cost of a value that is stored because several levels need it. Guess."""
+"""Minimum cost of a value to store it because several levels need it. Guess."""
 
 _NEST_COST = 300
 """Maximum cost of the values of one loop nest: larger bodies share more, but run out of registers."""
 
 _MOST_PLACES = 64
-"""Maximum places at which a value is read without being stored. Moves of moves may double them. Guess."""
+"""Maximum indices at which a value is read without being stored. Moves of moves may double them. Guess."""
 
 _GATHER_COST = 6
-"""Cost of reading an element at a place that is computed. Guess."""
+"""Cost of reading an element at a computed index. Guess."""
 
 _LONGEST_CHAIN = 100
-"""Maximum operations in a row whose results are not stored: each takes up to four frames of Python's stack."""
+"""Maximum length of a chain of unstored operations: each takes up to four frames of Python's stack."""
 
 _MOST_COST = 10_000
-"""Costs are not counted beyond this: the same value may be reached on many ways."""
+"""Upper limit of counted costs. The same value may be reached on many paths through the graph."""
 
 
 @dataclass(eq=False, slots=True)
 class Stored:
-    """A value that is stored.
+    """A stored value.
 
-    reads: of other stored values, whether each is read at its own place alone. costs: of the operations that it takes.
+    reads: for each stored value that it reads, whether each is read only at its own index. costs: of its operations.
     sources: arrays of its shape that it reads.
     """
 
@@ -81,15 +81,15 @@ class Stored:
 
     @property
     def is_call(self) -> bool:
-        """Whether it is computed by a function of its own, and not in a loop nest."""
+        """Whether a function of its own computes it, instead of a loop nest."""
         return self.node.op in CALLS
 
 
 @dataclass(frozen=True, slots=True)
 class NestStage:
-    """Stored values that are computed in one loop nest over their common shape, or one that is computed by a call.
+    """Stored values that one loop nest computes over their common shape, or one value that a call computes.
 
-    reads: the indices of stored values that it reads.
+    reads: graph indices of the stored values that it reads.
     """
 
     shape: Shape
@@ -98,7 +98,7 @@ class NestStage:
 
 
 def planned(graph: Graph, outputs: Sequence[KernelNode]) -> list[NestStage]:
-    """The stages that give these nodes, in order."""
+    """Return the stages that compute these nodes, in order."""
     forced = {node.index for node in outputs} | _ends_of_chains(graph)
     while True:
         sweep = _Sweep(graph, forced)
@@ -109,7 +109,7 @@ def planned(graph: Graph, outputs: Sequence[KernelNode]) -> list[NestStage]:
 
 
 def _ends_of_chains(graph: Graph) -> set[int]:
-    """Values to store so that none is computed of a longer chain of operations than Python's stack has room for."""
+    """Return values to store so that no chain of unstored operations exceeds Python's stack."""
     found: set[int] = set()
     lengths: list[int] = []
     for node in graph.nodes:
@@ -122,7 +122,7 @@ def _ends_of_chains(graph: Graph) -> set[int]:
 
 
 def _costs(graph: Graph) -> list[int]:
-    """By node, the cost of computing it, if nothing that it is computed of is stored."""
+    """Return, by node, the cost of computing it if none of its inputs is stored."""
     found: list[int] = []
     for node in graph.nodes:
         own = OPERATIONS[node.op].cost if node.op in OPERATIONS else _GATHER_COST if node.op == GATHER else 0
@@ -132,7 +132,7 @@ def _costs(graph: Graph) -> list[int]:
 
 
 class _Sweep:
-    """One way through the graph. forced: indices of nodes that are stored in any case."""
+    """One pass through the graph. forced: indices of nodes that are stored in any case."""
 
     def __init__(self, graph: Graph, forced: Collection[int]) -> None:
         self._graph, self._forced = graph, forced
@@ -161,7 +161,7 @@ class _Sweep:
             stored.reads[node.index] = is_own and stored.reads.get(node.index, True)
 
     def _read(self, node: KernelNode, readings: Collection[tuple[int, Index]]) -> None:
-        """Note where the operands are read."""
+        """Record the indices at which the operands are read."""
         for reader, _ in readings:
             if node.op in OPERATIONS:
                 self.stored[reader].costs[node.index] = OPERATIONS[node.op].cost
@@ -192,14 +192,15 @@ class _Sweep:
         return len(in_vectors) > 1 or (len(places) > len(in_vectors) and cost >= _HOISTED_COST)
 
     def _set_levels(self) -> None:
-        """A value that is read elsewhere than at its own place has to be complete: its readers are a level later."""
+        """Assign levels. A value read elsewhere than at its own index must be complete, so its readers are a level
+        later."""
         for index in sorted(self.stored):
             stored = self.stored[index]
             levels = [self.stored[each].level + (not is_own) for each, is_own in stored.reads.items()]
             stored.level = max(levels, default=0)
 
     def shared(self) -> set[int]:
-        """Values that several levels compute at their own places, and that cost enough: the last of each chain."""
+        """Return values that several levels compute at their own index and that cost enough: the last of each chain."""
         found: set[int] = set()
         below: set[int] = set()
         for node in reversed(self._graph.nodes):
@@ -214,7 +215,7 @@ class _Sweep:
 
 
 def _operands(node: KernelNode, index: Index) -> Iterator[tuple[KernelNode, Index]]:
-    """A node's operands, and where they are read."""
+    """Yield a node's operands, and the indices at which they are read."""
     if node.op == VIEW:
         yield node.operands[0], tuple(through(axis, index) for axis in node.about)
     elif node.op == PIECES:
@@ -233,7 +234,7 @@ def _operands(node: KernelNode, index: Index) -> Iterator[tuple[KernelNode, Inde
 
 
 def placed(node: KernelNode) -> KernelNode:
-    """What has to be stored so that a node can be read anywhere: parts of an array lie in it."""
+    """Return the node to store so that `node` can be read at any index: a view's or reshape's source."""
     while node.op in (VIEW, RESHAPE):
         if node.op == RESHAPE and node.operands[0].op not in (INPUT, RESHAPE):
             return node.operands[0]
@@ -242,7 +243,7 @@ def placed(node: KernelNode) -> KernelNode:
 
 
 def shifted(index: Index, dim: int, by: int) -> Index:
-    """An index with another offset along one axis."""
+    """Return an index with its offset shifted along one axis."""
     axis = index[dim]
     return (*index[:dim], Axis(axis.dim, axis.step, axis.offset + by), *index[dim + 1 :])
 
@@ -304,7 +305,7 @@ def _stages(stored: Mapping[int, Stored]) -> Iterator[NestStage]:
 
 
 def _place(stored: Stored, groups: list[_Group]) -> None:
-    """Put a value into the group of its level that it shares most with, or into a new one."""
+    """Add a value to the group of its level with which it shares most, or to a new one."""
     # a group runs after those that its values read
     after = max((at for at, each in enumerate(groups) if each.indices & stored.reads.keys()), default=-1)
     best: tuple[int, _Group] | None = None

@@ -1,8 +1,9 @@
 """Reductions: functions in LLVM IR over contiguous memory.
 
-Sums of floats are added in NumPy's order (`pairwise_sum` in its loops_utils.h): rows of fewer than 8 numbers from left
-to right, up to 128 by 8 accumulators, longer ones by halves. Columns are added row by row. Products of floats are
-multiplied from left to right, as NumPy's. So are running sums and products: another order overflows elsewhere.
+Sums of floats are added in NumPy's order (`pairwise_sum` in its loops_utils.h). Rows of fewer than 8 numbers are added
+from left to right, rows of up to 128 by 8 accumulators, longer ones by halves. Columns are added row by row. Products
+of floats are multiplied from left to right, as NumPy's. So are running sums and products: another order overflows
+elsewhere.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from accel.kernels.graph import INPUT, REDUCE, Axis, Graph, KernelNode
 from accel.kernels.ir import MEMORY, literal_text
 
 ROWS, COLUMNS, RUNNING, PLACES = "rows", "columns", "running", "places"
-"""Each result is of a row of contiguous elements, of a column of them, or of those of a column up to its own place; or
-it is the place of an element in its row."""
+"""Kinds of reductions, by the elements of each result.
+
+ROWS: a row of contiguous elements. COLUMNS: a column. RUNNING: a column up to the result's own index. PLACES: the
+result is the index of an element in its row.
+"""
 
 REDUCED = {
     "reduce_sum": "add",
@@ -30,10 +34,10 @@ REDUCED = {
 }
 
 PLACED = {"argmax": "max", "argmin": "min"}
-"""Reductions of `jax.lax` to the place of an element."""
+"""Reductions of `jax.lax` to the index of an element, and the comparison that each makes."""
 
 RUN = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
-"""Reductions and running reductions of `jax.lax`, and what joins two elements."""
+"""Running reductions of `jax.lax`, and the operation that joins two elements."""
 
 _LANES = 8
 
@@ -44,7 +48,7 @@ _BLOCK = 128
 def reduced(
     graph: Graph, name: str, source: KernelNode, axes: Sequence[int], shape: tuple[int, ...]
 ) -> KernelNode | None:
-    """A reduction over these axes, of an operation of `jax.lax`; None if it is none of those that are known here."""
+    """Return a reduction over these axes by an operation of `jax.lax`; None if the operation is not supported."""
     kept = [dim for dim in range(len(source.shape)) if dim not in axes]
     order = [dim for dim in range(len(source.shape)) if source.shape[dim] != 1 and dim in axes]
     others = [dim for dim in kept if source.shape[dim] != 1]
@@ -69,20 +73,20 @@ def reduced(
     elif name == "reduce_sum" and source.dtype.kind == "f":
         return None
     else:
-        # what is reduced is brought to the end, in its order
+        # move the reduced axes to the end, in their order
         source = _turned(graph, source, [*kept, *sorted(axes)])
         how = ROWS
     return graph.make(REDUCE, (source,), shape, source.dtype, (REDUCED[name], how))
 
 
 def _of_nothing(graph: Graph, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> KernelNode | None:
-    """A reduction of no elements. NumPy raises where it has no value."""
+    """Return a reduction of no elements; None if it has no value, where NumPy raises."""
     values = {"add": 0, "mul": 1, "or": 0, "and": np.invert(np.zeros((), bool if dtype.kind == "f" else dtype))}
     return graph.constant(values[kind], shape, dtype) if kind in values else None
 
 
 def running(graph: Graph, name: str, source: KernelNode, *, axis: int, reverse: bool) -> KernelNode | None:
-    """A running reduction along an axis; None if it is none of those that are known here."""
+    """Return a running reduction along an axis; None if the operation is not supported."""
     if reverse or source.dtype.kind == "b":
         return None
     about = RUN[name], RUNNING, source.shape[axis], math.prod(source.shape[axis + 1 :])
@@ -90,7 +94,7 @@ def running(graph: Graph, name: str, source: KernelNode, *, axis: int, reverse: 
 
 
 def placed(graph: Graph, name: str, source: KernelNode, axis: int, dtype: Any) -> KernelNode | None:
-    """The place of the greatest or least element along an axis."""
+    """Return the index of the largest or smallest element along an axis."""
     if not source.size:
         return None
     if source.dtype.kind == "b" and source.op == INPUT:
@@ -100,15 +104,15 @@ def placed(graph: Graph, name: str, source: KernelNode, axis: int, dtype: Any) -
 
 
 def _turned(graph: Graph, source: KernelNode, order: Sequence[int]) -> KernelNode:
-    """The source with its axes in another order."""
+    """Transpose the source."""
     moved = [Axis(order.index(dim), 1, 0) for dim in range(len(order))]
     return graph.view(source, tuple(source.shape[dim] for dim in order), moved)
 
 
 def function_of(node: KernelNode) -> tuple[str, str]:
-    """The name of the function that computes a reduction, and its definition.
+    """Return the name and the definition of the function that computes a reduction.
 
-    It takes the source, the place of the results, their number, and the number of elements of each.
+    It takes pointers to the source and to the results, their number, and the number of elements of each.
     """
     kind, how, *lengths = node.about
     dtype = node.dtype
@@ -124,14 +128,15 @@ def function_of(node: KernelNode) -> tuple[str, str]:
 
 
 def lengths_of(node: KernelNode) -> tuple[int, int]:
-    """The number of results, and that of the elements of each. Of running ones: of groups of columns, and of rows."""
+    """Return the number of results, and of elements of each. For running reductions: of groups of columns, and of
+    rows."""
     if node.about[1] == RUNNING:
         return node.size // math.prod(node.about[2:]), node.about[2]
     return node.size, node.operands[0].size // node.size
 
 
 def joined(kind: str, dtype: np.dtype[Any], register: str, x: str, y: str, out: str) -> list[str]:
-    """The instructions of `out = x OP y`. NaN wins over numbers, as in NumPy."""
+    """Return the instructions of `out = x OP y`. NaN wins over numbers, as in NumPy."""
     if kind in ("or", "and"):
         return [f"{out} = {kind} {register} {x}, {y}"]
     if kind in ("add", "sub", "mul"):
@@ -199,9 +204,9 @@ def _rows(name: str, kind: str, dtype: np.dtype[Any]) -> str:
 
 
 def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
-    """A function of one row: 8 accumulators, joined in pairs; then the rest, from left to right.
+    """Return a function of one row: 8 accumulators, joined in pairs; then the rest, from left to right.
 
-    Floats that are multiplied are all of the rest.
+    A product of floats is computed entirely from left to right.
     """
     stored, size = MEMORY[dtype.name], dtype.itemsize
     vector = f"<{_LANES} x {stored}>"
@@ -287,9 +292,9 @@ def _pairwise(name: str, dtype: np.dtype[Any]) -> str:
 
 
 def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
-    """Row by row. The compiler makes no vectors of it: the results are read and written each time.
+    """Return a function that reduces row by row. LLVM does not vectorise it: results are read and written each time.
 
-    Sums start with 0, as NumPy's: those of -0.0 alone are 0.0.
+    Sums start with 0, as NumPy's: a sum of -0.0 alone is 0.0.
     """
     stored, size, first = MEMORY[dtype.name], dtype.itemsize, 0 if kind == "add" else 1
     return "\n".join(
@@ -329,7 +334,10 @@ def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
 
 
 def _running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
-    """Row by row of `width` elements, each joined to the one before it. `%count` groups have `%length` rows."""
+    """Return a function over rows of `width` elements, each joined to the one before it in its column.
+
+    `%count` groups have `%length` rows.
+    """
     stored, size = MEMORY[dtype.name], dtype.itemsize
     return "\n".join(
         [
@@ -370,7 +378,7 @@ def _running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
 
 
 def _places(name: str, kind: str, dtype: np.dtype[Any], result: str) -> str:
-    """Element by element: the first of equal ones counts, and the first that is not a number."""
+    """Return a function that searches element by element. The first of equal elements wins, and the first NaN."""
     stored, size = MEMORY[dtype.name], dtype.itemsize
     how = {"max": "gt", "min": "lt"}[kind]
     better = [f"%is_better = icmp {'s' if dtype.kind == 'i' else 'u'}{how} {stored} %x, %best"]

@@ -1,4 +1,4 @@
-"""Segments: a program as kernels and, between them, what something else computes; all on NumPy's arrays.
+"""Segments: a program as kernels and, between them, segments that something else computes, all on NumPy's arrays.
 
 Values are numbered. A run fills a list of arrays: arguments and constants first, then the results of each segment.
 """
@@ -32,13 +32,13 @@ class Segment:
     outputs: tuple[int, ...]
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
-        """The outputs, as arrays in the order of C. made: memory for them, None where there is none."""
+        """Return the outputs, as arrays in C order. made: by output, memory for it, or None."""
         raise NotImplementedError
 
 
 @dataclass(slots=True)
 class Kernel(Segment):
-    """A segment of machine code. forms: of the outputs. room: bytes of memory that it needs for itself."""
+    """A segment of machine code. forms: shape and dtype of the outputs. room: bytes of scratch memory."""
 
     code: bytes
     forms: tuple[Form, ...]
@@ -51,7 +51,7 @@ class Kernel(Segment):
         return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.room)
 
     def load(self) -> Callable[[bytes], None]:
-        """Its function. Raises what llvmlite raises."""
+        """Load the machine code and return its function. Raises any exception of llvmlite."""
         # once: a second one would free the code that another thread runs
         with _loading:
             if self._call is None:
@@ -77,8 +77,9 @@ class Kernel(Segment):
 class Segmented:
     """A program.
 
-    forms: of the arguments, which are the first values. constants: values by number. results: a template of lists and
-    dicts with numbers of values, and `Given` for what was given or known. spare: memory for values between kernels.
+    forms: shape and dtype of the arguments, which are the first values. constants: values by number. results: a
+    template of lists and dicts with numbers of values, and `Given` for a result that must be copied. spare: memory for
+    values between kernels.
     """
 
     forms: tuple[Form, ...]
@@ -92,7 +93,7 @@ class Segmented:
         return Segmented, (self.forms, self.constants, self.segments, self.results, self.count)
 
     def __call__(self, arrays: Sequence[Any], constants: Sequence[Any], scalars: Mapping[str, Any]) -> Any:
-        """Run it. Returns new arrays in the form of its results."""
+        """Run the program. Returns new arrays in the form of its results."""
         values: list[Any] = [None] * self.count
         given = (*arrays, *constants, *(scalars[name] for name in sorted(scalars)))
         for number, (array, (_, dtype)) in enumerate(zip(given, self.forms, strict=True)):
@@ -113,7 +114,7 @@ class Segmented:
         return _filled(self.results, values)
 
     def _memory(self) -> dict[int, np.ndarray[Any, Any]]:
-        """Memory for what kernels give to later segments alone. A run's results are new."""
+        """Return memory for kernel outputs that only later segments read. A run's results are new arrays."""
         results = set(_numbers(self.results))
         return {
             number: aligned_array(*form)
@@ -128,7 +129,7 @@ class Segmented:
 class MatrixProduct(Segment):
     """A segment that multiplies two arrays as NumPy does.
 
-    summed, batched: axes of the first one and of the second. The result has the batched axes first, then the others.
+    summed, batched: axes of the first array and of the second. The result has the batched axes first, then the others.
     """
 
     summed: tuple[tuple[int, ...], tuple[int, ...]]
@@ -154,7 +155,7 @@ class MatrixProduct(Segment):
         return tuple(array.shape[dim] for array, dims in axes for dim in dims)
 
     def _matrices(self, array: Any, which: int) -> Any:
-        """The array as a stack of matrices whose rows are summed."""
+        """Return the array as a stack of matrices whose rows are summed."""
         groups = self.batched[which], self._own(array, which), self.summed[which]
         lengths = [math.prod(array.shape[dim] for dim in group) for group in groups]
         return array.transpose([dim for group in groups for dim in group]).reshape(lengths)
@@ -162,14 +163,14 @@ class MatrixProduct(Segment):
 
 @dataclass(slots=True)
 class Nested(Segment):
-    """A segment that runs other programs, which give lists."""
+    """A segment that runs other programs, which return lists."""
 
     programs: tuple[Segmented, ...]
 
 
 @dataclass(slots=True)
 class Choice(Nested):
-    """A segment that runs one of several programs. The first input is its number; the others are given to it."""
+    """A segment that runs one of several programs. The first input is its number; the others are its arguments."""
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
         number = min(max(int(given[0]), 0), len(self.programs) - 1)
@@ -179,10 +180,10 @@ class Choice(Nested):
 
 @dataclass(slots=True)
 class Scan(Nested):
-    """A segment that runs a program in so many rounds, `backwards` from the last row of what has rows to the first.
+    """A segment that runs a program for a fixed number of iterations; `backwards`: from the last row to the first.
 
-    fixed: how many of the inputs each round is given; state: how many, after those, a round hands to the next. The rest
-    are given row by row. forms: of what the rounds give besides the state, all rounds' together.
+    fixed: number of inputs passed to each iteration. state: number of inputs, after those, that an iteration passes to
+    the next. The other inputs are passed row by row. forms: shape and dtype of the stacked outputs besides the state.
     """
 
     fixed: int
@@ -205,9 +206,10 @@ class Scan(Nested):
 
 @dataclass(slots=True)
 class While(Nested):
-    """A segment that runs its second program for as long as the first one gives a truth.
+    """A segment that runs its second program as long as the first one returns True.
 
-    fixed: how many of the inputs are given to the first program each time, and to the second. The rest is the state.
+    fixed: number of inputs passed to the first program each time, and number passed to the second. The rest is the
+    state.
     """
 
     fixed: tuple[int, int]
@@ -221,7 +223,7 @@ class While(Nested):
 
 
 def _apart(state: Sequence[Any], given: Sequence[Any], body: Segmented) -> list[Any]:
-    """A loop's last state, with copies of arrays that it was given, that its body holds, or that are there twice."""
+    """Return a loop's last state, with copies of arrays that are inputs, constants of its body, or duplicates."""
     taken = {id(each) for each in (*given, *body.constants.values())}
     apart = []
     for each in state:
@@ -232,13 +234,13 @@ def _apart(state: Sequence[Any], given: Sequence[Any], body: Segmented) -> list[
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A result that was given to the program, is known before it runs, or is another result too: it is copied."""
+    """A result that has to be copied: it is an argument, a constant, or another result too."""
 
     number: int
 
 
 def sharing(program: Segmented) -> Segmented:
-    """The program as a loop's rounds run it: it does not copy what it was given and gives."""
+    """Return the program for use as a loop body: it does not copy arguments that it returns."""
     return replace(program, results=[each.number if isinstance(each, Given) else each for each in program.results])
 
 

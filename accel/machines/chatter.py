@@ -1,7 +1,7 @@
-"""Chatter: lines that libraries below JAX print on the program's streams. The program's output must stay as it is.
+"""Hide lines that libraries below JAX print on the program's streams. The program's output must stay as it is.
 
-The library that joins the CPUs of several processes (Gloo) says on standard output whom it has found, at the first
-collective of each set of devices. JAX's coordination service logs on standard error that it is told to outlive ranks.
+Gloo, which connects the CPUs of several processes, prints on standard output whom it has found, at the first collective
+of each set of devices. JAX's coordination service logs on standard error that it is told to outlive ranks.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _CHATTER = re.compile(rb"\[Gloo\] |[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (coordina
 _lock = threading.RLock()
 
 _usual_errors = [2]
-"""The last of these is standard error as the user sees it, even where it is held back."""
+"""Stack of file descriptors. The last one is standard error as the user sees it, even while output is held back."""
 
 
 def say(line: str) -> None:
-    """Write a line to standard error at once, even where it is held back."""
+    """Write a line to standard error at once, even while output is held back."""
     with contextlib.suppress(OSError):
         os.write(_usual_errors[-1], f"accel: {line}\n".encode())
 
 
 @contextlib.contextmanager
 def held_back(wanted: bool = True) -> Iterator[None]:
-    """A block in which what is written to the process's streams waits. Afterwards all but the chatter is written.
+    """Hold back writes to the process's streams within the block. Afterwards all but the chatter is written.
 
-    wanted: if not, the block is like any other.
+    wanted: False makes the block do nothing.
     """
     if not wanted:
         yield
@@ -58,8 +58,10 @@ def held_back(wanted: bool = True) -> Iterator[None]:
 
 
 def _streams() -> list[int]:
-    """The process's output and error stream, if they are open. Any other file may have the number of one that it was
-    started without."""
+    """Return the descriptors of the process's output and error streams, if they are open.
+
+    In a process that started without one, another file may have its number.
+    """
     return [number for number, stream in ((1, sys.__stdout__), (2, sys.__stderr__)) if stream and _is_open(number)]
 
 
@@ -72,9 +74,9 @@ def _is_open(number: int) -> bool:
 
 
 def silence(errors: bool) -> int:
-    """For a rank other than 0: the process's streams show nothing any more. Returns one that still is standard error.
+    """Silence the process's streams in a rank other than 0. Returns a descriptor that still is standard error.
 
-    errors: whether standard error stays. When rank 0 dies, JAX says so at length in each of the others.
+    errors: True leaves standard error open. When rank 0 dies, JAX prints a long message in each other rank.
     """
     streams, null = _streams(), os.open(os.devnull, os.O_WRONLY)
     usual = os.dup(2 if 2 in streams else null)

@@ -1,7 +1,7 @@
-"""Common programs: those that all ranks run together, as rank 0 has them.
+"""Programs that all ranks run together, as seen by rank 0.
 
-Rank 0 traces a program, and exports it. All ranks compile what was exported, with the same divisions: so they cannot
-compute something else. Each run sends every rank its parts of the inputs, and takes back its parts of the results.
+Rank 0 traces a program, and exports it. All ranks compile the exported program with the same divisions, so that they
+compute the same. Each run sends every rank its parts of the inputs, and takes back its parts of the results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from accel.machines.crew import Crew
 from accel.machines.pieces import Layout, first_copies, whole
 
 FIRST_RUNS = 2
-"""In so many runs of a program, the first of which tries it out, JAX may connect devices, and print that."""
+"""Number of first runs of a program in which JAX may connect devices and print about it. The first one is the trial
+run."""
 
 
 class BuildFailed(Exception):
@@ -33,11 +34,11 @@ class BuildFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What a rank is told, to build a program. Picklable.
+    """An order to a rank to build a program. Picklable.
 
-    number: the program's. exported: by `jax.export`, a function of the constants and of the arguments. constants: the
-    parts that the rank has of them. forms: shape and dtype of the constants, and of the arguments. devices: how many.
-    axis, length: of the division.
+    number: of the program. exported: the result of `jax.export`, a function of the constants and of the arguments.
+    constants: the rank's parts of them. forms: shape and dtype of the constants, and of the arguments. devices: their
+    number. axis, length: of the division.
     """
 
     number: int
@@ -52,7 +53,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
-    """What a rank is told, to run a program. parts: of each argument. dropped: programs that are needed no more."""
+    """An order to a rank to run a program. parts: the rank's parts of each argument. dropped: programs to delete."""
 
     number: int
     parts: list[list[NDArray[Any]]]
@@ -61,7 +62,7 @@ class RunOrder:
 
 _numbers = itertools.count()
 _dropped: deque[int] = deque()
-"""Programs that rank 0 has let go of since the last run."""
+"""Programs that rank 0 has deleted since the last run."""
 
 
 @dataclass(eq=False)
@@ -82,7 +83,8 @@ class CommonProgram:
         weakref.finalize(self, _dropped.append, self.number).atexit = False
 
     def run(self, arrays: Sequence[Any], scalars: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Run it; returns the results as ndarrays. Ends the job if a rank is gone. The caller holds `launching()`."""
+        """Run the program. Returns the results as ndarrays. Ends the job if a rank is lost. The caller holds
+        `launching()`."""
         import jax
 
         began = time.perf_counter()
@@ -105,7 +107,7 @@ class CommonProgram:
         return found
 
     def _own(self, parts: Sequence[Sequence[NDArray[Any]]]) -> tuple[list[Any], float]:
-        """Rank 0's part of a run, and its time in seconds."""
+        """Run rank 0's part. Returns its results, and its time in seconds."""
         import jax
 
         began = time.perf_counter()
@@ -127,10 +129,10 @@ def build(
     shards: Shards,
     options: Mapping[str, Any],
 ) -> CommonProgram:
-    """Have all ranks compile a program. function: of arrays, constants and scalars. arguments: the forms of the first
-    and the last, as `jax.ShapeDtypeStruct` with shardings.
+    """Compile a program on all ranks. function: takes arrays, constants and scalars.
 
-    Raises BuildFailed, RankLost, and what JAX raises.
+    arguments: the forms of arrays and scalars, as `jax.ShapeDtypeStruct` with shardings. Raises BuildFailed, RankLost,
+    and any exception of JAX.
     """
     import jax
     from jax import export
@@ -180,7 +182,8 @@ def _described(forms: Sequence[Any]) -> list[tuple[tuple[int, ...], str]]:
 
 
 def built(told: Build, shards: Shards) -> tuple[Any, list[Any]]:
-    """Compile what was exported, for the devices of all ranks. Returns it, and the constants on this rank's devices."""
+    """Compile an exported program for the devices of all ranks. Returns it, and the constants on this rank's
+    devices."""
     import jax
     from jax import export
 

@@ -1,8 +1,8 @@
-"""The crew: rank 0's view of the other ranks.
+"""The crew: rank 0's connections to the other ranks.
 
-Each of them has three connections to rank 0: for *builds*, which take seconds; for *runs*; and a *pulse*, whose end
-tells it that rank 0 is gone. JAX's own messages would do for none of them: its store of keys and values has no large
-ones, and who waits in a collective cannot hear that another rank is gone.
+Each rank has three connections to rank 0: for *builds*, which take seconds; for *runs*; and a *pulse*, whose end tells
+the rank that rank 0 is gone. JAX's own messages would serve for none of them. Its key-value store cannot hold large
+values, and a rank that waits in a collective cannot be told that another rank is gone.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from accel.process import forks, interrupts
 T = TypeVar("T")
 
 _Task = tuple[Callable[[], Any], list[Any], Connection]
-"""What to do, where the result goes, and what tells that it is there."""
+"""A task for the thread: the function, the list for its result, and the connection that signals its completion."""
 
 BUILDS, RUNS, PULSE = CONNECTIONS = ("builds", "runs", "pulse")
 
 END, LOST = "end", "lost"
-"""What a pulse brings: the program has ended; another rank is gone."""
+"""Messages of a pulse: the program has ended; another rank is gone."""
 
 PATIENCE_S = 10.0
-"""Seconds that rank 0 waits at its end for the others to end, and, once it is asked to end itself, for a run to end."""
+"""Seconds that rank 0 waits at its end for the other ranks. After a signal to end, it waits as long for a run."""
 
 NOTICE_S = 60.0
-"""Seconds that rank 0 waits for an answer before it says so, once in a job. It waits on: a rank may be stopped."""
+"""Seconds without an answer after which rank 0 says so, once per job. It waits on: a rank may be stopped."""
 
 _STEP_S = 1.0
-"""Seconds after which a wait looks about."""
+"""Seconds between two checks for signals and lost ranks during a wait."""
 
 
 class RankLost(Exception):
-    """A rank is gone: what all ranks have to do together cannot be done any more."""
+    """A rank is lost, so the ranks cannot run anything together any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Rank:
 
 
 class Crew:
-    """All ranks but 0. size: the number of ranks, rank 0 among them."""
+    """All ranks but 0. size: the number of ranks, including rank 0."""
 
     def __init__(self, members: Iterable[Rank], size: int) -> None:
         self.members = tuple(members)
@@ -71,8 +71,9 @@ class Crew:
         self._thread: threading.Thread | None = None
 
     def build(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, str]:
-        """Have a program built by all. message: to each rank that takes part. Returns what `own` gives here, and a
-        problem elsewhere, or "". If a rank is gone, the job ends as in `run`.
+        """Build a program on all ranks. Returns the result of `own` here, and a problem elsewhere, or "".
+
+        message: to each rank that takes part. If a rank is lost, the job ends as in `run`.
         """
         with self._building, self._ending_the_job():
             number = next(self._builds)
@@ -83,7 +84,7 @@ class Crew:
             return made, next((problem for problem in problems if problem), "")
 
     def _answer(self, member: Rank, number: int) -> str:
-        """A rank's answer to a build. Before it, those to builds may come that were interrupted or have failed here."""
+        """Return a rank's answer to a build. Skips answers to earlier builds that were interrupted or failed here."""
         began, line = time.monotonic(), member.lines[BUILDS]
         while (member.rank, number) not in self._built:
             if not line.poll(_STEP_S):
@@ -96,12 +97,13 @@ class Crew:
         return self._built.pop((member.rank, number))
 
     def run(self, message: Mapping[int, Any], own: Callable[[], T]) -> tuple[T, dict[int, Any]]:
-        """Run a program together. message: to each rank that takes part. Returns what `own` gives here, and the answers
-        by rank. The caller must see to it that one program runs at a time.
+        """Run a program on all ranks. Returns the result of `own` here, and the answers by rank.
 
-        own: runs in another thread, for it may wait for ever once a rank is gone. If one is, or has failed, the job
-        ends (SystemExit): the ranks that are left may wait in a collective for ever. In another thread than the main
-        one RankLost is raised: the main thread ends the job at its next program.
+        message: to each rank that takes part. The caller must ensure that one program runs at a time.
+
+        own: runs in another thread, because it may wait forever once a rank is lost. If a rank is lost or has failed,
+        the job ends (SystemExit): the remaining ranks may wait in a collective forever. Outside the main thread
+        RankLost is raised instead, and the main thread ends the job at its next program.
         """
         with self._ending_the_job(), interrupts.Deferral() as deferral:  # the next must not find answers to this one
             try:
@@ -112,7 +114,7 @@ class Crew:
 
     @contextlib.contextmanager
     def _ending_the_job(self) -> Iterator[None]:
-        """A block that ends the job if a rank is lost, or was."""
+        """End the job if a rank is lost within the block, or was before."""
         self.check()
         try:
             yield
@@ -121,8 +123,7 @@ class Crew:
             raise
 
     def check(self) -> None:
-        """To be called before programs run. Ends the job if a rank is lost: SystemExit in the main thread, else
-        RankLost."""
+        """End the job if a rank is lost: SystemExit in the main thread, else RankLost. Call before programs run."""
         if self.lost:
             is_main = threading.current_thread() is threading.main_thread()
             raise (SystemExit(1) if is_main else RankLost(self.lost)) from None
@@ -160,9 +161,9 @@ class Crew:
         return results[0], answers
 
     def _fail(self, whom: str, problem: str, others: Sequence[Rank]) -> NoReturn:
-        """End the job: a rank's part of a run has failed. others: those whose answers have not come.
+        """End the job: a rank's part of a run has failed. others: ranks that have not answered.
 
-        Where one of these is gone, the other ranks' parts fail as well, and may say so first: it is the one to name.
+        If one of these is gone, the other ranks' parts fail as well, perhaps before. The message then names that rank.
         """
         left: dict[Any, Rank] = {member.lines[RUNS]: member for member in others}
         ends = time.monotonic() + _STEP_S
@@ -175,9 +176,9 @@ class Crew:
     def _ready(
         self, waiting: set[Any], awaited: Mapping[Any, Rank], began: float, deferral: interrupts.Deferral
     ) -> list[Any]:
-        """Wait until one of these has something to say. awaited: whose connections they are. began: when the run did.
+        """Wait until one of these connections has a message. awaited: their ranks. began: start time of the run.
 
-        Ends the job if that is to end, and they say nothing.
+        Ends the job if a signal asks for it and no message comes.
         """
         members = [awaited[each] for each in waiting if each in awaited]
         asked: float | None = None
@@ -200,7 +201,7 @@ class Crew:
         return ", ".join(f"rank {each.rank} of {self.size} ({each.about})" for each in members)
 
     def _work(self) -> None:
-        """What the thread for rank 0's own part does."""
+        """Run rank 0's own parts. The main function of that thread."""
         while True:
             own, results, finished = self._tasks.get()
             try:
@@ -229,7 +230,7 @@ class Crew:
         raise RankLost(self.lost)
 
     def _lose(self, why: str) -> None:
-        """Say once that the job ends, and why. It does at the next program that runs or is built."""
+        """Say once that the job ends, and why. It ends at the next program that runs or is built."""
         with self._reporting:
             if self.lost:
                 return
@@ -239,7 +240,8 @@ class Crew:
             sys.stderr.flush()
 
     def end(self) -> None:
-        """At the end of rank 0's process: let the others end. After a loss this ends the process, with exit code 1."""
+        """Let the other ranks end, at the end of rank 0's process. After a loss this ends the process, with exit code
+        1."""
         for member in self.members:
             with contextlib.suppress(OSError):
                 member.lines[PULSE].send(LOST if self.lost else END)
@@ -252,14 +254,14 @@ class Crew:
             member.lines[PULSE].poll(PATIENCE_S)
 
     def leave(self) -> None:
-        """Close this process's end of all connections, in a forked child of rank 0, which is no part of the crew."""
+        """Close this process's end of all connections. For a forked child of rank 0, which is no part of the crew."""
         for member in self.members:
             for line in member.lines.values():
                 line.close()
 
 
 current: Crew | None = None
-"""The crew of this process, if it is rank 0 of several."""
+"""The crew of this process, if it is rank 0 of several; else None."""
 
 
 @forks.in_child

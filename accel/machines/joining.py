@@ -1,7 +1,7 @@
-"""Joining: how a process learns which rank it is. Rank 0 goes on to the program; the others serve it until it ends.
+"""Join the processes of a job. Rank 0 goes on to the program; the others serve it until it ends.
 
-JAX finds the other processes, from what the cluster's launcher has set or from addresses. Its store of keys and values
-then tells the others where rank 0 listens.
+JAX finds the other processes, from the variables of the cluster's launcher or from addresses. Its key-value store then
+tells the others where rank 0 listens.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ PATIENCE_S = 300
 """Seconds that ranks wait for each other at the start."""
 
 _PLACE = "accel/place"
-"""The key of rank 0's address in JAX's store."""
+"""Key of rank 0's address in JAX's store."""
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def join(settings: Settings) -> Settings:
-    """Join the processes that the settings name. Returns the settings for the program, in rank 0; other ranks end here.
+    """Join the processes that the settings name. Returns the program's settings in rank 0; other ranks end here.
 
-    To be called before the program's first line. Raises SettingError.
+    Call this before the program's first line. Raises SettingError.
     """
     given = _addresses(settings)
     with chatter.held_back(), _limited(settings), _interrupted_at_once():
         jax = devices.import_jax()
         for name, value in (("jax_enable_recoverability", True), ("jax_enable_preemption_service", False)):
-            # a rank's loss is told by accel, in one line; SIGTERM stays the program's
+            # accel reports a rank's loss in one line; SIGTERM stays the program's
             if name in jax.config.values:
                 jax.config.update(name, value)
         with warnings.catch_warnings(record=True) as warned:  # the program's streams stay as they are
@@ -89,7 +89,7 @@ def join(settings: Settings) -> Settings:
 
 
 def _addresses(settings: Settings) -> dict[str, Any]:
-    """What JAX is told of the processes; nothing where it is to find out. Raises SettingError."""
+    """Return the processes' addresses and numbers for JAX; empty if JAX finds them itself. Raises SettingError."""
     address = None if settings.machines == config.CLUSTER else settings.machines
     told = launchers.described(os.environ, address, settings.processes, settings.process)
     if told is None:
@@ -111,7 +111,7 @@ def _error(settings: Settings, problem: str) -> SettingError:
 
 
 class _NoMPI:
-    """Ends a program that uses MPI itself, which would wait for ranks that do not run it."""
+    """Ends a program that uses MPI itself. It would wait for ranks that do not run it."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Find nothing."""
@@ -128,7 +128,7 @@ def _end(process: int) -> None:
 
 
 def _assembled(size: int) -> Crew:
-    """Rank 0: wait until all other ranks have connected."""
+    """Wait in rank 0 until all other ranks have connected."""
     store, coordinator = jax_internals.distributed_state()
     host = coordinator.rsplit(":", 1)[0].strip("[]")
     key = secrets.token_bytes(32)
@@ -149,7 +149,7 @@ def _assembled(size: int) -> Crew:
 
 
 def _serving_lines(rank: int) -> dict[str, Connection]:
-    """Another rank: connect to rank 0."""
+    """Connect another rank to rank 0."""
     store, _ = jax_internals.distributed_state()
     host, port, key = pickle.loads(store.blocking_key_value_get_bytes(_PLACE, PATIENCE_S * 1000))
     about = f"process {os.getpid()} on {socket.gethostname()}"
@@ -163,7 +163,8 @@ def _serving_lines(rank: int) -> dict[str, Connection]:
 
 @contextmanager
 def _limited(settings: Settings) -> Iterator[None]:
-    """A block that ends the process with one line if it takes too long: what waits in it cannot be woken otherwise."""
+    """End the process with one line if the block takes too long: JAX's waits inside it cannot be interrupted
+    otherwise."""
 
     def give_up() -> None:
         name = config.VARIABLES["machines"]
@@ -181,7 +182,7 @@ def _limited(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _interrupted_at_once() -> Iterator[None]:
-    """A block that Ctrl-C ends: JAX waits in it, where no handler of Python's runs."""
+    """Let Ctrl-C end the block at once: JAX waits in it, where no Python handler runs."""
     usual = signal.getsignal(signal.SIGINT)
     own = usual is signal.default_int_handler
     if own:
@@ -194,7 +195,7 @@ def _interrupted_at_once() -> Iterator[None]:
 
 
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""A machine that is gone closes no connection: these find it within a minute."""
+"""TCP options that detect a lost machine within a minute. Such a machine closes no connection."""
 
 
 def _keep_alive(line: Connection) -> None:

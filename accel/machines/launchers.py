@@ -1,8 +1,8 @@
-"""Launchers: what starts the processes of a job, and tells each of them which one it is, by environment variables.
+"""Launchers: programs that start the processes of a job, and tell each its rank by environment variables.
 
-JAX finds the processes of Slurm, of Open MPI up to 4, of Cloud TPUs, and of a Kubernetes job where its extra `k8s` is
-installed. It finds neither those of Open MPI 5 nor of Kubeflow. Where an address is given, which of the launchers'
-variables say the rest is one table here.
+JAX finds the processes of Slurm, of Open MPI up to 4, and of Cloud TPUs. It finds those of a Kubernetes job if its
+extra `k8s` is installed. It finds neither those of Open MPI 5 nor of Kubeflow. If an address is given, one table here
+lists the launchers' variables for everything else.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from accel.process import ranks
 Environment = Mapping[str, str]
 
 _OPEN_MPI_PORTS = range(61440, 65536)
-"""Of these, Open MPI's jobs get one each, by the number of their launcher's process. JAX takes the same range."""
+"""Port range from which each Open MPI job gets one port, by the process id of its launcher. JAX uses the same range."""
 
 
 def _of_open_mpi(environ: Environment) -> str | None:
-    """Where rank 0 of Open MPI 5 is: beside `mpirun`, whose host and process are in the job's name."""
+    """Return the address of rank 0 of Open MPI 5: the host of `mpirun`, which the job's name contains."""
     found = re.fullmatch(r"(?:prterun|prte)-(.+)-(\d+)@\d+", environ.get("PMIX_NAMESPACE", ""))
     if found is None or "OMPI_MCA_orte_hnp_uri" in environ:  # JAX knows those up to 4
         return None
@@ -44,8 +44,10 @@ def _unknown(environ: Environment) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """A launcher's variables: of this process's rank, the number of processes, and its number among those of its
-    machine; "" where it has none. address: where rank 0 is to be met, if the environment says it."""
+    """A launcher's variables: rank of this process, number of processes, and rank on this machine; "" if it has none.
+
+    address: returns the address of rank 0, if the environment contains it.
+    """
 
     rank: str
     size: str = ""
@@ -62,7 +64,7 @@ LAUNCHERS = (
     Launcher("PROCESS_ID", "NUM_PROCESSES", address=_of_jax_job),  # Kubeflow's training operator
     Launcher("JOB_COMPLETION_INDEX"),  # an indexed job of Kubernetes
 )
-"""The first whose rank is set counts: `mpirun` may have been started by `srun`, and either in a pod of Kubernetes."""
+"""Launchers in order of precedence: `mpirun` may have been started by `srun`, and either in a pod of Kubernetes."""
 
 
 def _number(environ: Environment, name: str) -> int | None:
@@ -73,10 +75,10 @@ def _number(environ: Environment, name: str) -> int | None:
 def described(
     environ: Environment, address: str | None, processes: int | None, process: int | None
 ) -> dict[str, Any] | None:
-    """What `jax.distributed.initialize` is to be told; None where JAX is to find it out.
+    """Return the arguments for `jax.distributed.initialize`; None if JAX is to find them itself.
 
-    address, processes, process: what the settings say. Without an address, the launcher has to know it. What neither
-    says is None.
+    address, processes, process: from the settings. Without an address, the launcher must know it. A value that neither
+    gives is None.
     """
     own = next((each for each in LAUNCHERS if _number(environ, each.rank) is not None), None)
     if own is not None:

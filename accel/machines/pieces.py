@@ -1,4 +1,4 @@
-"""Pieces: arrays cut for the devices of one rank, and put together again.
+"""Cut arrays for the devices of one rank, and put the pieces together again.
 
 A *region* is a part of an array: the start and the end along each axis.
 """
@@ -16,19 +16,19 @@ Piece = tuple[Region, NDArray[Any]]
 
 
 def region_of(index: Sequence[slice], shape: Sequence[int]) -> Region:
-    """JAX's index of a part of an array of this shape, as a region."""
+    """Convert JAX's index of a part of an array of this shape to a region."""
     return tuple(each.indices(length)[:2] for each, length in zip(index, shape, strict=True))
 
 
 def slices(region: Region) -> tuple[slice, ...]:
-    """A region as NumPy's index."""
+    """Convert a region to NumPy's index."""
     return tuple(slice(start, stop) for start, stop in region)
 
 
 class Layout:
-    """Where the parts of arrays of one shape lie among the devices of one rank.
+    """The regions of arrays of one shape on the devices of one rank.
 
-    sharding: of the whole array. regions: those that the rank has, each once.
+    sharding: of the whole array. regions: those that the rank holds, each once.
     """
 
     def __init__(self, shape: tuple[int, ...], sharding: Any, rank: int) -> None:
@@ -40,11 +40,11 @@ class Layout:
         self._devices = [(device, self.regions.index(region)) for device, region in found]
 
     def cut(self, array: NDArray[Any]) -> list[NDArray[Any]]:
-        """The array's parts, one for each region."""
+        """Return the array's parts, one for each region."""
         return [np.asarray(array[slices(region)], order="C") for region in self.regions]
 
     def placed(self, parts: Sequence[NDArray[Any]]) -> Any:
-        """An array of JAX's, of which this process has these parts."""
+        """Return a JAX array of which this process holds these parts."""
         import jax
 
         own = [jax.device_put(parts[position], device) for device, position in self._devices]
@@ -52,7 +52,7 @@ class Layout:
 
 
 def first_copies(array: Any) -> list[Piece]:
-    """What this process has of an array of JAX's, but for what another device has before it."""
+    """Return this process's pieces of a JAX array, without copies of pieces that an earlier device holds."""
     return [
         (region_of(shard.index, array.shape), np.asarray(shard.data))
         for shard in array.addressable_shards
@@ -61,7 +61,7 @@ def first_copies(array: Any) -> list[Piece]:
 
 
 def whole(shape: tuple[int, ...], dtype: Any, pieces: Iterable[Piece]) -> NDArray[Any]:
-    """The array that these pieces cover."""
+    """Assemble the array that these pieces cover."""
     array = np.empty(shape, dtype)
     for region, part in pieces:
         array[slices(region)] = part

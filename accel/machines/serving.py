@@ -1,4 +1,4 @@
-"""Serving: what a rank other than 0 does, from its start to its end. It runs nothing of the user's program."""
+"""Serving: the main loop of a rank other than 0, which runs none of the user's program."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from accel.machines.crew import BUILDS, PULSE, RUNS
 from accel.machines.pieces import Layout, Piece, first_copies
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
-"""Those that terminals and launchers send to all ranks, for the program to save its state or to end. Rank 0 has them
-too, and its program decides: if it ends, all end."""
+"""Signals that terminals and launchers send to all ranks, to save the program's state or to end it.
+
+Other ranks ignore them. Rank 0 receives them too, and its program decides: if it ends, all end.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class _Program:
 
 
 def serve(lines: Mapping[str, Connection], rank: int, size: int) -> NoReturn:
-    """Build and run programs as rank 0 says, until it ends or is gone. Ends the process."""
+    """Build and run programs on rank 0's orders, until it ends or is lost. Ends the process."""
     for name in _SIGNALS:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -63,7 +65,7 @@ def _said(error: Exception) -> str:
 
 
 def _answer(line: Connection, answer: Callable[[Any], Any]) -> None:
-    """Answer what comes on a connection, for ever; its end is that of the pulse, too."""
+    """Answer the messages of a connection forever. The pulse handles its end."""
     with contextlib.suppress(OSError, EOFError):
         while True:
             line.send(answer(line.recv()))

@@ -1,7 +1,7 @@
-"""Errors of cells, as a notebook shows them: at the line that raised them.
+"""Show errors of notebook cells at the line that raised them.
 
-A notebook's kernel asks the frames of a traceback for their lines, and not the traceback itself. The frame of a lifted
-loop is then where it asked for the round.
+A notebook's kernel reads line numbers from the frames of a traceback, not from the traceback's entries. The frame of an
+outlined loop then points at the call of its body.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from accel.process.tracebacks import entries, linked
 
 
 def with_lines_of_frames(traceback: TracebackType | None, cell: str) -> TracebackType | None:
-    """A traceback in which the cell's own frame is at the line that its entry names. cell: the source's name."""
+    """Return a traceback in which the cell's own frame is at the line that its entry names. cell: the source's name."""
     return linked([_stand_in(each) if _is_elsewhere(each, cell) else each for each in entries(traceback)])
 
 
@@ -23,7 +23,7 @@ def _is_elsewhere(entry: TracebackType, cell: str) -> bool:
 
 
 def _stand_in(entry: TracebackType) -> TracebackType:
-    """An entry for the same place of the source, with a frame of its own that is there."""
+    """Return a traceback entry for the same source line, with a new frame at that line."""
     code = entry.tb_frame.f_code
     line, *columns = list(code.co_positions())[entry.tb_lasti // 2]
     end, start, stop = columns if line == entry.tb_lineno and None not in columns else (entry.tb_lineno, -1, -1)

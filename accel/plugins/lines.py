@@ -1,8 +1,8 @@
-"""The line profile: how long each line of the user's own code ran, on NumPy or compiled, and what keeps it on NumPy.
+"""The line profile: time of each line of the user's own code, on NumPy or compiled, and the reasons for NumPy.
 
-A thread looks, again and again, where the profiled thread is. The time between two looks belongs to the innermost line
-of the user's own: to a line that calls an accelerated function, where a compiled program answers the call, and to the
-lines inside that function, where NumPy does. Nothing is traced, so that calls are compiled as always.
+A thread samples the line of the profiled thread. The time between two samples belongs to the innermost line of the
+user's own code. If a compiled program answers a call, that is the calling line; if NumPy does, the lines inside the
+function. Nothing is traced, so calls are compiled as usual.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from accel.reports.html import table
 from accel.reports.words import in_s, plural
 
 INTERVAL_S = 1e-3
-"""Seconds between two looks."""
+"""Seconds between two samples."""
 
 _ACCEL = os.path.join(os.path.dirname(accel.__file__), "")
 _REPLAY = os.path.join(_ACCEL, "dispatch", "replay", "")
@@ -35,11 +35,11 @@ _PLUGINS = os.path.join(_ACCEL, "plugins", "")
 _MAGIC = _PLUGINS + "notebook.py"
 
 NUMPY, COMPILED, ACCEL = "NumPy", "compiled", "accel"
-"""What a line's time went to. ACCEL: recording, loading, comparing, checking inputs."""
+"""Kinds of time that a line took. ACCEL: recording, loading, comparing, checking inputs."""
 
 
 class Line(NamedTuple):
-    """One line of the profile. seconds: by what they went to. reasons: what keeps it on NumPy."""
+    """One line of the profile. seconds: by kind of time. reasons: why calls there stay on NumPy."""
 
     filename: str
     number: int
@@ -48,12 +48,12 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The line as it is written."""
+        """The source text of the line."""
         return linecache.getline(self.filename, self.number).rstrip()
 
 
 class LineProfile:
-    """Where the time went, line by line. `str()` is text; a notebook shows a table."""
+    """The time of each line. `str()` is text; a notebook shows a table."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -62,12 +62,12 @@ class LineProfile:
         self._not_compiled: list[str] = []
 
     def end(self, seconds: float) -> None:
-        """Enter how long it took in all, and what was called meanwhile, but not compiled, for no single line's sake."""
+        """Set the total time, and list functions that were called but stayed on NumPy for a reason without a line."""
         self.seconds = seconds
         self._not_compiled = list(_not_compiled(self._before))
 
     def note(self, frame: FrameType | None, seconds: float) -> None:
-        """Enter some seconds at the line where the profiled thread is."""
+        """Add seconds to the line at which the profiled thread is."""
         what, found = NUMPY, frame
         while found is not None and not is_project_file(found.f_code.co_filename):
             filename = found.f_code.co_filename
@@ -83,7 +83,7 @@ class LineProfile:
             entry[what] = entry.get(what, 0.0) + seconds
 
     def lines(self) -> list[Line]:
-        """All lines that took time, or that keep a function on NumPy, in the order of their files."""
+        """Return all lines that took time or keep a function on NumPy, in the order of their files."""
         reasons = _reasons()
         places = {source_line(*place): place for place in self._seconds}
         files = {filename for filename, _ in self._seconds}
@@ -107,7 +107,7 @@ class LineProfile:
         return "\n".join(shown)
 
     def __repr__(self) -> str:
-        return str(self)  # what IPython shows in a terminal
+        return str(self)  # IPython's representation in a terminal
 
     def _repr_html_(self) -> str:
         rows = [
@@ -125,7 +125,7 @@ class LineProfile:
 
 
 def _title(filename: str) -> str:
-    """What people call a file: `In[3]` for a cell of a notebook, or the path as reasons have it."""
+    """Return the usual name of a file: `In[3]` for a cell of a notebook, or the path that refusals show."""
     return source_line(filename, 1).rpartition(":")[0]
 
 
@@ -134,7 +134,7 @@ def _in_s(line: Line, what: str) -> str:
 
 
 def _reasons() -> dict[str, list[str]]:
-    """What keeps calls on NumPy, by the line that does: "file:line"."""
+    """Return the reasons that keep calls on NumPy, by the line that causes them: "file:line"."""
     found: dict[str, list[str]] = {}
     for book in ledger.ledgers():
         for refusal in book.refusals:
@@ -157,7 +157,7 @@ def _counts() -> _Counts:
 
 
 def _not_compiled(before: _Counts) -> Iterator[str]:
-    """Say why functions that have been called since stayed on NumPy, where no line is the cause."""
+    """Yield why functions called since then stayed on NumPy, if no single line is the cause."""
     is_early = False
     for book in ledger.ledgers():
         calls, compiled = before.get(book.target, (0, 0))
@@ -177,7 +177,7 @@ def _not_compiled(before: _Counts) -> Iterator[str]:
 def line_profile() -> Iterator[LineProfile]:
     """Profile a block, line by line: how long each line of the user's own code ran, on NumPy or compiled.
 
-    The profile is complete at the end of the block. It looks at the thread that the block runs in, a thousand times a
+    The profile is complete at the end of the block. It samples the thread that the block runs in, a thousand times a
     second.
 
     >>> import accel

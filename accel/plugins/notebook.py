@@ -1,8 +1,8 @@
 """IPython's extension: `%load_ext accel` gives `%%accel` and `%%accel_profile`.
 
-A cell is run as IPython would run it, but for two things: the functions that it defines are accelerated, methods of its
-classes too, and the loops at its top are lifted. The cell's text is transformed, never its functions afterwards: so the
-cell's own calls are accelerated as well.
+A cell runs as IPython would run it, with two exceptions. The functions that it defines are accelerated, including
+methods of its classes. The loops at its top level are outlined. The cell's source is transformed before it runs, so its
+own calls are accelerated as well.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _FUTURES = functools.reduce(
 """The compiler's flags that `from __future__` imports set."""
 
 MARK = "__accel_accelerated__"
-"""The hidden name of the decorator, in the namespace of the notebook."""
+"""Hidden name of the decorator in the notebook's namespace."""
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Add the magics to an IPython shell: what `%load_ext accel` calls."""
+    """Add the magics to an IPython shell. IPython calls this for `%load_ext accel`."""
     for name, magic in (("accel", run_cell), ("accel_profile", profile_cell)):
         shell.register_magic_function(_bound(shell, magic), "cell", name)
     try:
@@ -47,7 +47,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Remove the magics. Functions that are accelerated stay so."""
+    """Remove the magics. Accelerated functions stay accelerated."""
     for name in ("accel", "accel_profile"):
         shell.magics_manager.magics["cell"].pop(name, None)
     shell.user_ns.pop(MARK, None)
@@ -65,8 +65,8 @@ def _bound(shell: Any, magic: Any) -> Any:
 def run_cell(shell: Any, line: str, cell: str) -> None:
     """Run the cell with its functions, methods and loops accelerated.
 
-    `%%accel`, or `%%accel MODE` with auto, verify or strict. `accel.report()` says what came of it; under verify, the
-    cell itself says how many of its calls were compared, and how many agreed.
+    `%%accel`, or `%%accel MODE` with auto, verify or strict. `accel.report()` shows the result. Under verify, the cell
+    itself says how many of its calls were compared, and how many agreed.
     """
     __tracebackhide__ = True
     before = _compared()
@@ -76,7 +76,7 @@ def run_cell(shell: Any, line: str, cell: str) -> None:
 
 
 Compared = dict[str, tuple[int, int]]
-"""By function: how many calls were compared, and how many comparisons found a difference."""
+"""By function: number of compared calls, and number of comparisons that found a difference."""
 
 
 def _compared() -> Compared:
@@ -86,13 +86,13 @@ def _compared() -> Compared:
 
 
 def _verified_since(before: Compared) -> str:
-    """What the comparisons since then have given, in the words of the summary line."""
+    """Return the result of the comparisons since then, in the words of the summary line."""
     new = [tuple(map(operator.sub, now, before.get(target, (0, 0)))) for target, now in _compared().items()]
     return verified(sum(checks for checks, _ in new), sum(differences > 0 for _, differences in new))
 
 
 def profile_cell(shell: Any, line: str, cell: str) -> LineProfile:
-    """As `%%accel`, and show how long each line ran, on NumPy or compiled, and what keeps it on NumPy."""
+    """Run the cell like `%%accel`, and show how long each line ran, on NumPy or compiled, and why on NumPy."""
     __tracebackhide__ = True
     with line_profile() as profile:
         _execute(shell, line, cell)
@@ -120,7 +120,7 @@ def _execute(shell: Any, line: str, cell: str) -> None:
 
 
 def _check(mode: str) -> None:
-    """Raise IPython's UsageError, which is shown as one line, unless it is a mode."""
+    """Raise IPython's UsageError, which is shown as one line, for an unknown mode."""
     from IPython.core.error import UsageError
 
     try:
@@ -140,20 +140,20 @@ def _decorator(mode: str | None) -> Any:
 
 
 def _flags(shell: Any) -> int:
-    """What `from __future__` imports in earlier cells have set."""
+    """Return the compiler flags set by `from __future__` imports in earlier cells."""
     flags: int = shell.compile.flags & _FUTURES
     return flags
 
 
 def _shown_last(shell: Any, tree: ast.Module) -> ast.Interactive | None:
-    """Take the last expression out of a tree, which the notebook shows."""
+    """Remove the last expression, which the notebook shows, from a tree and return it."""
     if shell.ast_node_interactivity == "none" or not tree.body or not isinstance(tree.body[-1], ast.Expr):
         return None
     return ast.Interactive([tree.body.pop()])
 
 
 def _code(shell: Any, tree: ast.Module, name: str, mode: str | None) -> CodeType:
-    """Compile a cell, with its functions marked and the loops at its top lifted."""
+    """Compile a cell, with its functions marked and the loops at its top level outlined."""
     for node in list(_functions(tree)):
         mark = ast.copy_location(ast.Name(MARK, ast.Load()), node)
         node.decorator_list.append(mark)
@@ -171,13 +171,13 @@ def _code(shell: Any, tree: ast.Module, name: str, mode: str | None) -> CodeType
 
 
 _KNOWN_DECORATORS = frozenset({"staticmethod", "classmethod", "property"})
-"""Decorators that a function may have beside accel's. Others may want the function itself, as `numba.njit` does."""
+"""Decorators that a function may have beside accel's. Others may need the plain function, as `numba.njit` does."""
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
-    """The functions at the top of a cell, and the methods of its classes, but for generators and special methods.
+    """Yield the functions at a cell's top level and the methods of its classes, except generators and special methods.
 
-    Python itself makes class methods of some special ones, if they are plain functions.
+    Python turns some special methods into class methods, if they are plain functions.
     """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef):

@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start accel's part, if it is asked for."""
+    """Start accel's part if one of its options is given."""
     if config.getoption("--accel"):
         from accel.plugins.pytest_session import begin
 

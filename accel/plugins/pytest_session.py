@@ -1,7 +1,7 @@
-"""A test session with accel: the run without it, the run with it, and what differs.
+"""A test session with accel: a run without it, a run with it, and their differences.
 
-The first run is a process of its own, with the same arguments. Its outcomes and times come back as a file. The second
-is this session. Where pytest-xdist shares it out, each worker accelerates its own part, and hands its figures over.
+The first run is a process of its own, with the same arguments. It returns its outcomes and times in a file. The second
+run is this session. If pytest-xdist distributes it, each worker accelerates its own part, and sends its figures.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ RECORD = "ACCEL_PYTEST_RECORD"
 """The environment variable that names the file for the outcomes of a run without accel."""
 
 MAX_SHOWN = 20
-"""The most tests and functions that are listed."""
+"""Maximum number of tests and of functions to list."""
 
 _WORSE_FACTOR, _WORSE_S = 1.5, 0.05
-"""A test is listed as slower or faster if it takes so many times as long, and so many seconds more."""
+"""Minimum ratio and minimum difference in seconds for which a test is listed as slower or faster."""
 
 Outcomes = dict[str, tuple[str, float]]
 """By test: its outcome, and the seconds of its call."""
 
 
 def begin(config: pytest.Config) -> None:
-    """Accelerate, and register what watches the session."""
+    """Accelerate, and register the plugin that observes the session."""
     if RECORD in os.environ:  # a run without accel, started by `_plain_run`
         return
     try:
@@ -54,13 +54,13 @@ def begin(config: pytest.Config) -> None:
 
 
 class Recorder:
-    """Notes the outcome of each test, and the time of its call."""
+    """Records the outcome of each test, and the time of its call."""
 
     def __init__(self) -> None:
         self.outcomes: Outcomes = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note one of a test's three phases. A failure while it is set up or torn down is an error."""
+        """Record one of a test's three phases. A failure in setup or teardown is an error."""
         before, seconds = self.outcomes.get(report.nodeid, ("passed", 0.0))
         if report.when == "call":
             outcome, seconds = _outcome(report), report.duration
@@ -78,7 +78,7 @@ def _outcome(report: pytest.TestReport) -> str:
 
 
 class _Plain(Recorder):
-    """Writes what it has noted at the end of a run without accel."""
+    """Writes the recorded outcomes at the end of a run without accel."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -87,13 +87,13 @@ class _Plain(Recorder):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """This module is the plugin of a run without accel."""
+    """Register this module as the plugin of a run without accel."""
     if RECORD in os.environ:
         config.pluginmanager.register(_Plain(), "accel-plain")
 
 
 class _Worker:
-    """In a worker of pytest-xdist's: hands the figures over."""
+    """The plugin of a pytest-xdist worker: sends the worker's figures."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -119,31 +119,31 @@ class Session(Recorder):
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take the figures of a worker of pytest-xdist's."""
+        """Receive the figures of a pytest-xdist worker."""
         told = getattr(node, "workeroutput", {}).get("accel")
         if told is not None:
             self._of_workers.append(told)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """A session fails where accel changes an outcome or a result."""
+        """Fail the session if accel changes an outcome or a result."""
         if exitstatus == pytest.ExitCode.OK and (self._plain is None or self._changed() or any(self._mismatches())):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what accel changed."""
+        """Print how accel changed outcomes, results and times."""
         terminalreporter.section("accel")
         for line in self._lines():
             terminalreporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
-        """Put everything back."""
+        """Restore everything."""
         patching.uninstall()
 
     # -- what is said -------------------------------------------------------------------------------------------------
 
     def _changed(self) -> list[tuple[str, str, str]]:
-        """Tests with another outcome: name, and outcomes without and with accel."""
+        """Return the tests with another outcome: name, and outcomes without and with accel."""
         if self._plain is None:
             return []
         names = [*self._plain, *(name for name in self.outcomes if name not in self._plain)]
@@ -203,7 +203,7 @@ def _some(lines: Sequence[str]) -> list[str]:
 
 
 def _told(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """What the session tells of a process's figures."""
+    """Return the figures of a process that the session reports."""
     functions = [each for each in figures["functions"] if each["calls"]]
     return {
         "calls": figures["totals"]["calls"],
@@ -222,7 +222,7 @@ def _told(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain_run(config: pytest.Config) -> tuple[Outcomes | None, str]:
-    """Run the same tests without accel. Returns the outcomes; None where the run failed, and why."""
+    """Run the same tests without accel. Returns the outcomes, or None and the reason if the run failed."""
     with tempfile.TemporaryDirectory(prefix="accel-pytest-") as folder:
         record = Path(folder, "outcomes.json")
         off = {settings.VARIABLES["enabled"]: "0", settings.VARIABLES["mode"]: "off", RECORD: str(record)}

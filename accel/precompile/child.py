@@ -1,8 +1,8 @@
 """The process that runs the program: `python -m accel.precompile.child SPEC.json`, which `command` starts.
 
-It compiles at first need, without a budget, and keeps every program on disk. Once enough has been seen, it ends at
-once, in the middle of the program: handlers at exit do not run, and a restart file is not written. It reports by a file
-that is replaced atomically: the progress at first, and the result at the end.
+It compiles at first need, without a budget, and keeps every program on disk. Once nothing new needs compiling, it ends
+at once, in the middle of the program: handlers at exit do not run, and a restart file is not written. It reports by a
+file that is replaced atomically: the progress at first, and the result at the end.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ TICK_S = 0.2
 """Seconds between two updates of the progress."""
 
 MORE_VARIANTS = 4
-"""A function may have this many times as many programs as in a normal run: the next run may need others first."""
+"""Factor on the maximum number of programs per function: the next run may need other programs first."""
 
 ENDED = "ended"
-"""Why the run ended: the program came to its end."""
+"""Ending of a run in which the program came to its own end."""
 
 
 class Reporter:
-    """Writes progress and result to the file `news`, and ends the process once enough has been seen.
+    """Writes progress and result to the file `news`, and ends the process once nothing new needs compiling.
 
     program: the command, as `accel report` names the run. report: path and format of the user's report, or None.
     """
@@ -57,9 +57,9 @@ class Reporter:
         self._parent = os.getppid()
 
     def after(self, target: Target, nested: bool) -> None:
-        """Note that a call of a target has ended. Ends the process if enough has been seen.
+        """Record the end of a target's call. Ends the process if nothing new needs compiling.
 
-        nested: whether the call was inside another target's call.
+        nested: True if the call was inside another target's call.
         """
         self._targets[id(target)] = target
         if nested or os.getpid() != self._process:  # a child that the program forked
@@ -75,7 +75,7 @@ class Reporter:
             self._write(progress=asdict(self._watch.progress()))
 
     def finish(self, ending: str = ENDED) -> None:
-        """Compile what is left, and write the result. A forked child of the program does nothing."""
+        """Compile the remaining paths, and write the result. Does nothing in a forked child of the program."""
         if os.getpid() == self._process:
             for target in self._targets.values():
                 target.compile_remaining()
@@ -94,7 +94,7 @@ class Reporter:
 
 
 def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:
-    """Call `after` after each call of a target. Its arguments: the target, and whether it was called inside another."""
+    """Call `after` after each call of a target, with the target and whether it was called inside another one."""
     answer = Target.answer
 
     def answer_and_tell(self: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -107,7 +107,7 @@ def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:
 
 
 def settings_for_later(settings: config.Settings) -> config.Settings:
-    """The settings for compiling ahead of time, for later runs that have `settings`."""
+    """Return the settings for compiling ahead of time, for later runs that have `settings`."""
     # without ahead_of_time, each call waits for its program and no budget holds
     return replace(
         settings, mode="auto", ahead_of_time=False, quiet=True, max_variants=MORE_VARIANTS * settings.max_variants
@@ -115,7 +115,7 @@ def settings_for_later(settings: config.Settings) -> config.Settings:
 
 
 def main() -> int:
-    """Run the program that the file names, as `accel run` would, until enough has been seen."""
+    """Run the program that the file names, as `accel run` would, until nothing new needs compiling."""
     spec = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     project.set_home(spec["home"])
     start = program.enter(StartCommand(spec["target"], spec["args"], spec["folder"]))

@@ -1,4 +1,4 @@
-"""`accel compile TARGET [ARGS...]`: compiles what a program's runs need, before the first real run.
+"""`accel compile TARGET [ARGS...]`: compiles the programs that later runs need, before the first real run.
 
 The program runs in a process of its own, which is started and ended here. Its output is shown only if it fails.
 """
@@ -28,7 +28,7 @@ from accel.precompile import messages, stops
 from accel.process.status import TerminalLine, is_terminal
 
 SETTLED = 200
-"""After this many steps without anything new, enough has been seen. The default of --settled."""
+"""Steps without anything new after which the run ends. The default of --settled."""
 
 LOOK_S = 0.1
 """Seconds between two checks of the program's progress."""
@@ -37,7 +37,7 @@ RARELY_S = 30.0
 """Seconds between two lines about the progress if standard error is not a terminal."""
 
 MAX_OUTPUT_LINES = 15
-"""The last lines of output that are shown of a program that failed."""
+"""Maximum lines of output to show of a program that failed: the last ones."""
 
 _SHARED = ("--platform", "--catalogue", "--only", "--exclude")
 """Options that mean the same as for `accel run`."""
@@ -64,7 +64,7 @@ class _CommandLine(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """How the program ended. last: the last content of its process's file, or None. output: its last lines."""
+    """How the program ended. last: the final content of its process's file, or None. output: its last lines."""
 
     code: int
     last: Mapping[str, Any] | None
@@ -138,7 +138,7 @@ def _parse(argv: Sequence[str]) -> _CommandLine:
 
 
 def _check_settings(settings: config.Settings) -> None:
-    """Raise SettingError if compiling is switched off, or if the compiled programs could not be kept."""
+    """Raise SettingError if compiling is switched off, or if compiled programs could not be stored."""
     if not settings.enabled:
         raise SettingError(config.VARIABLES["enabled"], 0, "1, or unset", "compiles nothing")
     if settings.mode == "off":
@@ -157,9 +157,9 @@ _FOLDERS = "a folder that only you can write to"
 
 
 class _Progress:
-    """Shows the progress: on a terminal by one line that is overwritten, elsewhere by a line now and then.
+    """Shows the progress: on a terminal as one line that is overwritten, elsewhere as a line now and then.
 
-    No `status.StatusLine`: that one hides while this process does nothing, and here it only waits.
+    Not a `status.StatusLine`: that one hides while this process is idle, and here it only waits.
     """
 
     def __init__(self, quiet: bool) -> None:
@@ -168,7 +168,7 @@ class _Progress:
         self._said = time.perf_counter()
 
     def show(self, line: str) -> None:
-        """Show the line, unless it is the one shown already."""
+        """Show the line, unless it is shown already."""
         if self._line is not None:
             self._line.show(line)
         elif not self._silent and time.perf_counter() - self._said >= RARELY_S:
@@ -233,7 +233,7 @@ def _spec(plan: _CommandLine, start: Start, news: Path) -> dict[str, Any]:
 def _follow(
     process: subprocess.Popen[bytes], news: Path, plan: _CommandLine, progress: _Progress, stopped: stops.Stops
 ) -> int:
-    """Show the progress until the program's process has ended, or a signal came. Returns the exit code of either."""
+    """Show the progress until the process ends or a signal arrives. Returns the exit code of either."""
     while not stopped.code:
         try:
             code = process.wait(LOOK_S)
@@ -246,7 +246,7 @@ def _follow(
 
 
 def _read(news: Path) -> dict[str, Any] | None:
-    """The content of the process's file; None if there is none yet."""
+    """Return the content of the process's file; None if there is none yet."""
     try:
         content: dict[str, Any] = json.loads(news.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -258,7 +258,7 @@ def _read(news: Path) -> dict[str, Any] | None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command. Returns the exit code: 1 if nothing was kept or the program failed, 2 for invalid input."""
+    """Run the command. Returns the exit code: 1 if nothing was stored or the program failed, 2 for invalid input."""
     try:
         plan = _parse(argv)
         start = program.enter(plan.command)
@@ -276,7 +276,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _say(plan: _CommandLine, ended: _Ended) -> int:
-    """Print what was kept, and what failed, if anything did. Returns the exit code."""
+    """Print how many programs were stored, and any failure. Returns the exit code."""
     account = ended.last
     if ended.code:
         sys.stderr.write(_failure(plan, ended))
@@ -291,7 +291,7 @@ def _say(plan: _CommandLine, ended: _Ended) -> int:
 
 
 def _failure(plan: _CommandLine, ended: _Ended) -> str:
-    """The message for a program that ended before enough had been seen."""
+    """Return the message for a program that ended while new paths were still compiled."""
     kept = f"; {messages.until_then(ended.last['progress'])}" if ended.last is not None else ""
     if ended.code in stops.WORDS:
         return f"accel: {stops.WORDS[ended.code]}{kept}\n"

@@ -1,4 +1,4 @@
-"""Messages of compiling ahead of time: the progress, and what the next run will find."""
+"""Messages of compiling ahead of time: the progress, and which programs the next run will find."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from accel.reports.words import from_shared, plural
 Answer = Mapping[str, Any]
 
 MAX_NAMED = 8
-"""The most lines about programs that could not be kept. The report has all of them."""
+"""Maximum lines about programs that could not be stored. The report has all of them."""
 
 
 def before(where: Path, settled: int, steps: int | None) -> str:
-    """What the user must know before the program starts."""
+    """Return the notice that the user sees before the program starts."""
     until = f"after {plural(steps, 'step')}" if steps else f"after {plural(settled, 'step')} without anything new"
     return (
         f"accel: the program really runs, in {where}, and writes its files, restart files included; it is killed "
@@ -29,7 +29,7 @@ def before(where: Path, settled: int, steps: int | None) -> str:
 
 
 def without_auto(words: Sequence[str]) -> str:
-    """What to do instead of `accel compile --auto`. words: the program and its arguments."""
+    """Return the advice for a user of `accel compile --auto`. words: the program and its arguments."""
     script = shlex.join(words)
     if not script or len(script) > LONGEST or "\n" in script:
         script = "SCRIPT"
@@ -40,7 +40,7 @@ def without_auto(words: Sequence[str]) -> str:
 
 
 def progress(fields: Answer, settled: int, steps: int | None) -> str:
-    """The progress in one line. fields: of a `Progress`."""
+    """Return the progress in one line. fields: of a `Progress`."""
     done = _counted(fields)
     if steps is not None:
         done = f"{done} of {steps}"
@@ -51,7 +51,7 @@ def progress(fields: Answer, settled: int, steps: int | None) -> str:
 
 
 def _counted(fields: Answer) -> str:
-    """The steps or calls so far, in words."""
+    """Return the steps or calls so far, in words."""
     if fields["target"] is None:
         return "no accelerated function called yet"
     if fields["named"]:
@@ -64,12 +64,12 @@ def _programs(programs: int, functions: int) -> str:
 
 
 def until_then(fields: Answer) -> str:
-    """What was compiled before the program failed or was interrupted. fields: of a `Progress`."""
+    """Return how much was compiled before the program failed or was interrupted. fields: of a `Progress`."""
     return f"{_programs(fields['programs'], fields['functions'])} were compiled until then, in {_counted(fields)}"
 
 
 def kept_programs(report: Answer) -> list[tuple[str, Answer]]:
-    """The programs that the next run will find on disk, each with its function's name."""
+    """Return the programs that the next run will find on disk, each with its function's name."""
     return [(name, program) for name, program in _all_programs(report) if program["kept_bytes"] is not None]
 
 
@@ -78,7 +78,10 @@ def _all_programs(report: Answer) -> list[tuple[str, Answer]]:
 
 
 def after(account: Answer, folder: Path) -> str:
-    """What the next run will find, and what it will not. account: the last content of the child's file."""
+    """Return which programs the next run will find, and which it will not.
+
+    account: the final content of the child's file.
+    """
     report, fields = account["report"], account["progress"]
     kept = kept_programs(report)
     if not fields["calls"]:
@@ -112,7 +115,7 @@ _ENDINGS = {
 
 
 def _not_kept(report: Answer) -> list[str]:
-    """One line for each function with programs that were not kept, and each reason."""
+    """Return one line for each function and reason with programs that were not stored."""
     reasons = Counter((name, p["unkept"]) for name, p in _all_programs(report) if p["kept_bytes"] is None)
     lines = [
         f"Not kept: {plural(count, 'program')} of {name}: {why}." for (name, why), count in sorted(reasons.items())

@@ -1,6 +1,6 @@
-"""Signals that stop the command: Ctrl-C, a scheduler's or `timeout`'s SIGTERM, and the end of the terminal.
+"""Signals that stop the command: Ctrl-C, SIGTERM from a scheduler or `timeout`, and the end of the terminal.
 
-They are noted and not raised, so that none comes in between while the program is started, ended or cleaned up after.
+Handlers only record them. Otherwise an exception could interrupt starting, ending or cleaning up after the program.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ WORDS = {
     for name, words in (("SIGINT", "interrupted"), ("SIGTERM", "ended by SIGTERM"), ("SIGHUP", "ended by SIGHUP"))
     if (number := getattr(signal, name, None)) is not None  # Windows has no SIGHUP
 }
-"""What is said of each signal, by the exit code that a shell expects of it."""
+"""Description of each signal, by the exit code that a shell expects of it."""
 
 
 class Stops:
-    """The signals that came. code: the exit code for the first one; 0 before any."""
+    """The signals received so far. code: the exit code for the first one; 0 before any."""
 
     def __init__(self) -> None:
         self.code = 0
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        """Note that the signal came: a handler."""
+        """Record the signal. Used as a signal handler."""
         self.code = self.code or 128 + number
 
 
 @contextmanager
 def noted() -> Iterator[Stops]:
-    """Note the signals meanwhile, but for those that this process ignores, as under `nohup`."""
+    """Record signals within the block, except those that this process ignores, as under `nohup`."""
     stops = Stops()
     before: dict[int, Any] = {}
     for code in WORDS:

@@ -1,6 +1,7 @@
-"""Decides when enough of a program has been seen: after some steps without anything new, or after a number of steps.
+"""Decide when to end the run: after some steps without anything new, or after a given number of steps.
 
-A step is a call of the target that a catalogue names as the step, or else of the target with the most time so far.
+A step is a call of the target that a catalogue names as the step. Without one, the target with the most time so far
+counts.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ from accel.reports.ledger import Ledger, State, current_run, ledgers, open_ledge
 from accel.spelling import dotted
 
 QUIET_S = 3.0
-"""This many seconds must pass without anything new, too: a small function may be called often at the start."""
+"""Minimum seconds without anything new, in addition: a small function may be called often at the start."""
 
 LOOK_S = 0.5
 """Seconds between two checks which target has the most time."""
 
 MAX_NEWS = 4
-"""For each program that a target may have, this many events count as new. Without a bound, paths that never recur would
-be new for ever."""
+"""Maximum events that count as new, per program that a target may have. Paths that never recur would be new forever."""
 
 SETTLED, STEPS = "settled", "steps"
-"""Why enough has been seen: nothing was new, or the number of steps was reached."""
+"""Why the run ends: nothing was new, or the number of steps was reached."""
 
 
 @dataclass(slots=True)
 class Progress:
     """The progress of the program.
 
-    target: whose calls are counted; None before the first call. named: whether a catalogue names it. quiet: calls since
-    something was last recorded or compiled. programs: compiled ones. functions: those that have compiled programs.
+    target: the target whose calls are counted; None before the first call. named: True if a catalogue names it. quiet:
+    calls since the last recording or compile. programs: number of compiled programs. functions: functions that have
+    any.
     """
 
     target: str | None
@@ -48,7 +49,7 @@ class Progress:
 class NewsCounter:
     """Counts steps, and steps without news (recordings and compiles).
 
-    settled: enough is seen after this many steps without news. steps: if given, after this many steps instead.
+    settled: end after this many steps without news. steps: if given, end after this many steps instead.
     """
 
     def __init__(self, settled: int, steps: int | None = None) -> None:
@@ -62,7 +63,7 @@ class NewsCounter:
         self._quiet_from = 0
 
     def after(self, target: str) -> str | None:
-        """Note that a call of a target has ended. Returns SETTLED or STEPS once enough has been seen, else None."""
+        """Record the end of a target's call. Returns SETTLED or STEPS if the run should end, else None."""
         pace = self._find_pace()
         if self._has_news():
             self._last_news = time.perf_counter()
@@ -75,7 +76,7 @@ class NewsCounter:
         return SETTLED if quiet else None
 
     def progress(self) -> Progress:
-        """The progress so far."""
+        """Return the progress so far."""
         pace, books = self._pace, [book for book in ledgers() if book.variants]
         calls = 0 if pace is None else pace.calls
         return Progress(
@@ -101,7 +102,7 @@ class NewsCounter:
         self._quiet_from = 0 if pace is None else pace.calls
 
     def _has_news(self) -> bool:
-        """Whether something was recorded or compiled since the last call of this method."""
+        """Return whether something was recorded or compiled since the last call of this method."""
         fresh, self._seen = timeline.events[self._seen :], len(timeline.events)
         has_news = False
         for event in fresh:
@@ -112,7 +113,7 @@ class NewsCounter:
 
 
 def _pace() -> Ledger | None:
-    """The ledger of the target whose calls are steps; None before any call."""
+    """Return the ledger of the target whose calls are steps; None before any call."""
     step = current_run().pace
     if step is not None:
         book = open_ledger(step)
@@ -122,7 +123,8 @@ def _pace() -> Ledger | None:
 
 
 def _is_loaded(target: str) -> bool:
-    """Whether the program has imported the target's module. If not, the catalogue may be that of another program."""
+    """Return whether the program has imported the target's module. If not, the catalogue may belong to another
+    program."""
     parts = dotted(target).split(".")
     for end in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:end]))

@@ -1,8 +1,9 @@
-"""Evaluation: the values of a tape's operations in a function that JAX differentiates and maps.
+"""Evaluate a tape's operations in a function that JAX differentiates and maps.
 
-It computes each operation by the lowering of its rule, as programs do, but without what only a compiled program on one
-device needs: nothing is stored on purpose, and nothing is hidden from XLA. A branch is a `lax.switch` or a selection, a
-loop by data a bounded scan, and gates stand before what selections drop (see accel.pure.gates).
+It computes each operation by the lowering of its rule, as programs do. It leaves out the parts that only a compiled
+program on one device needs: no value is stored on purpose, and none is hidden from XLA. A branch becomes a `lax.switch`
+or a selection. A loop by data becomes a bounded scan. Gates stand before the operands that selections drop (see
+accel.pure.gates).
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ Part = Node | Conditional
 
 
 class Plan:
-    """What is to be computed, found once. body: operations in order. roots: what is asked for. rounds: of a loop by
-    data at most; None: as many as its program may have. derives: it can be differentiated; else it has no gates,
-    values are stored as in programs, and loops have no bound but their program's. still: indices of operands that are
-    constants.
+    """The operations to compute, analysed once.
+
+    body: operations in order. roots: the requested values. rounds: maximum iterations of a loop by data; None: the
+    maximum of the compiled program. derives: True if the function can be differentiated. False leaves out the gates,
+    stores values as in programs, and bounds loops only as programs do. still: indices of operands that are constants.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class Plan:
 
 
 class Evaluation:
-    """The values of one plan's operations. given: those of nodes that it takes, by index."""
+    """The values of one plan's operations. given: by index, the values of input nodes."""
 
     def __init__(self, plan: Plan, given: Mapping[int, Any]) -> None:
         self._plan = plan
@@ -95,14 +97,14 @@ class Evaluation:
         return fill((node.args, node.kwargs), lambda each: self._moving(each, fetch(each), node), Node)  # type: ignore[no-any-return]
 
     def _moving(self, which: Node, value: Any, node: Node) -> Any:
-        """An operand or the result of an operation, with derivatives only where the operation moves."""
+        """Return an operand or result of an operation, with derivatives only where the operation's result varies."""
         mask = self._plan.moving.get(node.index, EVERYWHERE)
         if not mask or which.shape != node.shape or not _has_derivatives(which) or not _is_traced(value):
             return value
         return gates.gate(value, self._mask(mask, node.shape))
 
     def _gated(self, operand: Node, node: Node, live: Mask) -> Any:
-        """An operand whose derivatives count only where the operation's result is read."""
+        """Return an operand whose derivatives count only where the operation's result is read."""
         value = self.fetch(operand)
         if not _has_derivatives(operand) or not _is_traced(value):
             return value
@@ -125,7 +127,10 @@ class Evaluation:
         return found
 
     def _condition(self, index: int, key: Hashable, form: tuple[int, ...]) -> Any:
-        """Where an operation reads an operand. It may come later: so it is computed by plain values."""
+        """Return the mask of elements at which an operation reads an operand.
+
+        The operation may come later in the tape, so its operands are computed as plain values.
+        """
         node = self._plan.nodes[index]
         if node.rule is core.PHI:
             choice = self._plain_value(node.args[0])
@@ -136,7 +141,8 @@ class Evaluation:
         return gates.read_truths(node, key, args, kwargs, form)
 
     def _plain_value(self, node: Node) -> Any:
-        """A node's value without gates and derivatives: where it is there, or computed for this alone."""
+        """Return a node's value without gates and derivatives, from the computed values or computed for this
+        purpose."""
         stack = [node]
         while stack:
             top = stack[-1]
@@ -168,7 +174,7 @@ class Evaluation:
     # -- branches -----------------------------------------------------------------------------------------------------
 
     def _compute_conditional(self, conditional: Conditional) -> None:
-        """Compute the side that is chosen. Mapped over members, both sides are computed: so each has its gates."""
+        """Compute the chosen side of a branch. Mapped over members, both sides are computed, so each has its gates."""
         choice = jnp.asarray(self.fetch(conditional.choice)).astype(np.int32).reshape(())
         outside = {node.index: node for node in conditional.operands() if node.index not in conditional.inside}
         before = self._values, self._plain, self._masks
@@ -236,11 +242,11 @@ def _is_traced(value: object) -> bool:
 def bounded(
     body: LoopBody, plan: Plan, begin: Any, entry: Any, moving: Sequence[Any], fixed: Sequence[Any]
 ) -> list[Any]:
-    """A loop by data with a bound on its rounds, so that reverse mode can go back through them.
+    """Run a loop by data with a bound on its iterations, so that reverse mode can go back through them.
 
-    It gives what `accel.lower.looping.run` gives. Rounds are computed in chunks, of which only the beginnings are kept;
-    those after the last one cost next to nothing, unless the function is mapped over members. A plan that does not
-    derive has a `lax.while_loop`, which ends with the last round of the last member.
+    The result is that of `accel.lower.looping.run`. Iterations are computed in chunks, and only the state at the start
+    of each chunk is kept. Iterations after the last one cost next to nothing, unless the function is mapped over
+    members. A plan that does not derive uses a `lax.while_loop`, which ends with the last iteration of the last member.
     """
     import jax
 

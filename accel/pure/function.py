@@ -1,4 +1,4 @@
-"""Pure functions: `accel.to_jax` makes one of an unmodified NumPy function and example calls."""
+"""Pure functions: `accel.to_jax` makes one from an unmodified NumPy function and example calls."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Inputs = Mapping[str, Any]
 
 
 class PureFunction:
-    """A NumPy function as a pure function of JAX's. Made by `accel.to_jax`.
+    """A NumPy function as a pure JAX function. Made by `accel.to_jax`.
 
-    It takes a dict of any of its leaves by name; those that are left out are as in the first example. It returns a
-    dict: "result", what the function returns; "state", the new value of each attribute, item and argument that it
-    changes, by name; "ok", whether the call takes a way that was recorded. Where "ok" is false, all floats and their
-    derivatives are NaN.
+    It takes a dict of any of its leaves by name; omitted leaves keep their values from the first example. It returns a
+    dict. "result": the function's return value. "state": by name, the new value of each attribute, item and argument
+    that it changes. "ok": whether the call takes a recorded path. If "ok" is false, all floats and their derivatives
+    are NaN.
 
     inputs: all leaves, as in the first example. name: of the NumPy function.
     """
@@ -34,7 +34,7 @@ class PureFunction:
         names = places_module.chosen(recorded, places, wrt)
         places_module.check_exists(recorded, names)
         self._program = PureProgram(recorded, places, names, rounds)
-        if wrt is None:  # what only some paths write is there now, too
+        if wrt is None:  # values that only some paths write exist now, too
             names = list(places.leaves)
         self.inputs: dict[str, np.ndarray[Any, Any]] = {name: places.leaves[name].value.copy() for name in names}
         self._jitted = jax.jit(self._compute)
@@ -43,13 +43,16 @@ class PureFunction:
         return f"<pure function of {self.name}: {', '.join(self.inputs)}>"
 
     def __call__(self, inputs: Inputs | None = None) -> dict[str, Any]:
-        """What a call with these leaves returns and leaves. Raises TypeError and KeyError for what is no leaf."""
+        """Return the result and new state of a call with these leaves. Raises KeyError and TypeError for unusable
+        leaves."""
         found: dict[str, Any] = self._jitted(self._complete(inputs or {}))
         return found
 
     def checked(self, inputs: Inputs | None = None) -> dict[str, Any]:
-        """As a call, with `jax.experimental.checkify`'s check that the way was recorded, for functions under
-        `checkify.checkify`."""
+        """Call the function, with a `jax.experimental.checkify` check that the path was recorded.
+
+        For functions under `checkify.checkify`.
+        """
         from jax.experimental import checkify
 
         found = self(inputs)
@@ -57,17 +60,18 @@ class PureFunction:
         return found
 
     def next(self, inputs: Inputs, output: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs of the call after one: `inputs`, with the new state in the place of the old."""
+        """Return the inputs of the following call: `inputs`, with the new state in place of the old."""
         return {
             **self._complete(inputs),
             **{name: each for name, each in output["state"].items() if name in self.inputs},
         }
 
     def export(self, platforms: Sequence[str] | None = None, vjp_order: int = 0) -> bytes:
-        """The function as StableHLO, for `jax.export.deserialize`: it needs neither accel nor the function's source.
+        """Return the function as StableHLO, for `jax.export.deserialize`. Needs neither accel nor the function's source
+        there.
 
-        It takes a dict of all leaves in `inputs`. platforms: as `jax.export.export` takes them. vjp_order: how often it
-        can be differentiated there, in reverse mode.
+        It takes a dict of all leaves in `inputs`. platforms: as for `jax.export.export`. vjp_order: how often it can be
+        differentiated there, in reverse mode.
         """
         import jax
         from jax import export
@@ -100,8 +104,10 @@ def _check_precision() -> None:
 
 
 def _as_leaf(name: str, value: Any, like: np.ndarray[Any, Any]) -> Any:
-    """A leaf's value as an array of JAX's. Raises TypeError for another shape or dtype, with which NumPy would compute
-    otherwise."""
+    """Convert a leaf's value to a JAX array. Raises TypeError for a different shape or dtype.
+
+    NumPy would compute differently with that.
+    """
     from jax import numpy as jnp
 
     weak = type(value) in (bool, int, float, complex)
@@ -120,15 +126,15 @@ def to_jax(
     rounds: int | None = None,
     **kwargs: Any,
 ) -> PureFunction:
-    """Make a pure function of JAX's of a NumPy function or method, from calls of it as examples.
+    """Make a pure JAX function from a NumPy function or method and example calls.
 
-    args, kwargs: of the first example. examples: positional arguments of further ones, which take other branches.
-    wrt: the leaves that the pure function takes, all others being constants: names such as "self.u" or "params", or
-    positions of arguments; by default all arrays and numbers that the function reads. rounds: the most rounds of a loop
-    whose number of rounds the data decide.
+    args, kwargs: of the first example. examples: positional arguments of further ones, which take other branches. wrt:
+    the leaves that the pure function takes; all others become constants. Leaves are named, such as "self.u" or
+    "params", or given by position of the argument. By default they are all arrays and numbers that the function reads.
+    rounds: maximum iterations of a loop whose number of iterations depends on data.
 
-    Each example is called once, and what it changes is put back. Raises accel.Refused, with a reason, for a function
-    that has no pure form, and what the function itself raises.
+    Each example is called once, and its changes are undone. Raises accel.Refused, with a reason, for a function that
+    has no pure form, and any exception of the function itself.
     """
     calls = [(args, kwargs), *((tuple(each), kwargs) for each in examples)]
     return PureFunction(recorded_calls(function, calls), wrt, rounds)

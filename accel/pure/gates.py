@@ -1,13 +1,13 @@
-"""Gates: masks keep what is not read out of derivatives.
+"""Gates: masks that keep unread elements out of derivatives.
 
-NumPy code computes everywhere and selects afterwards: `np.where(x > 0, np.log(x), 0)`. What the selection drops has a
-derivative all the same, an infinity perhaps, and reverse mode multiplies it by the zero that comes from the selection:
-0 * inf is NaN. So before such operations stands a *gate*: it gives its operand, and lets derivatives through only where
-a reader selects the result.
+NumPy code computes everywhere and selects afterwards: `np.where(x > 0, np.log(x), 0)`. A dropped element still has a
+derivative, perhaps an infinity. Reverse mode multiplies it by the zero that comes from the selection: 0 * inf is NaN.
+So a *gate* stands before such operations. It returns its operand, and passes derivatives only where a reader selects
+the result.
 
-Which elements of a value are read is found from the end of the tape backwards (`live_masks`): a selection reads each
-operand under its condition, an operation element by element reads its operands where it is read itself, and a view
-hands the mask on to what it looks at.
+`live_masks` finds the elements that are read, from the end of the tape backwards. A selection reads each operand under
+its condition. An elementwise operation reads its operands where its own result is read. A view passes the mask on to
+its source.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from accel.rules import core
 from accel.rules.lowering import jnp, lax
 
 MOST = 6
-"""A value's mask is made of so many conditions at most; more are left out, as if the value was read where they fail."""
+"""Maximum conditions in a value's mask. More are left out, as if the value was read where they fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Where one reader reads a value.
+    """The condition under which one reader reads a value.
 
-    node: whose operand `key` is read under a condition of the rule's; None for everywhere. form: of the reader's
-    condition. turns: what leads from there to the value, through views.
+    node: the reader, whose rule reads operand `key` under a condition; None for everywhere. form: shape of the reader's
+    condition. turns: the views that lead from there to the value.
     """
 
     node: int | None
@@ -46,13 +46,13 @@ class Condition:
 
 
 Mask = frozenset[Condition]
-"""All of these hold where a value is read. Empty: it is read everywhere."""
+"""Conditions that all hold where a value is read. Empty: it is read everywhere."""
 
 EVERYWHERE: Mask = frozenset()
 
 
 def live_masks(body: Sequence[Node], roots: Sequence[Node]) -> dict[int, Mask]:
-    """For each operation of a body where its value is read, by index."""
+    """Return, by index of an operation, the mask of the elements of its value that are read."""
     live: dict[int, Mask] = {node.index: EVERYWHERE for node in roots}
     for node in reversed(body):
         if node.dtype is not None and node.dtype.kind not in "fc":
@@ -66,7 +66,8 @@ def live_masks(body: Sequence[Node], roots: Sequence[Node]) -> dict[int, Mask]:
 
 
 def operands_of(node: Node) -> Iterator[tuple[Hashable, Node]]:
-    """The operands of an operation, each with the position or name of its argument; in a list, and its place there."""
+    """Yield the operands of an operation, each with the position or name of its argument, and its place in a list
+    argument."""
     for name, argument in (*enumerate(node.args), *node.kwargs.items()):
         if isinstance(argument, (list, tuple)):
             yield from (((name, place), each) for place, part in enumerate(argument) for each in leaves(part, Node))
@@ -75,7 +76,7 @@ def operands_of(node: Node) -> Iterator[tuple[Hashable, Node]]:
 
 
 def _read_by(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask:
-    """Where an operation that is read under the mask `own` reads an operand."""
+    """Return the mask under which an operation reads an operand. own: the mask of the operation's own value."""
     through = _through(node, own, key, operand)
     mask = through if through is not None else EVERYWHERE
     if selects(node, key):
@@ -86,12 +87,12 @@ def _read_by(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask:
 
 
 def limited(mask: Mask) -> Mask:
-    """A mask of so many conditions at most."""
+    """Return a mask of at most MOST conditions."""
     return mask if len(mask) <= MOST else frozenset(sorted(mask, key=repr)[:MOST])
 
 
 def selects(node: Node, key: Hashable) -> bool:
-    """Whether an operation reads an operand only where it selects it."""
+    """Return whether an operation reads an operand only where it selects it."""
     if node.rule is core.PHI:
         return isinstance(key, tuple)
     reads = node.rule.locality.reads
@@ -108,7 +109,7 @@ def _through(node: Node, own: Mask, key: Hashable, operand: Node) -> Mask | None
 
 
 def is_elementwise(node: Node) -> bool:
-    """Whether each element is computed from those at the same place."""
+    """Return whether each element of the result depends only on operand elements at the same index."""
     return bool(node.rule.locality.elementwise) or node.rule in (core.CAST, core.SELECT, core.PHI, core.SCALAR)
 
 
@@ -170,7 +171,7 @@ def _nowhere(mask: Any) -> Any:
 
 
 def condition_value(condition: Condition, of_node: Callable[[int, Hashable, tuple[int, ...]], Any]) -> Any:
-    """The mask of one condition. of_node: gives that of an operation's operand, in the operand's shape."""
+    """Return the mask of one condition. of_node: returns the mask of an operation's operand, in the operand's shape."""
     if condition.node is None:
         mask: Any = np.ones(condition.form, bool)
     else:
@@ -183,9 +184,9 @@ def condition_value(condition: Condition, of_node: Callable[[int, Hashable, tupl
 def read_truths(
     node: Node, key: Hashable, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...]
 ) -> Any:
-    """Where a selection of these arguments reads the operand `key`, of `shape`: bools of that shape.
+    """Return where a selection of these arguments reads the operand `key`: bools of shape `shape`.
 
-    An element that is broadcast is read where one of its copies is.
+    An element that is broadcast is read if one of its copies is.
     """
     reads = node.rule.locality.reads
     assert reads is not None
@@ -195,7 +196,7 @@ def read_truths(
 
 
 def _summed_up(mask: Any, shape: tuple[int, ...]) -> Any:
-    """Truths for an operand's elements, from those for the elements of what it is broadcast to."""
+    """Reduce truths over a broadcast shape to the operand's own shape."""
     wide = (1,) * (mask.ndim - len(shape)) + shape
     copied = zip(mask.shape, wide[len(wide) - mask.ndim :], strict=True)
     axes = tuple(axis for axis, (many, own) in enumerate(copied) if own == 1 != many)
@@ -203,5 +204,5 @@ def _summed_up(mask: Any, shape: tuple[int, ...]) -> Any:
 
 
 def gate(value: Any, mask: Any) -> Any:
-    """`value`, of `mask`'s shape; derivatives pass only where the mask holds."""
+    """Return `value`, of `mask`'s shape. Derivatives pass only where the mask holds."""
     return lax.select(mask, value, lax.stop_gradient(value))

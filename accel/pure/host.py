@@ -1,6 +1,6 @@
-"""Numbers that Python computes, computed by JAX: so that a pure function has derivatives by a program's parameters.
+"""Compute Python's numbers by JAX, so that a pure function has derivatives with respect to scalar parameters.
 
-What Python raises for is a check: `False` where the program's own call would have ended in an exception.
+If Python could raise, a check is added. It is False where the program's own call would have ended in an exception.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _MORE: dict[Any, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     math.fmod: (_remainder, PYTHON[operator.mod].checks),
     bool: (lambda x: x != 0, ()),
 }
-"""Functions of Python's that only ever stand on the host: the same by JAX, and what must be true of the operands."""
+"""Python functions that only run on the host: their JAX equivalents, and conditions on their operands."""
 
 
 def computed(node: Node, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """A number of the host's by JAX, and the checks that go with it. Raises Unsupported."""
+    """Compute a host number by JAX. Returns it with its checks. Raises Unsupported."""
     if node.dtype is None or node.shape:
         raise Unsupported("pure.host", f"{node.rule.name} at {source_line(*node.where)}")
     if node.rule is HAS_TYPE:  # of a power: its own check says that it is the number that was recorded
@@ -68,7 +68,7 @@ def _of_more(node: Node) -> tuple[Any, Any, Any]:
 
 
 def _of_numpy(node: Node, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function of NumPy's of numbers alone, by its row. Raises Unsupported."""
+    """Compute a NumPy function of numbers alone, by its rule. Raises Unsupported."""
     function = node.rule.function
     if isinstance(function, np.ufunc) and not kwargs:
         rule = ufuncs.rule_for(function)
@@ -91,7 +91,7 @@ def _by_row(rule: Rule | None, operands: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _like(operand: Any) -> Any:
-    """A number of an operand's type: NumPy chooses its loop by that."""
+    """Return a number of the operand's type, by which NumPy chooses its loop."""
     return (operand.scalar or np.dtype(operand.dtype).type)(1) if isinstance(operand, Node) else operand
 
 

@@ -1,7 +1,7 @@
-"""Norms: roots of sums of squares, such as a wind's speed, whose derivative where all is 0 is 0.
+"""Norms: roots of sums of squares, such as wind speed. Their derivative is 0 where all terms are 0.
 
-There the root has an infinite derivative and the squares have the derivative 0: their product is NaN. The norm itself
-goes up on either side, so that a central difference is 0, and so is the derivative here.
+There the root has an infinite derivative and the squares have the derivative 0, and their product is NaN. The norm
+itself rises on either side, so a central difference is 0, and so is the derivative here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from accel.rules.rule import Rule, lookup
 from accel.rules.tables import ufuncs
 
 MOST_TERMS = 16
-"""A sum of squares is looked through so deep."""
+"""Maximum depth to which a sum of squares is searched."""
 
 
 @functools.cache
@@ -31,7 +31,7 @@ def _rules() -> dict[Rule, str]:
 
 
 def is_norm(node: Node) -> bool:
-    """Whether an operation of floats is a norm of its operands."""
+    """Return whether an operation on floats is a norm of its operands."""
     name = _rules().get(node.rule)
     if node.dtype is None or node.dtype.kind != "f":
         return False
@@ -41,7 +41,7 @@ def is_norm(node: Node) -> bool:
 
 
 def _is_of_squares(value: Any, depth: int = 0) -> bool:
-    """Whether a value is a sum of squares, which is 0 only where all of them are."""
+    """Return whether a value is a sum of squares, which is 0 only where all of them are."""
     if not isinstance(value, Node) or depth > MOST_TERMS:
         return False
     deeper = depth + 1
@@ -69,9 +69,10 @@ def _is_positive(value: Any) -> bool:
 
 
 def computed(node: Node, operands: tuple[Any, ...], compute: Callable[..., Any]) -> Any:
-    """The norm, with derivatives that are 0 where it is. compute: the operation, of its operands.
+    """Compute the norm, with derivatives that are 0 where it is 0. compute: the operation, as a function of its
+    operands.
 
-    Where all is 0, the operation gets a 1 instead, and the result is the 0 that it would have been.
+    Where all terms are 0, the operation gets a 1 instead, and the result is replaced by the 0 that it would have been.
     """
     arrays = [jnp.broadcast_to(jnp.asarray(each), node.shape) for each in operands[: _arity(node)]]
     is_zero = functools.reduce(lambda one, other: one & other, (each == 0 for each in arrays))

@@ -1,4 +1,4 @@
-"""Places: the leaves of a pure function's inputs, by where they live in the program: `x`, `self.u`, `params.k`."""
+"""Leaves of a pure function's inputs, named by where they live in the program: `x`, `self.u`, `params.k`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from accel.pure.recorded import RecordedFunction, refused
 from accel.record.state.inputs import Inputs, Slot
 
 LIBRARIES = frozenset({"numpy", "scipy", "math", "builtins", "cmath"})
-"""Numbers of these modules are constants."""
+"""Modules whose numbers are constants."""
 
 KINDS = "biufc"
 
 
 @dataclass(slots=True)
 class InputLeaf:
-    """One input: an array, or a number, as one without axes. slot: the merged slot; None for what is only written.
+    """One input: an array, or a number as a 0-dimensional array. slot: the merged slot; None for a leaf that is only
+    written.
 
     value: in the example.
     """
@@ -45,7 +46,8 @@ class Places:
 
 
 def places_of(recorded: RecordedFunction) -> Places:
-    """The leaves of a recorded function: all arrays and numbers that it reads, and that do not decide its path."""
+    """Return the leaves of a recorded function: all arrays and numbers that it reads and that do not decide its
+    path."""
     trace, values = recorded.trace, recorded.values
     places = Places()
     arguments = _argument_slots(trace.inputs.slots)
@@ -79,7 +81,7 @@ def _argument_slots(slots: Iterable[Slot | Any]) -> set[int]:
 
 
 def _unused(name: str, taken: Iterable[str]) -> str:
-    """The name, with a number where two places have one."""
+    """Return the name, with a number appended if it is taken."""
     known = set(taken)
     found, number = name, 2
     while found in known:
@@ -88,7 +90,8 @@ def _unused(name: str, taken: Iterable[str]) -> str:
 
 
 def chosen(recorded: RecordedFunction, places: Places, wrt: Any) -> list[str]:
-    """The names of the leaves that `wrt` names: a name, a position of an argument, or several. Raises KeyError."""
+    """Return the names of the leaves that `wrt` selects: a name, a position of an argument, or several. Raises
+    KeyError."""
     if wrt is None:
         return list(places.leaves)
     wanted = [wrt] if isinstance(wrt, (str, int)) else list(wrt)
@@ -99,7 +102,7 @@ def chosen(recorded: RecordedFunction, places: Places, wrt: Any) -> list[str]:
 
 
 def under(recorded: RecordedFunction, places: Places, wanted: str | int) -> list[str]:
-    """The leaves at a place or below it. Raises KeyError where there are none."""
+    """Return the leaves at a place or below it. Raises KeyError if there are none."""
     name = wanted if isinstance(wanted, str) else _parameter(recorded, places, wanted)
     found = [each for each in places.leaves if each == name or each.startswith((f"{name}.", f"{name}["))]
     if not found:

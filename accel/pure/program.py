@@ -1,4 +1,4 @@
-"""Programs: what a pure function computes of its leaves: result, new state, and whether all of that was recorded."""
+"""Programs: the result, the new state and the validity of a pure function, computed from its leaves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from accel.rules.tracing import traced
 
 @dataclass(slots=True)
 class Output:
-    """What one evaluation gives. result: leaves in order. ok: whether the call takes a way that is known."""
+    """The result of one evaluation. result: leaves in order. ok: whether the call takes a known path."""
 
     result: list[Any]
     state: dict[str, Any]
@@ -38,10 +38,10 @@ class Output:
 
 
 class PureProgram:
-    """A recorded function as a computation by JAX. names: of the leaves that it takes; all others are constants.
+    """A recorded function as a JAX computation. names: of the leaves that it takes; all others are constants.
 
-    takes_state: it takes all leaves that it changes, too. derives: it can be differentiated, and floats are NaN where a
-    call takes no known way.
+    takes_state: True if it also takes all leaves that it changes. derives: True if it can be differentiated, and floats
+    are NaN in calls on unknown paths.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class PureProgram:
         return self.returned[0].form
 
     def state_names(self) -> list[str]:
-        """What calls may change, by name."""
+        """Names of the values that calls may change."""
         names = dict.fromkeys(name for each in self.returned for name in each.state)
         names.update(dict.fromkeys(self.places.names[slot] for each in self.returned for slot in each.changed))
         return list(names)
@@ -117,7 +117,7 @@ class PureProgram:
         return [found[index] for index in sorted(found)]
 
     def _is_given(self, node: Node) -> bool:
-        """Whether a node is an input or a constant. Constants are computed here, by NumPy."""
+        """Return whether a node is an input or a constant. Constants are computed here, by NumPy."""
         if node.is_input and node.args[0] in self._given:
             return True
         if not self._folding.is_fixed(node) or (node.rule.cost.by_shape and node.constant):
@@ -135,7 +135,7 @@ class PureProgram:
     # -- in a traced function -----------------------------------------------------------------------------------------
 
     def __call__(self, inputs: Mapping[str, Any]) -> Output:
-        """Compute it. inputs: a value for each of `names`."""
+        """Evaluate the program. inputs: a value for each of `names`."""
         return _Run(self, inputs).output()
 
 
@@ -218,7 +218,7 @@ class _Run:
         return zip(self._program.ways, self._program.returned, strict=True)
 
     def _of_state(self, name: str) -> list[tuple[Any, Any]]:
-        """A state's new value on each way."""
+        """Return a state variable's new value on each path."""
         places = self._program.places
         found = []
         for way, each in self._both():
@@ -239,7 +239,7 @@ class _Run:
         return ("node", node.index), self._value(node)
 
     def _part(self, way: Way, returned: Returned, part: Part) -> tuple[Any, Any]:
-        """A leaf's value on one way, with a key that is equal for what is one value."""
+        """Return a leaf's value on one path, with a key that is equal for equal values."""
         outputs = self._program.recorded.trace.outputs
         if isinstance(part, NewArray):
             node = outputs.arrays[way.outputs.arrays[part.index]]
@@ -269,7 +269,7 @@ class _Run:
         return results.chain_read(jnp.asarray(value), chain, number)
 
     def _chosen(self, found: list[tuple[Any, Any]], truths: list[Any], ok: Any) -> Any:
-        """The value of the way that is taken; not a number where none is, if it can say so."""
+        """Return the value of the path that is taken; NaN if none is, provided that the dtype has NaN."""
         forms = {(jnp.shape(value), jnp.asarray(value).dtype) for _, value in found}
         if len(forms) > 1:
             detail = "an array or number has another shape or dtype on each path"
@@ -287,7 +287,7 @@ def _as_number(value: Any, node: Node) -> Any:
 
 
 def _poisoned(value: Any, ok: Any) -> Any:
-    """A value, or NaN where it was not recorded: so are its derivatives, which a selection would make zero."""
+    """Return a value, or NaN on an unknown path. Its derivatives are NaN, too; a selection would make them zero."""
     if value.dtype.kind == "f":
         return value * lax.select(ok, np.ones((), value.dtype), np.full((), np.nan, value.dtype))
     if value.dtype.kind == "c":

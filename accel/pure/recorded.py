@@ -1,4 +1,4 @@
-"""Recorded: example calls of a function, each made once and undone, as one trace of all the paths that they take."""
+"""Example calls of a function, each made once and undone, merged into one trace of all their paths."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
 
 
 def refused(name: str, reason: str, detail: str = "", where: str = "") -> Refused:
-    """The error for a function that has no pure form, with its reason."""
+    """Return the error for a function that has no pure form, with its reason."""
     return Refused(Refusal(reason, where, detail).message(name, "has no pure form"))
 
 
 def plain_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PlainCall:
-    """The call of a plain function that `function(*args, **kwargs)` makes. Raises TypeError."""
+    """Return the call of a plain function that `function(*args, **kwargs)` makes. Raises TypeError."""
     try:
         call = call_of(function, args, dict(kwargs))
     except TypeError as error:
@@ -46,9 +46,9 @@ def plain_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
 
 def call_by_value(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PlainCall:
-    """As `plain_call`, with arrays of its own for arguments: what the program holds, too, is another array.
+    """Return the result of `plain_call`, with arrays copied so that arguments do not alias the program's arrays.
 
-    So `x` alone is differentiated in `grad(model.cost)(model.x0)`, and not what `cost` reads of `model.x0`.
+    So `grad(model.cost)(model.x0)` differentiates by the argument `x` alone, and not by `model.x0` as `cost` reads it.
     """
     call = plain_call(function, args, kwargs)
     given = skipped(function, call, args)
@@ -61,7 +61,7 @@ def _copied_array(value: Any) -> Any:
 
 
 def _apart(value: Any, seen: list[Any]) -> Any:
-    """An argument as a value of its own: an array that is given twice is two, as it is for JAX."""
+    """Copy an argument. An array that is passed twice becomes two arrays, as it is for JAX."""
     if type(value) is not np.ndarray:
         return value
     if any(np.may_share_memory(value, other) for other in seen):
@@ -74,9 +74,9 @@ def _apart(value: Any, seen: list[Any]) -> Any:
 class RecordedFunction:
     """Example calls as one trace.
 
-    name: the function's. trace: of all paths. values: of the merged slots as the first call found them; those that only
-    other paths read, as the first of these calls found them. skipped: how many of the first call's arguments the caller
-    does not give, as `self`. same: groups of slots that hold one array or object in the first call.
+    name: the function's. trace: of all paths. values: of the merged slots, as the first call that reads them found
+    them. skipped: number of the first call's arguments that the caller does not pass, such as `self`. same: groups of
+    slots that hold one array or object in the first call.
     """
 
     name: str
@@ -87,9 +87,9 @@ class RecordedFunction:
 
 
 def recorded_calls(function: Any, calls: Sequence[Arguments]) -> RecordedFunction:
-    """Record calls, one after the other, each from the state that the program is in now. Raises Refused.
+    """Record calls one after the other, each from the program's current state. Raises Refused.
 
-    What a call raises is raised, as by the function itself.
+    An exception of a call is raised as by the function itself.
     """
     late.import_now()
     plain = [call_by_value(function, *each) for each in calls]
@@ -101,12 +101,12 @@ def recorded_calls(function: Any, calls: Sequence[Arguments]) -> RecordedFunctio
 
 
 def skipped(function: object, call: PlainCall, given: Sequence[Any]) -> int:
-    """How many of a call's arguments its caller does not give, as `self`."""
+    """Return how many of a call's arguments its caller does not pass, such as `self`."""
     return len(call.args) - len(given) if isinstance(function, MethodType) or len(call.args) > len(given) else 0
 
 
 def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], skipped: int) -> RecordedFunction:
-    """Recorded paths as one trace, with the inputs as they are now. Raises Refused."""
+    """Merge recorded paths into one trace, with the inputs' current values. Raises Refused."""
     each_once = distinct(traces)
     try:
         trace = merged(each_once)
@@ -128,7 +128,7 @@ def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], sk
 
 
 def _check_guards(name: str, trace: MergedTrace, guarded: int) -> None:
-    """All paths must be those of one set of flags, objects, shapes and types: those of the first example."""
+    """Check that all paths have the flags, objects, shapes and types of the first example."""
     for number in range(len(trace.members)):
         if not guarded >> number & 1:
             detail = "an example differs from the first one in a flag, an object, a shape or a type"
@@ -136,7 +136,7 @@ def _check_guards(name: str, trace: MergedTrace, guarded: int) -> None:
 
 
 def distinct(traces: Sequence[Trace]) -> list[Trace]:
-    """Each path once: examples may take the same."""
+    """Return each path once: several examples may take the same path."""
     found: dict[Any, Trace] = {}
     for trace in traces:
         outcomes = tuple((each.where, each.node.index, repr(each.expected)) for each in trace.tape.outcomes)
@@ -145,7 +145,7 @@ def distinct(traces: Sequence[Trace]) -> list[Trace]:
 
 
 def _same(values: list[Any]) -> list[list[int]]:
-    """Groups of slots that hold one array or object that may change."""
+    """Return groups of slots that hold one array or mutable object."""
     groups: dict[int, list[int]] = {}
     for slot, value in enumerate(values[Inputs.ROOTS :], Inputs.ROOTS):
         if isinstance(value, (np.ndarray, list, dict)) or (
@@ -163,8 +163,11 @@ def _copied(values: list[Any]) -> list[Any]:
 
 
 def recorded_call(call: PlainCall, look: Look | None = None, *, silent: bool = False) -> Trace:
-    """The trace of one more call. look: is given the trace and what the call returned, before it is undone. silent: the
-    call shows no text, and ends where it would have another effect. Raises Refused."""
+    """Record one more call. Returns its trace. Raises Refused.
+
+    look: called with the trace and the return value before the call is undone. silent: the call shows no text, and ends
+    before any other effect.
+    """
     return _recorded(call, call.name, look, silent)
 
 
@@ -197,7 +200,7 @@ def _recorded(call: PlainCall, name: str, look: Look | None = None, silent: bool
 
 
 def _watch(undo: list[Callable[[], None]], silent: bool) -> Callable[[Recording], None]:
-    """Has what undoes a call kept, when it has come to its end: the call is an example, and leaves nothing behind."""
+    """Return a callback that keeps the undo actions of a finished call: an example leaves no change behind."""
 
     def start(recording: Recording) -> None:
         def look() -> None:

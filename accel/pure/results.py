@@ -1,4 +1,5 @@
-"""Results: what a call returns and leaves, as a pytree of arrays: the function's own tuples, lists and dicts."""
+"""The return value and the changed state of a call, as a pytree of arrays in the function's own tuples, lists and
+dicts."""
 
 from __future__ import annotations
 
@@ -24,16 +25,16 @@ NUMBERS = (bool, int, float, complex, np.generic)
 
 
 def is_leaf(value: object) -> bool:
-    """Whether a value is an array or a number."""
+    """Return whether a value is an array or a number."""
     return isinstance(value, (np.ndarray, *NUMBERS))
 
 
 @dataclass(slots=True)
 class Returned:
-    """What one way returns and leaves.
+    """The return value and the changed state of one path.
 
-    form: the result with `Hole`s. leaves: of the result, in order. state: what it writes, by name. changed: by merged
-    slot of an array that it changes in place, its position among those.
+    form: the result with `Hole`s. leaves: of the result, in order. state: by name, the values that the path writes.
+    changed: by merged slot of an array that it changes in place, the array's position among those.
     """
 
     form: Any
@@ -44,13 +45,13 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """In the place of an array or number of a result, by its position among them."""
+    """Placeholder for an array or number of a result, by its position among them."""
 
     position: int
 
 
 def returned_by(way: Way, recorded: RecordedFunction, places: Places) -> Returned:
-    """What a way returns and leaves. Raises Refused for what is no array or number."""
+    """Return the result and state of a path. Raises Refused for a value that is no array or number."""
     leaves: list[Part] = []
     outputs = way.trace.outputs
 
@@ -65,7 +66,7 @@ def returned_by(way: Way, recorded: RecordedFunction, places: Places) -> Returne
 
 
 def _form(template: Any, hole: Callable[[Part], Any], recorded: RecordedFunction, way: Way) -> Any:
-    """A result with holes; what is no array, number or container is refused."""
+    """Return a result with holes. Raises Refused for a value that is no array, number or container."""
     if isinstance(template, (NewArray, Number)):
         return hole(template)
     if isinstance(template, FromSlot):
@@ -88,7 +89,7 @@ def _of_slot(leaf: FromSlot, hole: Callable[[Part], Any], recorded: RecordedFunc
     value = recorded.values[way.slots[leaf.slot]]
     if is_leaf(value):
         return hole(leaf)
-    return None  # one of the program's objects: what it holds is in the state
+    return None  # one of the program's objects: its contents are in the state
 
 
 def _of_value(value: Any, hole: Callable[[Part], Any], recorded: RecordedFunction) -> Any:
@@ -107,7 +108,7 @@ def filled(form: Any, values: Sequence[Any]) -> Any:
 
 
 def _state(way: Way, recorded: RecordedFunction, places: Places) -> Iterator[tuple[str, Part]]:
-    """What a way writes to attributes and items, by name: arrays and numbers."""
+    """Yield the arrays and numbers that a path writes to attributes and items, by name."""
     for change in way.trace.outputs.writes:
         if not isinstance(change, Write):
             raise refused(recorded.name, "pure.state", "it changes a list, deque or set, or empties a dict")
@@ -118,7 +119,7 @@ def _state(way: Way, recorded: RecordedFunction, places: Places) -> Iterator[tup
 
 
 def name_of(change: Write, way: Way, recorded: RecordedFunction, places: Places) -> str:
-    """The name of what is written: that by which it is read, where it is a variable that the call reads."""
+    """Return the name of a written value. A variable that the call also reads keeps the name by which it is read."""
     slots, owner = recorded.trace.inputs.slots, way.slots[change.owner]
     holder = slots[owner - Inputs.ROOTS].fetch if owner >= Inputs.ROOTS else None
     if holder is not None:
@@ -172,7 +173,8 @@ def _parts(
 
 
 def _check_same(name: str, value: object, recorded: RecordedFunction, places: Places) -> None:
-    """What decides the path, as a flag, must stay as it is: the function's next call would take another path."""
+    """Refuse a call that changes a value on which its path depends, such as a flag: the next call would take another
+    path."""
     slot = next((slot for slot, known in places.names.items() if known == name), None)
     if slot is None:
         return  # nothing reads it
@@ -182,7 +184,10 @@ def _check_same(name: str, value: object, recorded: RecordedFunction, places: Pl
 
 
 def with_written(recorded: RecordedFunction, places: Places, returned: Sequence[Returned], ways: Sequence[Way]) -> None:
-    """Make leaves of what only some ways write: the others leave it as it is. Raises Refused where it is not there."""
+    """Add leaves for values that only some paths write; the other paths leave them unchanged.
+
+    Raises Refused if such a value does not exist before the call.
+    """
     for name in dict.fromkeys(name for each in returned for name in each.state):
         if name in places.leaves or all(name in each.state for each in returned):
             continue
@@ -210,8 +215,10 @@ def _attribute(name: str, recorded: RecordedFunction, places: Places, ways: Sequ
 
 
 def check_known(recorded: RecordedFunction, places: Places, changed: Sequence[str]) -> None:
-    """Refuse where a call changes what the program takes for a constant, or for one with another leaf: the next call
-    would read it, and no leaf stands for it."""
+    """Refuse a call that changes a value without a leaf of its own.
+
+    The program takes such a value for a constant, or for one with another leaf, and the next call would read it.
+    """
     read = set(places.names.values())
     for name in changed:
         if name in read and name not in places.leaves:
@@ -223,7 +230,7 @@ def check_known(recorded: RecordedFunction, places: Places, changed: Sequence[st
 
 
 def _is_one(recorded: RecordedFunction, leaf: InputLeaf, slot: int) -> bool:
-    """Whether a leaf is the array that a slot holds."""
+    """Return whether a leaf is the array that a slot holds."""
     value = recorded.values[slot]
     if leaf.slot is None or not isinstance(value, np.ndarray):
         return False
@@ -235,7 +242,8 @@ def _is_one(recorded: RecordedFunction, leaf: InputLeaf, slot: int) -> bool:
 def check_aliases(
     recorded: RecordedFunction, places: Places, ways: Sequence[Way], returned: Sequence[Returned]
 ) -> None:
-    """Refuse where two leaves are one array after a call that a call changes in place: in the next one both change."""
+    """Refuse two leaves that are one array after a call and that a call changes in place: the next call would change
+    both."""
     written = {places.names[slot] for each in returned for slot in each.changed}
     for names in shared_arrays(places, ways, returned):
         if not written.isdisjoint(names):
@@ -243,7 +251,7 @@ def check_aliases(
 
 
 def check_names(recorded: RecordedFunction, places: Places, returned: Sequence[Returned]) -> None:
-    """Refuse what some paths know by one name and others by another, where a call changes it."""
+    """Refuse a value that a call changes and that different paths know by different names."""
     written = {places.names[slot] for each in returned for slot in each.changed}
     stored = {name for each in returned for name in each.state}
     for slots in recorded.same:
@@ -254,7 +262,7 @@ def check_names(recorded: RecordedFunction, places: Places, returned: Sequence[R
 
 
 def _known_below(names: Sequence[str], changed: set[str], places: Places) -> set[str]:
-    """Of names of one object those below which there is something that is changed below one of them."""
+    """Return those of several names of one object below which the program knows a part that is changed."""
     known = {*places.leaves, *changed}
     parts = {part.removeprefix(name) for name in names for part in changed if _is_below(part, name)}
     return {name for name in names for part in parts if f"{name}{part}" in known}
@@ -265,7 +273,7 @@ def _is_below(part: str, name: str) -> bool:
 
 
 def shared_arrays(places: Places, ways: Sequence[Way], returned: Sequence[Returned]) -> Iterator[list[str]]:
-    """The names that hold one array after a call, for each such array."""
+    """Yield, for each array that has several names after a call, those names."""
     for way, each in zip(ways, returned, strict=True):
         holders: dict[Any, list[str]] = {}
         for name, leaf in places.leaves.items():
@@ -280,7 +288,7 @@ def shared_arrays(places: Places, ways: Sequence[Way], returned: Sequence[Return
 
 
 def chain_read(value: Any, chain: Sequence[Any], number: Callable[[Number], Any]) -> Any:
-    """What a chain of views shows of an array, in a traced program."""
+    """Apply a chain of views to an array, in a traced program."""
     for step in chain:
         if isinstance(step, Placed):
             step = Placed(step.extent, fill(step.starts, number, Number))

@@ -1,10 +1,11 @@
-"""Stills: where a value does not move with the leaves, because a selection has put a constant there.
+"""Stills: elements that do not vary with the leaves, because a selection has put a constant there.
 
-NumPy code keeps away from singular points: `np.sqrt(np.maximum(x, 0))`, `np.arccos(np.clip(x, -1, 1))`. Where the
-constant is taken, the result is constant, too, and its derivative is 0. But the root of the constant has an infinite
-one, and 0 * inf is NaN, in either mode. So before and behind such operations stand gates (see accel.pure.gates).
+NumPy code avoids singular points: `np.sqrt(np.maximum(x, 0))`, `np.arccos(np.clip(x, -1, 1))`. Where the constant is
+taken, the result is constant, too, and its derivative is 0. But the root of the constant has an infinite derivative,
+and 0 * inf is NaN, in forward and reverse mode. So gates stand before and behind such operations (see
+accel.pure.gates).
 
-Where a value moves is found from the beginning of the tape onwards. What is not known counts as moving.
+The varying elements are found from the beginning of the tape onwards. Unknown elements count as varying.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from accel.rules import core
 
 
 def moving_masks(body: Sequence[Node], still: Container[int]) -> dict[int, Mask]:
-    """For each operation of a body that may be singular where it stands still: where it moves, by index.
+    """Return, by index of an operation that may be singular at constants, the mask of the elements that vary.
 
     still: indices of operands that are constants.
     """
@@ -33,7 +34,7 @@ def moving_masks(body: Sequence[Node], still: Container[int]) -> dict[int, Mask]
 
 
 def _of(node: Node, moves: dict[int, Mask | None], still: Container[int]) -> Mask | None:
-    """Where an operation's value moves."""
+    """Return the mask of the elements of an operation's value that vary."""
     if node.dtype is None or node.dtype.kind not in "fc":
         return None if node.dtype is not None else EVERYWHERE
     parts = list(_parts(node, moves, still))
@@ -43,7 +44,7 @@ def _of(node: Node, moves: dict[int, Mask | None], still: Container[int]) -> Mas
 
 
 def _parts(node: Node, moves: dict[int, Mask | None], still: Container[int]) -> Iterator[Mask]:
-    """Where the value moves by each of its operands."""
+    """Yield the masks of elements that vary because of each operand."""
     for key, operand in operands_of(node):
         mask = None if operand.index in still else moves.get(operand.index, _of_input(operand))
         if mask is not None:
@@ -55,7 +56,7 @@ def _of_input(operand: Node) -> Mask | None:
 
 
 def _handed_on(node: Node, key: Any, operand: Node, mask: Mask) -> Mask:
-    """Where a value moves by an operand that moves where `mask` holds."""
+    """Return where a value varies because of an operand that varies where `mask` holds."""
     if node.rule is core.READ and not isinstance(node.args[1], (Broadcast, Diagonal, ComplexPart)) and key == 0:
         return frozenset(each.turned("read", node.args[1]) for each in mask)
     if node.rule is core.RESHAPE:

@@ -1,8 +1,7 @@
 """Transforms: derivatives and batches of NumPy functions, with NumPy arrays in and out.
 
-The function is recorded when it is first called with arguments of some shapes and types, and again whenever a call
-takes a way that is not known yet. Each recorded call is undone: what a function changes is not changed by its
-derivative.
+The function is recorded at its first call with arguments of certain shapes and types, and again whenever a call takes
+an unknown path. Each recorded call is undone, so a derivative changes nothing that the function itself would change.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from accel.record.state.inputs import Inputs
 from accel.record.state.leaves import FixedValue, FromSlot, Leaf, Number
 
 MOST_PATHS = 32
-"""A function is recorded so many times for arguments of the same shapes and types."""
+"""Maximum recordings of a function for arguments of the same shapes and types."""
 
 Wrt = str | int | Sequence[str | int]
 
@@ -33,7 +32,7 @@ Run = Callable[[PureProgram, Mapping[str, Any]], Any]
 
 
 class _Family:
-    """The recorded paths of one function for arguments of one kind, as one program, and what is compiled of it."""
+    """The recorded paths of one function for arguments of one kind, as one program, with its compiled transforms."""
 
     def __init__(self, call: PlainCall, skipped: int, derives: bool) -> None:
         self._skipped, self._derives = skipped, derives
@@ -42,7 +41,7 @@ class _Family:
         self.learn(call)
 
     def learn(self, call: PlainCall) -> None:
-        """Record a call too. Raises Refused."""
+        """Record another call and rebuild the program. Raises Refused."""
         if len(self._traces) >= MOST_PATHS:
             raise refused(call.name, "pure.unrecorded", f"{MOST_PATHS} paths are known")
         self._traces.append(recorded_call(call))
@@ -55,7 +54,7 @@ class _Family:
         self.compiled.clear()
 
     def learned(self, call: PlainCall) -> dict[str, np.ndarray[Any, Any]]:
-        """The leaves of a call whose way is not known, once it is recorded. Raises Refused if it stays unknown."""
+        """Record a call on an unknown path, and return its leaves. Raises Refused if the path stays unknown."""
         before = len(self.program.ways)
         self.learn(call)
         found = self.inputs(call)
@@ -64,7 +63,7 @@ class _Family:
         return found
 
     def inputs(self, call: PlainCall) -> dict[str, np.ndarray[Any, Any]] | None:
-        """The leaves of a call; None if it is of another kind."""
+        """Return the leaves of a call; None if its arguments are of another kind."""
         values, alive = self.recorded.trace.inputs.fetch(call.args, call.kwargs)
         if alive != self._everybody or not all(guards.hold(values) for guards in self._guards):
             return None
@@ -78,7 +77,8 @@ class _Family:
 
 
 def is_same_constant(value: object, known: object) -> bool:
-    """Whether a number or array that the program takes for constant is what it was. Guards see to all else."""
+    """Return whether a number or array that is a constant of the program is unchanged. Guards check all other
+    inputs."""
     if type(known) in (float, complex, int):
         return type(value) is type(known) and same_number(value, known)
     if type(known) is np.ndarray:
@@ -87,9 +87,9 @@ def is_same_constant(value: object, known: object) -> bool:
 
 
 class _Transformed:
-    """One transform of a function. Calls find the family of their arguments, or make one.
+    """One transform of a function. Each call finds the family for its arguments, or creates one.
 
-    derives: it differentiates.
+    derives: True if the transform differentiates.
     """
 
     def __init__(self, function: Any, derives: bool = True) -> None:
@@ -111,7 +111,7 @@ class _Transformed:
     def run(
         self, key: Any, make: Callable[[_Family], Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, _Family]:
-        """What a compiled transform gives for a call; its last result says whether the call's way was known."""
+        """Run a compiled transform for a call. The last of its results says whether the call's path was known."""
         import jax
 
         call = call_by_value(self._function, args, kwargs)
@@ -142,7 +142,8 @@ def _names(family: _Family, wrt: Wrt) -> list[str]:
 
 
 def _arranged(family: _Family, wrt: Wrt, found: Mapping[str, Any]) -> Any:
-    """Values by leaf in the form of `wrt`: one, a dict where it names a place with several, or a tuple."""
+    """Arrange values by leaf in the form of `wrt`: one value, a dict if it names a place with several leaves, or a
+    tuple."""
     if isinstance(wrt, (str, int)):
         names = places_module.under(family.recorded, family.places, wrt)
         return found[names[0]] if len(names) == 1 else {name: found[name] for name in names}
@@ -150,12 +151,12 @@ def _arranged(family: _Family, wrt: Wrt, found: Mapping[str, Any]) -> Any:
 
 
 def value_and_grad(function: Any, wrt: Wrt = 0) -> Callable[..., tuple[Any, Any]]:
-    """A function that gives what a NumPy function gives, one float, and its gradient.
+    """Return a function that computes a NumPy function's value, one float, and its gradient.
 
-    wrt: by what: the position of an argument or the name of a leaf, such as "self.u" or "params" (all below it), or
-    several. The gradient has the form of `wrt`: an array, a dict by name where a name has several leaves below it, or a
-    tuple. Raises accel.Refused, with a reason, where the function has no pure form, and TypeError where it does not
-    return one float, or `wrt` names no floats.
+    wrt: the inputs to differentiate by: the position of an argument or the name of a leaf, such as "self.u" or "params"
+    (all below it), or several. The gradient has the form of `wrt`: an array, a dict by name if a name has several
+    leaves below it, or a tuple. Raises accel.Refused, with a reason, if the function has no pure form. Raises TypeError
+    if it does not return one float, or if `wrt` names no floats.
 
     >>> import accel, numpy as np
     >>> value, slope = accel.value_and_grad(lambda x: float(np.sum(x**2)))(np.array([1.0, 3.0]))
@@ -187,7 +188,7 @@ def value_and_grad(function: Any, wrt: Wrt = 0) -> Callable[..., tuple[Any, Any]
 
 
 def grad(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
-    """A function that gives the gradient of a NumPy function that returns one float; see `value_and_grad`.
+    """Return a function that computes the gradient of a NumPy function that returns one float; see `value_and_grad`.
 
     >>> import accel, numpy as np
     >>> accel.grad(lambda x: np.where(x > 0, np.log(x), 0.0).sum())(np.array([0.0, 2.0]))
@@ -198,10 +199,11 @@ def grad(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
 
 
 def jacobian(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
-    """A function that gives the derivatives of all that a NumPy function returns by all elements of some inputs.
+    """Return a function that computes the derivatives of all results of a NumPy function by all elements of some
+    inputs.
 
-    wrt: as in `value_and_grad`. What it gives has the form of the function's result, with the form of `wrt` in the
-    place of each array or number: arrays of the result's axes, then the input's.
+    wrt: as in `value_and_grad`. The derivatives have the form of the function's result. In place of each array or
+    number stands the form of `wrt`: arrays with the result's axes first, then the input's.
     """
     transformed = _Transformed(function)
 
@@ -233,11 +235,12 @@ def jacobian(function: Any, wrt: Wrt = 0) -> Callable[..., Any]:
 
 
 def vmap(function: Any, in_axes: int | Sequence[int | None] | None = 0) -> Callable[..., Any]:
-    """A function that calls a NumPy function for each element along an axis of its arguments, as one program.
+    """Return a function that calls a NumPy function for each element along an axis of its arguments, as one program.
 
-    in_axes: for all positional arguments, or for each of them: the axis of an array along which its elements lie, or
-    None for what is the same for all. Results are arrays with the members along their first axis. The function must
-    leave nothing changed. Members may take different branches: each way that is not known yet is recorded.
+    in_axes: the axis along which an array's elements lie, or None for an argument that is the same for all. It holds
+    for all positional arguments, or is a sequence with one entry for each. Results are arrays with the members along
+    their first axis. The function must leave nothing changed. Members may take different branches: each unknown path is
+    recorded.
 
     >>> import accel, numpy as np
     >>> accel.vmap(lambda x, k: float((k * x).sum()), in_axes=(0, None))(np.ones((3, 4)), 2.0)
@@ -335,13 +338,13 @@ class _Batch:
 
 
 def _one(value: Any, number: int) -> Any:
-    """A member's own argument: a number as Python's, of an array of numbers."""
+    """Return a member's own argument. An element of an array of numbers becomes a Python number."""
     found = value[number]
     return found.item() if not isinstance(found, np.ndarray) else np.ascontiguousarray(found)
 
 
 def _as_returned(program: PureProgram, values: Sequence[Any]) -> Any:
-    """A result as the function itself returns it: a float as a float."""
+    """Convert a result to the types that the function itself returns, such as a Python float."""
     first = program.returned[0]
     given = [
         value.item() if _kind(program, part) in (float, int, bool, complex) else value[()]
@@ -351,7 +354,7 @@ def _as_returned(program: PureProgram, values: Sequence[Any]) -> Any:
 
 
 def _kind(program: PureProgram, part: Leaf) -> type:
-    """The type of a number that the function returns."""
+    """Return the type of a number that the function returns."""
     if isinstance(part, Number):
         return part.kind
     if isinstance(part, FromSlot):

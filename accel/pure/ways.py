@@ -1,6 +1,6 @@
-"""Ways: the calls that a pure function answers. Those of the recorded paths, and those that cross between them.
+"""Ways: the paths on which a pure function answers calls: recorded paths, and crossings between them.
 
-A way is told by what its outcomes have to be. A call of which none of the ways is true was never recorded.
+Each is identified by its required outcomes. A call that matches no path was never recorded.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from accel.merge.outputs import OutputPlaces
 from accel.record import Trace
 
 MOST_TRIED = 1024
-"""So many combinations of branches are tried, to find those that cross between recorded paths."""
+"""Maximum combinations of branches to try in the search for crossings between recorded paths."""
 
 Key = tuple[str, int]
-"""An outcome: "device" and its position among the merged ones, or "host" and the index of its node."""
+"""Key of an outcome: "device" and its position among the merged ones, or "host" and the index of its node."""
 
 
 @dataclass(slots=True)
 class Way:
-    """One way through the function.
+    """One path through the function.
 
-    assumed: nodes with what they have to be. trace: what it returns and leaves; slots, outputs: where that is in the
-    merged trace. nodes: indices of what it computes, of the host at least.
+    assumed: nodes with their required outcomes. trace: the trace with its result and side effects. slots, outputs: the
+    positions of the trace's slots and outputs in the merged trace. nodes: indices of its operations, at least those on
+    the host.
     """
 
     assumed: list[tuple[Node, Any]]
@@ -40,7 +41,7 @@ class Way:
 
 
 def ways_of(trace: MergedTrace, values: list[Any]) -> list[Way]:
-    """The ways of a merged trace: those of its members first. values: of the slots, in the example."""
+    """Return the paths of a merged trace: those of its members first. values: of the slots, in the example."""
     ways = [_of_member(trace, member) for member in trace.members]
     known = {_key(way) for way in ways}
     for accepted in _crossed(trace):
@@ -71,13 +72,13 @@ def _assumed(trace: MergedTrace, way: Placement | Accepted) -> list[tuple[Node, 
 
 
 def _shares(accepted: Accepted, values: list[Any]) -> bool:
-    """Whether an array that a way writes to shares memory with another that it reads (see MergedVariant)."""
+    """Return whether an array that a path writes to shares memory with another that it reads (see MergedVariant)."""
     arrays = [(slot, values[slot]) for slot in accepted.arrays if isinstance(values[slot], np.ndarray)]
     return any(slot != written and values[written] is value for written in accepted.changed for slot, value in arrays)
 
 
 class _Undecided(Exception):
-    """What a walk asks for that has not been chosen yet."""
+    """The search needs an outcome that has not been chosen yet."""
 
     def __init__(self, key: Key) -> None:
         super().__init__(key)
@@ -85,7 +86,7 @@ class _Undecided(Exception):
 
 
 def _crossed(trace: MergedTrace) -> Iterator[Accepted]:
-    """The crossings of all combinations of outcomes that recorded paths have shown."""
+    """Yield the crossings among all combinations of outcomes of recorded paths."""
     if len(trace.members) < 2 or not trace.crossings.exist:
         return
     candidates = _candidates(trace)
@@ -121,7 +122,7 @@ def _crossed(trace: MergedTrace) -> Iterator[Accepted]:
 
 
 def _candidates(trace: MergedTrace) -> dict[Key, list[Any]]:
-    """What recorded paths have shown of each outcome."""
+    """Return, by outcome, the values that recorded paths have had."""
     found: dict[Key, dict[str, Any]] = {}
     for member in trace.members:
         for position, value in member.placement.outcomes.items():

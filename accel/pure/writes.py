@@ -1,7 +1,7 @@
-"""Writes whose value XLA:CPU might compute from what they have already overwritten (accel.lower.passes.aliasing).
+"""Writes whose value XLA:CPU might compute from already overwritten elements (accel.lower.passes.aliasing).
 
-Programs copy the value first, by means of an argument that XLA cannot know. A pure function has no such argument: there
-the array is not written to, but chosen from, and what is chosen is written to zeros.
+Programs copy the value first, by means of an argument that XLA cannot know. A pure function has no such argument. There
+the array is not written to: a selection builds the new array, and the selected value is written to zeros.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from accel.rules.lowering import jnp, lax
 
 
 def is_chosen(node: Node) -> bool:
-    """Whether an operation is such a write, and nothing else keeps what it reads."""
+    """Return whether an operation is such a write, without other protection of its source."""
     return node.endangered and tracing.current().stored_by is None and isinstance(node.args[1], (Index, Extent))
 
 
 def chosen(array: Any, place: Index | Extent, value: Any, *starts: Any) -> Any:
-    """The array after the write, which has derivatives by the array and by the value."""
+    """Return the array after the write, which has derivatives by the array and by the value."""
     array = jnp.asarray(array)
 
     def written(base: Any, what: Any) -> Any:

@@ -1,16 +1,16 @@
 """The figures of a run, and the reports made from them.
 
-ledger                what happened to each target, and to the run, counted where it happens
+ledger                counts and times of each target and of the run, updated as they happen
 timeline              rare events, and single calls while a profile is made
 figures               the ledgers as plain dicts, with sums: the JSON report
-children              the figures of child processes, too
+children              the figures of child processes
 words                 figures as people read them; columns and groups that the views share
-advice                how the user does what a report advises
+advice                the commands by which the user follows a report's advice
 summary               the summary line, and the heading of a report
-brief                 what matters most, in about fifteen lines
+brief                 the most important figures, in about fifteen lines
 text, markdown, html  the whole report as text, as Markdown, and in a notebook
 reporting             `accel.report`
-steps                 the steps of a run, and where the time of each went
+steps                 the steps of a run, and the kinds of time in each
 drawing               the charts of a profile
 profiling             the page of a profile
 last                  the report of the last run, kept on disk

@@ -1,4 +1,5 @@
-"""How the user does what a report advises: by commands and options, or in Python where the program itself asks."""
+"""The commands and options by which the user follows a report's advice, or the Python calls in a program that
+reports."""
 
 from __future__ import annotations
 
@@ -10,17 +11,17 @@ from dataclasses import dataclass, replace
 from accel.process.own_code import is_project_file
 
 LONGEST = 200
-"""A longer command is not printed: one with -c may hold a whole program."""
+"""Maximum characters of a command to print: one with -c may hold a whole program."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The words for one way of using accel.
+    """Phrases for advice in one way of using accel.
 
-    report, full: what gives the report in brief, and whole. compile_first: what compiles beforehand, or None.
-    off: what runs a program on NumPy alone. until: when the figures end. start: what to do if no accelerated function
-    was called; start_brief: the same in a few words, for the summary line, or None. refused: whether mode strict has
-    ended the run by accel.Refused, which says itself what is to be done.
+    report, full: the command for the brief report, and for the whole one. compile_first: the command that compiles
+    beforehand, or None. off: how to run a program on NumPy alone. until: when the figures end. start: advice if no
+    accelerated function was called; start_brief: the same in a few words, for the summary line, or None. refused: True
+    if mode strict ended the run by accel.Refused, whose message has the advice.
     """
 
     report: str
@@ -45,7 +46,7 @@ IN_SHELL = Advice(
 )
 
 UNKEPT = replace(IN_SHELL, report="--report -", full="--report -")
-"""As `IN_SHELL`, where no report is kept on disk: the next run can print one."""
+"""`IN_SHELL` for runs whose report is not kept on disk: the next run can print one."""
 
 IN_PYTHON = Advice(
     report="accel.report()",
@@ -59,19 +60,20 @@ IN_PYTHON = Advice(
 )
 
 IN_FRONT = "a longer run, or QD_JAX_AOT=0, with which the program waits for what is compiled"
-"""What has calls compiled that a short run ends before."""
+"""Advice for a run that ended before its programs were compiled."""
 
 
 def compile_command(words: Iterable[str]) -> str | None:
-    """Return the `accel compile` command with these words, as it is advised: with dots if it is too long to print."""
+    """Return the `accel compile` command with these words, for advice. A command too long to print is shortened to
+    dots."""
     command = shlex.join(["accel", "compile", *words])
     return f"`{command}`" if len(command) <= LONGEST and "\n" not in command else IN_SHELL.compile_first
 
 
 def compile_this() -> str | None:
-    """Return the command that compiles beforehand the program that Python runs; None if that is no file of the user's.
+    """Return the command that compiles the running program beforehand; None if that is no file of the user's.
 
-    Not so in a notebook, or in a test.
+    None also in a notebook or a test.
     """
     main = sys.modules.get("__main__")
     if not is_project_file(str(getattr(main, "__file__", None))):
@@ -82,5 +84,5 @@ def compile_this() -> str | None:
 
 
 def in_python() -> Advice:
-    """`IN_PYTHON`, with the command that compiles the program that is running."""
+    """Return `IN_PYTHON`, with the command that compiles the program that is running."""
     return replace(IN_PYTHON, compile_first=compile_this())

@@ -1,4 +1,4 @@
-"""The report in brief: what helped, what did not, and what to do, in fifteen lines. `text` has the rest."""
+"""The brief report: gains, losses and advice, in fifteen lines. `text` has the rest."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from accel.reports.words import as_factor, in_s, loses, plural, signed_s
 
 WIDTH = 100
 LINES = 15
-"""The lines of a usual report."""
+"""Usual number of lines of a brief report."""
 
 MOST = 3
-"""The most functions, and the most hints, that are shown of each group."""
+"""Maximum number of functions, and of hints, per group."""
 
 LEAST_SHARE = 0.01
-"""A function on NumPy that takes less of the run than this is counted, but not shown."""
+"""Minimum share of the run for which a function on NumPy is shown. Others are only counted."""
 
 
 def brief(figures: dict[str, Any], advice: Advice) -> str:
-    """Return the report in brief, within 100 columns.
+    """Return the brief report, within 100 columns.
 
     It shows as many functions as fit into LINES, but at least one of each kind, and all differences and notes.
     """
@@ -34,7 +34,7 @@ def brief(figures: dict[str, Any], advice: Advice) -> str:
 
 
 def _lines(figures: dict[str, Any], advice: Advice, most: int) -> list[str]:
-    """Return the report with so many functions of each kind at most."""
+    """Return the report with at most `most` functions of each kind."""
     functions, called = figures["functions"], figures["totals"]["calls"]
     helped = sorted((each for each in functions if _helped(each)), key=lambda each: -each["saved_s"])
     losing = sorted(filter(loses, functions), key=lambda each: each["saved_s"])
@@ -54,7 +54,7 @@ def _lines(figures: dict[str, Any], advice: Advice, most: int) -> list[str]:
 
 
 def _start(advice: Advice) -> list[str]:
-    """What to do if no accelerated function was called: nothing if a refusal ended the run."""
+    """Return the advice if no accelerated function was called; empty if a refusal ended the run."""
     return [] if advice.refused else [advice.start]
 
 
@@ -67,7 +67,8 @@ def _stayed(function: dict[str, Any]) -> bool:
 
 
 def _group(title: str, entries: list[str], total: int) -> list[str]:
-    """Return a titled group; nothing for an empty one. total: the functions of its kind; 0 for what is none."""
+    """Return a titled group; empty without entries. total: number of functions of its kind; 0 if it lists no
+    functions."""
     if not entries:
         return []
     some = f" ({len(entries)} of {plural(total, 'function')})" if total > len(entries) else ""
@@ -90,7 +91,7 @@ def _loss(function: dict[str, Any]) -> str:
 
 
 def _stay(function: dict[str, Any]) -> str:
-    """Where the function's most frequent refusal is, and why."""
+    """Return the line of the function's most frequent refusal, and its reason."""
     taken = f"{function['target']}: {in_s(function['numpy_s'])} on NumPy"
     if not function["reasons"]:
         return taken

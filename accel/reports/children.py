@@ -1,8 +1,8 @@
-"""Reports of child processes: each writes its figures into a folder, and the parent's report can have them all.
+"""Reports of child processes: each writes its figures into a folder, and the parent's report can include them.
 
-`gather_children` in the parent names the folder, in a variable of the environment that all kinds of children inherit:
-forked and spawned ones, those of a fork server, of joblib and of dask. A child writes while it runs, and at its end:
-pools end their workers without asking.
+`gather_children` in the parent names the folder in an environment variable. All kinds of children inherit it: forked
+and spawned ones, those of a fork server, of joblib and of dask. A child writes while it runs, and at its end, because
+pools may kill their workers.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from accel.reports.figures import figures_of_run, lines_of_all, totals_of
 T = TypeVar("T", int, float)
 
 VARIABLE = "ACCEL_GATHER"
-"""The environment variable with the number of the process that gathers, and the folder."""
+"""Environment variable with the id of the gathering process, and the folder."""
 
 EVERY_S = 0.25
-"""Seconds between two looks whether a child has something new to write."""
+"""Seconds between two checks for new figures to write."""
 
 _SUMS: tuple[str, ...] = ("calls", "compiled_calls", "numpy_calls", "inlined_calls", "compile_s", "numpy_s")
 _SUMS += ("compiled_s", "gained_s", "saved_s", "checks")
 _STATES = ("demoted", "compiled", "numpy", "inlined", "uncalled", "absent")
-"""A function that is in several states has the first of these."""
+"""States in order of precedence, for a function that is in several states."""
 
 _folder: tempfile.TemporaryDirectory[str] | None = None
 _writing = False
 
 
 def gather_children() -> None:
-    """Have child processes that start from now on hand over their figures, for `accel.report(children=True)`.
+    """Collect the figures of child processes that start from now on, for `accel.report(children=True)`.
 
-    They do so four times a second, and at their end. What a child does in its last quarter of a second before it is
-    killed is not counted.
+    Children write them four times a second, and at their end. The last quarter of a second before a child is killed is
+    not counted.
     """
     global _folder
     if _folder is None:
@@ -53,7 +53,7 @@ def gather_children() -> None:
 
 
 def begin() -> None:
-    """In a child whose parent gathers: write from now on. Called where functions are accelerated."""
+    """Start writing figures in a child whose parent gathers. Called where functions are accelerated."""
     global _writing
     if not _writing and _place() is not None:
         _writing = True
@@ -65,7 +65,7 @@ def begin() -> None:
 
 
 def _place() -> Path | None:
-    """The file of this process; None if nobody gathers, or this process itself does."""
+    """Return the file for this process's figures; None if nobody gathers, or this process itself does."""
     process, _, folder = os.environ.get(VARIABLE, "").partition(":")
     return Path(folder, f"{os.getpid()}.json") if folder and process != str(os.getpid()) else None
 
@@ -95,7 +95,7 @@ def _write() -> None:
 
 @forks.in_child
 def _in_child() -> None:
-    """A forked child counts its own calls, and is no gatherer; its parent's thread does not write here."""
+    """Count calls anew in a forked child, which is no gatherer. Its parent's thread does not write here."""
     global _writing, _lock, _folder
     _writing, _lock, kept, _folder = False, threading.Lock(), _folder, None
     if kept is not None:
@@ -106,7 +106,7 @@ def _in_child() -> None:
 
 
 def of_all() -> dict[str, Any]:
-    """The figures of this process and of all children that have handed theirs over."""
+    """Return the merged figures of this process and of all children that have written theirs."""
     return merged(figures_of_run(), list(_of_children()))
 
 
@@ -118,7 +118,7 @@ def _of_children() -> Iterator[dict[str, Any]]:
 
 
 def merged(own: dict[str, Any], others: list[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of several processes as one. Times are sums; a call's time is that of the process with most calls."""
+    """Merge the figures of several processes. Times are sums; a call's time is that of the process with most calls."""
     if not others:
         return own
     of_each = [own, *others]
@@ -146,7 +146,7 @@ def merged(own: dict[str, Any], others: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _one_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """One function's figures, of several processes."""
+    """Merge one function's figures from several processes."""
     most = max(parts, key=lambda each: (each["compiled_calls"], each["calls"]))
     reasons: dict[tuple[str, ...], dict[str, Any]] = {}
     for each in parts:
@@ -175,7 +175,7 @@ def _one_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _sums(parts: Iterable[dict[str, T]]) -> dict[str, T]:
-    """Numbers of several, by kind, in the order in which they are met."""
+    """Add up several dicts of numbers, by key, in the order of first appearance."""
     found: dict[str, T] = {}
     for each in parts:
         for kind, number in each.items():

@@ -16,7 +16,7 @@ HEIGHT = 220
 LANE = 26
 MARGIN = 64
 MAX_COLUMNS = 240
-"""The most columns in the chart of steps. In longer runs, a column is the mean of several steps."""
+"""Maximum columns in the chart of steps. In longer runs, a column is the mean of several steps."""
 
 LABELS = {
     COMPILED: "compiled",
@@ -71,9 +71,10 @@ def _tick_label(ms: float) -> str:
 
 
 def _top(columns: Sequence[Step]) -> float:
-    """The chart's height in milliseconds: the usual column of each kind fits in, the few far longer ones are cut off.
+    """Return the chart's height in milliseconds. The usual column of each kind fits in; the few far longer ones are cut
+    off.
 
-    A column's kind is what most of its time went to: once programs are there, a median of all would cut off NumPy's.
+    A column's kind is the one with most of its time. A single median would cut off NumPy's steps once programs run.
     """
     kinds: dict[str, list[float]] = {}
     for column in columns:
@@ -83,7 +84,7 @@ def _top(columns: Sequence[Step]) -> float:
 
 
 def steps_chart(steps: Sequence[Step]) -> str:
-    """The time of each step, divided by what it went to. steps: at least one; many are drawn as means."""
+    """Draw the time of each step, divided by kind. steps: at least one; many are drawn as means."""
     columns = binned(steps, MAX_COLUMNS)
     top = _top(columns)
     scale = (HEIGHT - 40) / top
@@ -107,7 +108,7 @@ def steps_chart(steps: Sequence[Step]) -> str:
 
 
 def time_line(calls: Sequence[CallRecord], events: Sequence[Event], began: float, ended: float) -> str:
-    """What answered calls, and when rare events happened, from `began` to `ended`, by `time.perf_counter`."""
+    """Draw which kind of call ran when, and rare events, from `began` to `ended` on the clock `time.perf_counter`."""
     scale = (WIDTH - MARGIN - 30) / max(ended - began, 1e-9)
     height = LANE * (len(_LANES) + 1) + 34
     drawn = []
@@ -131,7 +132,7 @@ def time_line(calls: Sequence[CallRecord], events: Sequence[Event], began: float
 
 
 def _call_blocks(calls: Sequence[CallRecord], began: float, scale: float) -> list[tuple[float, float, str, float]]:
-    """Runs of pixels in which the same kind of call took the most time, as x, width, kind, seconds.
+    """Return runs of pixels in which the same kind of call took the most time, as x, width, kind, seconds.
 
     began: in seconds. scale: pixels per second.
     """

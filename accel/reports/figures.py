@@ -1,7 +1,6 @@
-"""Figures: what happened to each function and what the whole run gained, as plain dicts.
+"""Figures of each function and the gain of the whole run, as plain dicts.
 
-They are exactly what the JSON report holds. Text and Markdown are views of them.
-
+They are exactly the content of the JSON report. Text and Markdown are views of them.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ SCHEMA = 2
 _DISTRIBUTIONS = ("pygcm-accel", *versions.FLOORS, *versions.OPTIONAL)
 
 GAINED, LOST, EVEN = "gained", "lost", "even"
-"""Whether a run gained or lost time, all costs counted. EVEN: too little to tell."""
+"""Verdicts on a run, all costs counted: it gained time, lost time, or the difference is too small to tell."""
 
 EVEN_S, EVEN_SHARE = 0.05, 0.01
-"""A gain or loss of less than these seconds, or this share of the run, counts as EVEN: the estimate is not exact."""
+"""Maximum gain or loss that counts as EVEN, in seconds or as a share of the run: the estimate is not exact."""
 
 
 def _versions() -> dict[str, str | None]:
@@ -52,7 +51,7 @@ def _reasons(refusals: Mapping[Refusal, int]) -> list[dict[str, Any]]:
 
 
 def _refusals(book: Ledger) -> Counter[Refusal]:
-    """Return what kept calls on NumPy, including what they waited for if nothing has been compiled."""
+    """Return the refusals that kept calls on NumPy, including pending waits if nothing has been compiled."""
     refusals = Counter(book.refusals)
     # calls that waited for a program were not refused one by one: they are what the counted refusals leave over
     awaited = book.waits() if book.waits is not None and book.state is State.NUMPY else None
@@ -81,7 +80,8 @@ def _differences(book: Ledger) -> list[dict[str, Any]]:
 
 
 def _transfers(book: Ledger) -> dict[str, Any]:
-    """Return what compiled calls have moved, in bytes: by field, most first, and the lines that asked for them."""
+    """Return the bytes that compiled calls moved: by field, most first, with the lines that read or wrote each
+    field."""
     handed: Counter[str] = sum((each.handed() for each in book.transfers), Counter())
     fetched: Counter[str] = sum((each.fetched() for each in book.transfers), Counter())
     return {
@@ -140,7 +140,7 @@ def figures_of(book: Ledger) -> dict[str, Any]:
 
 
 def _speedup(spent_s: float, saved_s: float) -> float | None:
-    """Return how many times as long NumPy alone would have taken: above 1 exactly if time was saved."""
+    """Return NumPy's estimated time relative to the actual time: above 1 exactly if time was saved."""
     return _ratio(max(0.0, spent_s + saved_s), spent_s)
 
 
@@ -152,10 +152,10 @@ def _verdict(wall_s: float, saved_s: float) -> str:
 
 
 def _steps(functions: list[dict[str, Any]], pace: str | None, step: str | None) -> dict[str, Any] | None:
-    """Return how many of the program's steps ran compiled; None if no catalogue says what a step is.
+    """Return how many of the program's steps ran compiled; None if no catalogue defines a step.
 
-    pace: the target whose calls they are. step: the one that a catalogue names: in a round of the program's own loop
-    that is no program itself, its call may be one.
+    pace: the target whose calls are the steps. step: the target that a catalogue names. An iteration of the program's
+    own loop that is not compiled may contain a compiled call of it.
     """
     called = {each["target"]: each for each in functions if each["calls"]}
     if pace not in called:
@@ -168,9 +168,9 @@ def _steps(functions: list[dict[str, Any]], pace: str | None, step: str | None) 
 def totals_of(
     functions: list[dict[str, Any]], costs: Mapping[str, float], gained_s: float, wall_s: float
 ) -> dict[str, Any]:
-    """Return the sums over all functions, and what the whole run gained.
+    """Return the sums over all functions, and the gain of the whole run.
 
-    costs: by kind, those that belong to no function included.
+    costs: by kind, including those that belong to no function.
     """
     costs_s = ledger.real_costs(costs)
     saved_s = gained_s - sum(costs_s.values())
@@ -194,15 +194,16 @@ def totals_of(
 
 
 def _mode() -> str:
-    """The mode of the run: without accel it is off, whatever the setting says."""
+    """Return the mode of the run. It is "off" if accel was switched off, whatever the setting says."""
     settings = config.current()
     return settings.mode if settings.enabled else "off"
 
 
 def _of_this_program(books: Iterable[Ledger]) -> list[Ledger]:
-    """Return the books without uncalled ones of packages that are not imported: rows of catalogues for other programs.
+    """Return the ledgers, without uncalled ones of packages that are not imported.
 
-    All of them, where nothing was called: their names may say why.
+    Such rows belong to catalogues of other programs. If nothing was called, all are returned, because their names may
+    explain why.
     """
     books = list(books)
     used = {_package(book) for book in books if book.calls or book.inlined_calls}

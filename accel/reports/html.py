@@ -13,7 +13,7 @@ _STYLE = "text-align: {}; padding: 0.1em 0.7em; white-space: nowrap"
 
 
 class HtmlReport(str):
-    """The report as text. A notebook shows it as tables: of the functions, and of what kept calls on NumPy."""
+    """The report as text. A notebook shows two tables: functions, and reasons for staying on NumPy."""
 
     __slots__ = ("_figures",)
 
@@ -28,7 +28,7 @@ class HtmlReport(str):
         return str, (str(self),)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))  # what IPython shows in a terminal
+        printer.text(str(self))  # IPython's representation in a terminal
 
     def _repr_html_(self) -> str:
         summary, *details = heading_of(self._figures)
@@ -49,7 +49,7 @@ class HtmlReport(str):
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, left: int, wrapped: bool = False) -> str:
-    """Return a table in HTML. left: so many columns are aligned to the left. wrapped: cells may have several lines."""
+    """Return a table in HTML. left: number of left-aligned columns. wrapped: True if cells may have several lines."""
     style = _STYLE.replace("; white-space: nowrap", "") if wrapped else _STYLE
 
     def cells(tag: str, texts: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """The last report: each run keeps its figures on disk, so that `accel report` shows them after the process has ended.
 
-It is one small file in the folder of the disk cache, replaced atomically: the last run that ends is the one that is
-kept. Nothing is kept if the disk cache is off. A forked child keeps nothing: its parent does. A program that marks its
-functions itself keeps its figures as well, and says nothing.
+It is one small file in the folder of the disk cache, replaced atomically; the last run to end wins. Nothing is kept if
+the disk cache is off. A forked child keeps nothing, because its parent does. A program that decorates its functions
+itself keeps its figures as well, but prints no summary.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from accel.reports.reporting import finite
 NAME = "last-report.json"
 
 MOST_BYTES = 4_000_000
-"""A report that is larger is not kept."""
+"""Maximum bytes of a report to keep."""
 
 _NOT_FINITE = {each: float(each) for each in ("inf", "-inf", "nan")}
 
@@ -48,7 +48,7 @@ class Last(NamedTuple):
 
 
 def place() -> Path | None:
-    """The file; None if the disk cache is off."""
+    """Return the path of the report's file; None if the disk cache is off."""
     root = config.current().cache_dir
     return None if root is None else root / NAME
 
@@ -56,7 +56,7 @@ def place() -> Path | None:
 def keep(
     figures: dict[str, Any], program: str, *, profile: Path | None = None, compile_first: str | None = None
 ) -> bool:
-    """Keep these figures as the last report. Returns whether it was possible. Raises nothing."""
+    """Keep these figures as the last report. Returns False if that is impossible. Raises nothing."""
     path = place()
     if path is None or forks.happened:
         return False
@@ -81,7 +81,7 @@ def keep(
 
 @functools.cache
 def keep_at_exit() -> None:
-    """Keep the figures of this process at its end, unless nothing was called, or what runs the program is to do it."""
+    """Keep the figures of this process at its end, unless nothing was called or `accel run` keeps them."""
     atexit.register(_keep_own)
 
 
@@ -94,7 +94,7 @@ def _keep_own() -> None:
 
 
 def load() -> Last | None:
-    """Return the last report; None if there is none, or none that this version can read."""
+    """Return the last report; None if there is none that this version can read."""
     path = place()
     try:
         content = None if path is None else json.loads(path.read_bytes(), object_hook=_with_infinities)
@@ -106,5 +106,5 @@ def load() -> Last | None:
 
 
 def _with_infinities(pairs: dict[str, Any]) -> dict[str, Any]:
-    """Numbers that JSON lacks, which `finite` made strings of."""
+    """Restore infinities and NaN, which JSON lacks and `finite` stored as strings."""
     return {key: _NOT_FINITE.get(value, value) if isinstance(value, str) else value for key, value in pairs.items()}

@@ -1,4 +1,4 @@
-"""Ledgers: counts and times of each target. They are updated in every call, hence cheap, and read by the report.
+"""Ledgers: counts and times of each target. Every call updates them, so updates are cheap; the report reads them.
 
 There is one ledger per target name, for the life of the process or until `reset()`.
 """
@@ -16,21 +16,21 @@ from accel.reasons import Refusal
 from accel.reports import timeline
 
 SAMPLES = 512
-"""The number of recent times of calls that are kept, per target, compiled and on NumPy each."""
+"""Number of recent call times to keep per target, for compiled calls and for calls on NumPy each."""
 
 MAX_FIELDS = 64
-"""The most pairs of field and verdict of one target whose worst difference is kept."""
+"""Maximum pairs of field and verdict per target whose worst difference is kept."""
 
 MAX_REFUSALS = 64
-"""The most distinct refusals that are kept with their detail, per target. Details may differ in every call."""
+"""Maximum distinct refusals to keep with their detail, per target. Details may differ in every call."""
 
 
 class State(StrEnum):
-    """Where a target stands.
+    """State of a target.
 
     INLINED: it runs as part of another target's program; direct calls, if any, run on NumPy.
-    ABSENT: this revision of the program does not have it.
-    DEMOTED: it was taken back to NumPy for good.
+    ABSENT: this revision of the program does not define it.
+    DEMOTED: it was returned to NumPy for good.
     """
 
     COMPILED = "compiled"
@@ -46,7 +46,7 @@ class Difference:
     """The largest difference of one field of a call's outputs from NumPy's.
 
     field: its name, as the user would write it. place: the index of the worst element, "" for a single value. what:
-    both values, in words. error: the relative error. points: the number of elements beyond the tolerance; 0 if types,
+    both values, in words. error: the relative error. points: number of elements beyond the tolerance; 0 if types,
     shapes, objects or effects differ.
     """
 
@@ -58,15 +58,17 @@ class Difference:
 
     @property
     def detail(self) -> str:
-        """Field, place and both values."""
+        """The field, the place and both values, in words."""
         return f"{self.field}{self.place}: {self.what}"
 
 
 COSTS = ("recording", "loading", "comparing", "guards", "discarded", "slowdown")
-"""The kinds of costs, each on top of the time that NumPy would have taken. recording: recorded calls. loading:
-importing JAX, loading programs, and compiling while the program waits. comparing: comparisons with NumPy. guards:
-matching calls that NumPy answered. discarded: runs whose outcomes did not hold. slowdown: NumPy calls slowed down by a
-compile."""
+"""Kinds of costs, each in addition to NumPy's time for the same calls.
+
+recording: recorded calls. loading: importing JAX, loading programs, and compiling while the program waits. comparing:
+comparisons with NumPy. guards: guard checks of calls that NumPy answered. discarded: runs that ended in a side exit.
+slowdown: NumPy calls slowed down by a compile.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,43 +85,43 @@ def _samples() -> deque[float]:
 
 
 def real_costs(costs: Mapping[str, float]) -> dict[str, float]:
-    """Costs by kind, in the order of COSTS. One whose sum is negative by chance is none, and no gain either."""
+    """Return costs by kind, in the order of COSTS. A sum that is negative by chance counts as 0."""
     return {cost: max(0.0, costs[cost]) for cost in COSTS if cost in costs}
 
 
 class RestingCalls(Protocol):
-    """Calls that went straight to NumPy."""
+    """Calls that went straight to NumPy, without accel's checks."""
 
     @property
     def is_over(self) -> bool:
-        """Whether no more of them are to come."""
+        """Return True if no more such calls will come."""
 
     def settle(self) -> tuple[int, float]:
-        """Hand over the calls that are not in the ledger yet: their number and their seconds."""
+        """Return the number and the seconds of the calls that are not in the ledger yet."""
 
 
 class CountedTransfers(Protocol):
-    """What the launches of one program have handed to the device, and fetched from it."""
+    """Data that the launches of one program copied to the device and back."""
 
     @property
     def constants(self) -> int:
-        """Bytes of constants that were put on the device: once, and as they changed."""
+        """Bytes of constants copied to the device: once, and at each change."""
 
     @property
     def launches(self) -> int:
-        """How often it was launched."""
+        """Number of launches."""
 
     def handed(self) -> Counter[str]:
-        """Bytes to the device, by field."""
+        """Bytes copied to the device, by field."""
 
     def fetched(self) -> Counter[str]:
-        """Bytes from the device, by field."""
+        """Bytes copied from the device, by field."""
 
     def lines(self) -> tuple[dict[str, str], dict[str, str]]:
-        """file:line of what asked for each field: to the device, and from it."""
+        """Return by field the "file:line" that caused each copy: to the device, and from it."""
 
     def begin_again(self) -> None:
-        """Count anew."""
+        """Reset all counts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -130,18 +132,19 @@ class Ledger:
     `calls`. variants: compiled programs. compile_s: time spent compiling, in whatever process.
     numpy_s, compiled_s: the times of recent calls, the latest last. numpy_total_s, compiled_total_s: the sums over all
     calls, without the time of other targets called inside them.
-    gained_s: time saved by compiled calls, before costs. costs: by kind (see COSTS). comparisons: their number;
-    compared_s: seconds of the calls that were answered twice for them.
+    gained_s: time saved by compiled calls, before costs. costs: by kind (see COSTS). comparisons: their number.
+    compared_s: seconds of the calls that ran twice for comparison.
     max_rel_error: the largest relative error in a comparison; None before the first.
     copy_s: the time of copies to the device and back per call, measured in comparisons.
     differences: those beyond the tolerance, by field and verdict.
-    doubtful_since: the first call whose result may be wrong, because a later comparison found a mismatch; None where
-    there is none.
-    describe: returns the target's compiled paths for the report. waits: returns what its calls wait for, or None.
-    transfers: of each program that it has had.
-    held_rounds: of a lifted loop, those after which the device has kept its state. not_held: others, by the reason;
-    those before its first program has run are not among them.
-    rests: the rest of each target with this name that has calls which are not entered one by one.
+    doubtful_since: number of the first call whose result may be wrong, because a later comparison found a mismatch; or
+    None.
+    describe: returns the target's compiled paths for the report. waits: returns the refusal that its calls wait on, or
+    None.
+    transfers: the data copied by each of its programs so far.
+    held_rounds: for an outlined loop, the number of iterations after which the device kept the loop's state. not_held:
+    the number of other iterations, by reason, from the first run of a program on.
+    rests: for each target of this name, its calls that are not entered one by one.
     """
 
     target: str
@@ -185,7 +188,7 @@ class Ledger:
     def count_numpy(self, seconds: float | None = None, own_s: float | None = None) -> None:
         """Count a call that NumPy answered.
 
-        seconds: its time; None if it is no fair sample, such as while recording. own_s: its time without that of other
+        seconds: its time; None if it is no fair sample, for example while recording. own_s: its time without other
         targets called inside it; default `seconds`.
         """
         self.calls += 1
@@ -214,9 +217,9 @@ class Ledger:
             timeline.note_call(self.target, timeline.COMPILED, seconds)
 
     def count_compared(self, seconds: float, numpy_s: float, *, quiet: bool = True) -> None:
-        """Count a call that was answered twice, to compare: by a compiled program and by NumPy, in `seconds` in all.
+        """Count a call that ran twice for comparison: compiled and on NumPy, in `seconds` in all.
 
-        numpy_s: NumPy's part of `seconds`. quiet: whether that is a fair sample of NumPy's speed.
+        numpy_s: NumPy's part of `seconds`. quiet: True if that is a fair sample of NumPy's speed.
         """
         self.calls += 1
         self.compiled_calls += 1
@@ -244,13 +247,13 @@ class Ledger:
 
     @property
     def saved_share(self) -> float:
-        """What compiled calls have saved, as a share of what they would have taken on NumPy; 0 before the first."""
+        """Time saved by compiled calls, as a share of their estimated time on NumPy; 0 before the first."""
         usual_s = self.compiled_total_s + self.gained_s
         return max(0.0, self.gained_s / usual_s) if usual_s > 0.0 else 0.0
 
     @property
     def spent_s(self) -> float:
-        """Seconds of all its calls, costs included, without the time of other targets called inside them."""
+        """Seconds of all calls, costs included, without other targets called inside them."""
         costs = real_costs(self.costs)
         costs.pop("slowdown", None)  # the calls that were slowed down count in full on NumPy
         return self.numpy_total_s + self.compiled_total_s + sum(costs.values())
@@ -262,12 +265,12 @@ class Ledger:
             self.state = State.INLINED
 
     def compared(self, rel_error: float) -> None:
-        """Note the relative error of one comparison with NumPy. NaN counts as infinite."""
+        """Record the relative error of one comparison with NumPy. NaN counts as infinite."""
         error = float("inf") if rel_error != rel_error else rel_error
         self.max_rel_error = error if self.max_rel_error is None else max(self.max_rel_error, error)
 
     def differ(self, difference: Difference, verdict: str) -> bool:
-        """Note a difference beyond the tolerance. Returns whether it is the first of its field and verdict."""
+        """Record a difference beyond the tolerance. Returns whether it is the first of its field and verdict."""
         known = self.differences.get((difference.field, verdict))
         if known is None:
             if len(self.differences) >= MAX_FIELDS:
@@ -279,7 +282,7 @@ class Ledger:
         return known.count == 1
 
     def doubt(self, call: int) -> None:
-        """Note that results may be wrong from this call on, counted from 1."""
+        """Record that results may be wrong from this call on, counted from 1."""
         self.doubtful_since = call if self.doubtful_since is None else min(call, self.doubtful_since)
 
     def refuse(self, refusal: Refusal) -> bool:
@@ -296,26 +299,26 @@ class Ledger:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the user's or the catalogue's choice alone keeps it on NumPy."""
+        """Return whether only the user's or the catalogue's choice keeps it on NumPy."""
         return bool(self.refusals) and all(each.reason.startswith("choice.") for each in self.refusals)
 
     def demote(self, refusal: Refusal) -> None:
-        """Note that the target was taken back to NumPy for good, because of `refusal`."""
+        """Record that the target was returned to NumPy for good, because of `refusal`."""
         self.refuse(refusal)
         self.state = State.DEMOTED
 
 
 @dataclass(slots=True, eq=False)
 class RunLedger:
-    """What concerns the whole run rather than one target.
+    """Counts and times of the whole run rather than one target.
 
-    started: `time.perf_counter()` when accounting began. platform, device: what programs are compiled for; None before
-    the first. devices: the most that a program is divided among. precisions: those of the programs so far. step: the
-    target that is called once in every step of the program; None if no catalogue names it. loops: the targets of lifted
-    loops of the program itself. beforehand: whether `accel compile` made the run, so that calls waited for programs.
-    finishing: programs that are compiled after its end, for later runs. launched_s: seconds that programs have run.
-    compiled_s: those of all compiled calls. gained_s, compared_s: sums over all targets. costs: by kind, sums over all
-    targets, including costs that belong to none. notes: sentences for the report, in order of time.
+    started: `time.perf_counter()` when accounting began. platform, device: where programs run; None before the first
+    program. devices: the largest number of devices of one program. precisions: those of the programs so far. step: the
+    target that is called once in every step of the program; None if no catalogue names it. loops: the targets of
+    outlined loops of the program itself. beforehand: True in a run by `accel compile`, in which calls waited for
+    programs. finishing: programs that are compiled after the run's end, for later runs. launched_s: seconds in compiled
+    programs. compiled_s: seconds of all compiled calls. gained_s, compared_s: sums over all targets. costs: by kind,
+    sums over all targets, including costs that belong to none. notes: sentences for the report, in order of time.
     """
 
     started: float = field(default_factory=time.perf_counter)
@@ -335,12 +338,13 @@ class RunLedger:
     notes: list[str] = field(default_factory=list)
 
     def charge(self, cost: str, seconds: float) -> None:
-        """As `Ledger.charge`, for costs that belong to no single target."""
+        """Add `seconds` to a cost that belongs to no single target; see `Ledger.charge`."""
         self.costs[cost] += seconds  # type: ignore[assignment]
 
     @property
     def pace(self) -> str | None:
-        """The target whose calls are the program's steps: its own loop, once rounds of it are compiled, or `step`."""
+        """The target whose calls are the program's steps: its own loop, once iterations of it are compiled, or
+        `step`."""
         books = [open_ledger(name) for name in self.loops]
         compiled = max(books, key=lambda book: book.compiled_calls, default=None)
         return compiled.target if compiled is not None and compiled.compiled_calls else self.step
@@ -371,7 +375,7 @@ _run = RunLedger()
 
 
 def open_ledger(target: str) -> Ledger:
-    """Return the ledger of `target`, made at the first call, with all calls entered."""
+    """Return the ledger of `target`, created at first use, with all calls entered."""
     # asked in every call: `setdefault` alone would make a ledger each time
     book = _ledgers.get(target) or _ledgers.setdefault(target, Ledger(target))
     if book.rests:
@@ -385,7 +389,7 @@ def ledgers() -> tuple[Ledger, ...]:
 
 
 def close(targets: Iterable[str]) -> None:
-    """Report these targets no longer, until their ledgers are opened again."""
+    """Leave these targets out of reports until their ledgers are opened again."""
     for target in targets:
         _ledgers.pop(target, None)
 
@@ -396,9 +400,9 @@ def current_run() -> RunLedger:
 
 
 def begin_again() -> None:
-    """Count calls, times and refusals from here on anew. What targets have recorded and compiled stays.
+    """Reset calls, times and refusals. Recordings and compiled programs of targets stay.
 
-    What is no count stays, too: which functions are absent, left out, or taken back to NumPy for good, and why.
+    States stay, too: which functions are absent, left out, or returned to NumPy for good, and why.
     """
     global _run
     for name, before in [(book.target, book) for book in ledgers()]:
@@ -432,7 +436,7 @@ def begin_again() -> None:
 
 
 def reset() -> None:
-    """Forget everything counted so far. A ledger that somebody still holds is no longer reported."""
+    """Forget everything counted so far. A ledger that is still referenced is no longer reported."""
     global _run
     _ledgers.clear()
     timeline.reset()

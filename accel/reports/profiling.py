@@ -1,4 +1,4 @@
-"""The profile: one self-contained HTML page that shows where the time of a run went."""
+"""The profile: one self-contained HTML page that shows the time of a run by function, step and event."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from accel.reports.steps import Step, pacing_target, steps_of
 from accel.reports.timeline import COMPARED, COMPILED, NUMPY, Event
 
 MAX_REASONS = 5
-"""The most reasons that are shown of one function."""
+"""Maximum number of reasons to show per function."""
 
 OWN = "own"
-"""What accel's own work took, such as recordings."""
+"""Kind of time spent in accel's own work, such as recordings."""
 
 MAX_ROWS = 300
-"""The most rows in the table of events."""
+"""Maximum rows in the table of events."""
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
 class Cell(NamedTuple):
-    """A cell of a table: HTML, and the number by which the column is sorted."""
+    """A table cell: HTML, and the number by which its column is sorted."""
 
     html: str
     number: float
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]], by: str, order: str) -> str:
-    """A table that a click on a title sorts. Cells that are text must be HTML; the titles are escaped here.
+    """Return a table that a click on a title sorts. Cells that are text must be HTML; the titles are escaped here.
 
     by, order: the title by which the rows are sorted as given, "ascending" or "descending".
     """
@@ -58,7 +58,7 @@ def _cell(cell: str | Cell) -> str:
 
 
 def _name(target: str) -> str:
-    """A function's name, which a narrow column breaks before its dots and its colon alone."""
+    """Return a function's name in HTML, with line breaks allowed only before its dots and its colon."""
     return f"<code>{escape(target).replace('.', '<wbr>.').replace(':', '<wbr>:')}</code>"
 
 
@@ -74,7 +74,7 @@ _BAR = {
     NUMPY: "NumPy",
     OWN: "accel's own work: recording, loading, checking",
 }
-"""The parts of a function's bar, in words."""
+"""Labels for the parts of a function's bar."""
 
 _TITLES = (
     *("function", "state", "calls", "of them compiled", "a call on NumPy", "a compiled call", "speedup"),
@@ -119,7 +119,8 @@ def _row(book: Ledger, given: Mapping[str, Any], longest: float) -> list[str | C
 
 
 def _reason(reason: Mapping[str, Any]) -> str:
-    """A reason: how often, where, the line of the source if it can be read, and why. What to do opens with a click."""
+    """Return a reason in HTML: how often, where, the source line if it can be read, and why. A click opens the
+    advice."""
     where = reason["where"]
     source = linecache.getline(*place_of(where)).strip()
     place = f"at {escape(where)} " if where else ""
@@ -191,7 +192,7 @@ for (const button of document.querySelectorAll("th button")) button.addEventList
   body.append(...lines);
 });
 """
-"""Sorts a table by a click on a title: numbers first from the largest, texts from the first."""
+"""Script that sorts a table by a click on a title: numbers first from the largest, texts from the first."""
 
 
 def _key(labels: Mapping[str, str]) -> str:
@@ -214,7 +215,7 @@ def _about_steps(steps: Sequence[Step], target: str | None, dropped: int) -> str
 
 
 def page(program: str) -> str:
-    """The profile of this process so far, as one HTML page. program: the title."""
+    """Return the profile of this process so far, as one HTML page. program: the title."""
     calls, events, run = list(timeline.calls or ()), list(timeline.events), ledger.current_run()
     target = pacing_target(calls, run.pace)
     steps = steps_of(calls, target)

@@ -1,7 +1,6 @@
-"""The report: what happened to each function, where each refusal came from, and what the whole run gained.
+"""The report: figures of each function, the source line of each refusal, and the gain of the whole run.
 
 (The module is not called `report`, because importing it would hide the function `accel.report`.)
-
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ FORMATS = tuple(_VIEWS)
 
 
 def reset_report() -> None:
-    """Count anew from here on: the next report tells of the calls since. Compiled programs go on."""
+    """Reset all counts: the next report covers the calls from now on. Compiled programs stay in use."""
     ledger.begin_again()
 
 
@@ -54,8 +53,8 @@ def render(
 ) -> str:
     """Return these figures in one of `FORMATS`.
 
-    full: False gives text in brief; the other formats are always whole. advice: how the user does what it advises.
-    transfers: as of `report`.
+    full: False gives brief text; the other formats are always whole. advice: phrases for the report's advice.
+    transfers: see `report`.
     """
     if format == "text" and transfers:
         return text(figures, advice, transfers=True)
@@ -65,10 +64,10 @@ def render(
 def report(format: str = "text", *, full: bool = False, children: bool = False, transfers: bool = False) -> str:
     """Return what happened to each function: "text" (within 100 columns), "json" (schema 2) or "markdown".
 
-    full: text with all functions, reasons, programs and differences, and not only what matters most. The other formats
-    always have all. children: add the figures of child processes, which they hand over once `accel.gather_children()`
-    was called. transfers: full text that says, on a CPU too, how many bytes programs take and give, by field; on other
-    devices the full text always does. A notebook shows the text as tables.
+    full: text with all functions, reasons, programs and differences, instead of only the most important. The other
+    formats always have all. children: add the figures of child processes that started after `accel.gather_children()`.
+    transfers: full text with the bytes that programs copy, by field, on a CPU too. On other devices full text always
+    has them. A notebook shows the text as tables.
 
     Raises ValueError for another format.
     """

@@ -1,4 +1,4 @@
-"""The steps of a run, and where the time of each went.
+"""The steps of a run, and the kinds of time in each.
 
 A step is the time from the end of one call of a target to the end of its next call. The target is the one that a
 catalogue names as the program's step. Without one, it is the target with the most time among those called more than
@@ -13,10 +13,10 @@ from typing import NamedTuple
 from accel.reports.timeline import COMPARED, COMPILED, NUMPY, CallRecord
 
 OTHER = "other"
-"""The program's own work outside all targets."""
+"""Kind of time that the program spends outside all targets."""
 
 PARTS = (COMPILED, COMPARED, NUMPY, OTHER)
-"""The parts of a step's time."""
+"""The kinds of time in a step."""
 
 
 class Step(NamedTuple):
@@ -29,7 +29,7 @@ class Step(NamedTuple):
 
 
 def pacing_target(calls: Iterable[CallRecord], named: str | None) -> str | None:
-    """The target whose calls delimit steps; None if no target was called twice. named: by a catalogue."""
+    """Return the target whose calls delimit steps; None if no target was called twice. named: by a catalogue."""
     counts: dict[str, int] = {}
     totals: dict[str, float] = {}
     for call in calls:
@@ -40,7 +40,7 @@ def pacing_target(calls: Iterable[CallRecord], named: str | None) -> str | None:
 
 
 def steps_of(calls: Sequence[CallRecord], target: str | None) -> list[Step]:
-    """The steps, in order. Calls before the end of the target's first call belong to no step."""
+    """Return the steps, in order. Calls before the end of the target's first call belong to no step."""
     steps: list[Step] = []
     begin: float | None = None
     parts: dict[str, float] = {}
@@ -56,7 +56,7 @@ def steps_of(calls: Sequence[CallRecord], target: str | None) -> list[Step]:
 
 
 def binned(steps: Sequence[Step], columns: int) -> list[Step]:
-    """At most `columns` steps: means over neighbouring ones."""
+    """Return at most `columns` steps, each the mean of neighbouring ones."""
     size = -(-len(steps) // columns) if steps else 1
     return [_mean(steps[start : start + size]) for start in range(0, len(steps), size)]
 

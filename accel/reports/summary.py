@@ -1,4 +1,4 @@
-"""The summary line, and the heading of a report: what ran where, and what the whole run gained."""
+"""The summary line, and the heading of a report: which calls ran where, and the gain of the whole run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from accel.reports.ledger import State
 from accel.reports.words import as_factor, from_shared, in_s, plural, signed_s
 
 FEW = 10
-"""So few compiled steps or calls say nothing of what many would gain: the first ones of a program are slow."""
+"""Maximum compiled steps or calls from which no gain is extrapolated: the first ones of a program are slow."""
 
 MAX_DOUBTFUL = 2
-"""Maximum number of functions to name whose results may be wrong: the line is to stay readable."""
+"""Maximum number of functions with possibly wrong results to name, so that the line stays readable."""
 
 
 def summary_line() -> str:
@@ -34,7 +34,7 @@ def summary_of(figures: dict[str, Any], advice: Advice, *, brief: bool = False) 
 
 
 def was_off(figures: dict[str, Any]) -> bool:
-    """Whether acceleration was switched off: then there is nothing to advise."""
+    """Return whether acceleration was switched off, so that no advice applies."""
     return figures.get("mode") == "off" and not figures["totals"]["compiled_calls"]
 
 
@@ -72,12 +72,12 @@ def _doubts(figures: dict[str, Any]) -> list[str]:
 
 
 def _verifies(figures: dict[str, Any]) -> bool:
-    """Whether calls are compared one and all: what that takes is no loss."""
+    """Return whether every call is compared, so that the time of comparisons is no loss."""
     return figures.get("mode") == "verify"
 
 
 def _was_beforehand(figures: dict[str, Any]) -> bool:
-    """Whether `accel compile` made the run: what it gained or lost says nothing of the next ones."""
+    """Return whether `accel compile` made the run, so that its gain does not predict that of later runs."""
     return bool(figures.get("beforehand"))
 
 
@@ -87,7 +87,8 @@ def _verified(figures: dict[str, Any]) -> str:
 
 
 def verified(checks: int, differed: int) -> str:
-    """Return how many calls were compared in mode `verify`, and how many agreed. differed: functions that did not."""
+    """Return how many calls were compared in mode `verify`, and how many agreed. differed: functions with
+    mismatches."""
     if not checks:
         return f"nothing was verified: {IN_FRONT}, verifies calls"
     if differed:
@@ -96,13 +97,13 @@ def verified(checks: int, differed: int) -> str:
 
 
 def _precision(figures: dict[str, Any], before: str) -> str:
-    """Return what programs computed in, unless that is float64, as NumPy does. before: what stands before it."""
+    """Return the precision of programs, unless it is float64, as in NumPy. before: text to put in front of it."""
     precision = figures.get("precision")
     return "" if precision in (None, config.FLOAT64) else f"{before}{precision}"
 
 
 def _net(figures: dict[str, Any]) -> str:
-    """Return what the whole run gained or lost, all costs counted."""
+    """Return the gain or loss of the whole run, all costs counted."""
     totals, wall = figures["totals"], in_s(figures["wall_s"])
     if _was_beforehand(figures):
         return f"accel compile made this run, and its calls waited for their programs: it took {wall}"
@@ -118,7 +119,7 @@ def _net(figures: dict[str, Any]) -> str:
 
 
 def _advice(figures: dict[str, Any], words: Advice) -> str:
-    """Return from which length on a run that lost time would have gained, and what to do about it."""
+    """Return the length from which a run that lost time would have gained, with advice."""
     totals, steps = figures["totals"], figures["steps"]
     what = "steps" if steps else "calls"
     done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
@@ -146,12 +147,12 @@ def _advice(figures: dict[str, Any], words: Advice) -> str:
 
 
 def _waits(function: dict[str, Any]) -> bool:
-    """Whether nothing but a program that is not there yet, or too few calls, keeps it on NumPy."""
+    """Return whether only a pending program, or too few calls, keep the function on NumPy."""
     return bool(function["reasons"]) and not any(map(_is_final, function["reasons"]))
 
 
 def _refused(figures: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the called functions without a program that have been refused: no length of a run compiles them."""
+    """Return the called functions without a program that were refused. A longer run would not compile them."""
     return [
         each
         for each in figures["functions"]
@@ -164,20 +165,20 @@ def _is_final(reason: Mapping[str, Any]) -> bool:
 
 
 def _usually_gains(figures: dict[str, Any]) -> bool:
-    """Whether compiled calls would have gained had each of a function's taken its median time."""
+    """Return whether compiled calls would have gained if each had taken its function's median time."""
     known = [each for each in figures["functions"] if each["numpy_ms"] and each["compiled_ms"]]
     saved_ms: float = sum(each["compiled_calls"] * (each["numpy_ms"] - each["compiled_ms"]) for each in known)
     return saved_ms > 0.0
 
 
 def _found_all(figures: dict[str, Any]) -> bool:
-    """Whether every program was found on disk."""
+    """Return whether every program was found on disk."""
     programs = [program for each in figures["functions"] for program in each["programs"]]
     return bool(programs) and all(program.get("found_on_disk") for program in programs)
 
 
 def _next_run(words: Advice) -> str:
-    """Return what the next run will not have to compile, in words."""
+    """Return in words what the next run will find on disk, or why it will find nothing."""
     if config.current().cache_dir is None:
         return f"with the disk cache on ({config.VARIABLES['cache_dir']}) a next run compiles less"
     if why := cache.problem(makes=False):
@@ -203,7 +204,7 @@ def _work_done(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
 
 
 def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]:
-    """Return the first lines of the report: what ran where, what it gained, and notes."""
+    """Return the first lines of the report: which calls ran where, the gain, and notes."""
     totals, versions = figures["totals"], figures["versions"]
     known = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     lines = [
@@ -223,9 +224,9 @@ def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]
 
 
 def _programs(figures: dict[str, Any]) -> list[str]:
-    """Return how many programs there are, where those were found that nothing had to compile, and which are of no use.
+    """Return the number of programs, the source of cached ones, and how many are of no use.
 
-    These are given up, or the next run does not find them.
+    Of no use are programs that were given up, and those that the next run will not find.
     """
     programs = [program for each in figures["functions"] for program in each["programs"]]
     found = [program for program in programs if program.get("found_on_disk")]

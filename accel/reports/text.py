@@ -17,7 +17,7 @@ from accel.spelling import owner_of
 WIDTH = 100
 
 MOST_FIELDS = 6
-"""The most fields that are named of what a function has moved, the largest ones first."""
+"""Maximum number of copied fields to name per function, the largest first."""
 
 _MOVED = "bytes moved to the device and back (on a CPU, what a device with a memory of its own would be given)"
 
@@ -70,7 +70,7 @@ def _counted(members: list[dict[str, Any]]) -> list[str]:
 
 
 def _by_gain(state: State, members: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Split the members of one state into titled groups: compiled functions at a loss have a group of their own."""
+    """Split the members of one state into titled groups: compiled functions at a loss form a group of their own."""
     words = _STATE_WORDS[state]
     parts = [
         (words, [each for each in members if not loses(each)]),
@@ -101,7 +101,7 @@ def _reason_lines(members: list[dict[str, Any]]) -> list[str]:
 
 
 def _measured(members: list[dict[str, Any]], about: str = "") -> list[str]:
-    """Return the table of the members, and below it what kept their calls on NumPy. about: what the figures are."""
+    """Return the table of the members, and below it the refusals of their calls. about: a note on the figures."""
     reasons = _reason_lines(members)
     lines = _table(members) + _flow(about, "  ")
     return lines + (["", "  what kept calls on NumPy (how often):", *reasons] if reasons else [])
@@ -111,7 +111,7 @@ _BEFORE_THAT = (
     "accel ms: of calls that were compiled, by any of its programs, before it was taken back; numpy ms: of its latest "
     "calls on NumPy. It was judged by what was measured then, which the reason tells."
 )
-"""What the figures of a demoted function are: they may look better than the reason for which it was demoted."""
+"""Note on the figures of a demoted function: they may look better than the reason for its demotion."""
 
 
 def _demoted(members: list[dict[str, Any]]) -> list[str]:
@@ -125,7 +125,7 @@ def _distinguishing(programs: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def _program_lines(functions: list[dict[str, Any]]) -> list[str]:
-    """Return the programs of each function that takes several paths, and where the paths part."""
+    """Return the programs of each function with several paths, and the line where the paths diverge."""
     lines = []
     for each in functions:
         programs = each["programs"]
@@ -144,7 +144,10 @@ def _program(program: dict[str, Any]) -> str:
 
 
 def _parting(program: dict[str, Any], outcomes: list[str]) -> str:
-    """Return what tells the calls of a program apart from those of others, or the paths that it has."""
+    """Return the outcomes that distinguish a program from the others.
+
+    For a program of several paths, return how often each side of its branches was taken.
+    """
     if "paths" in program:
         sides = [
             f"line {branch['line']}: " + ", ".join(f"{side} {count} times" for side, count in branch["sides"].items())
@@ -166,7 +169,7 @@ def _difference_lines(functions: list[dict[str, Any]]) -> list[str]:
 
 
 def _moved(figures: dict[str, Any]) -> str:
-    """Return the heading of what was moved, with the mean of a step where it is known what a step is."""
+    """Return the heading of the section on copies, with the mean per step if a step is defined."""
     if not figures["steps"]:
         return _MOVED
     totals, steps = figures["totals"], figures["steps"]["total"]
@@ -175,7 +178,7 @@ def _moved(figures: dict[str, Any]) -> str:
 
 
 def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
-    """Return how many bytes each function has moved, which fields they were, and which lines asked for them."""
+    """Return how many bytes each function copied, the fields, and the lines that caused the copies."""
     lines = []
     for each in functions:
         moved = each["transfers"]
@@ -197,7 +200,7 @@ def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
 
 
 def _rounds(moved: dict[str, Any]) -> str:
-    """In how many rounds a loop has left its state on the device, and why not in others."""
+    """Return in how many iterations a loop kept its state on the device, and why not in others."""
     held, others = moved["held_rounds"], moved["not_held"]
     why = ", ".join(f"{count} as {reason}" for reason, count in sorted(others.items(), key=lambda item: -item[1]))
     rounds = f"state stayed on the device after {held} of {plural(held + sum(others.values()), 'round')}"
@@ -215,9 +218,9 @@ _BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {
 
 
 def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool = False) -> str:
-    """Return the report as text: a group for each state, then programs, differences, and what was left out.
+    """Return the report as text: a group for each state, then programs, differences, and left-out functions.
 
-    transfers: say what was moved to the device and back, also where that has the host's memory.
+    transfers: list copies to the device and back, also if the device shares the host's memory.
     """
     lines = [line for sentence in heading_of(figures, advice) for line in _flow(sentence, "")]
     chosen: list[dict[str, Any]] = []

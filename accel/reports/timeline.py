@@ -10,17 +10,17 @@ from collections import deque
 from typing import NamedTuple
 
 NUMPY, COMPILED, COMPARED = "numpy", "compiled", "compared"
-"""What answered a call. COMPARED: a compiled program, and NumPy to compare with."""
+"""Kinds of calls, by what answered them. COMPARED: a compiled program, and NumPy for comparison."""
 
 RECORDED, COMPILE, DEMOTED, REFUSED = "recorded", "compile", "demoted", "refused"
-"""The kinds of events. The duration of COMPILE is that of the compile, which may have run in the background."""
+"""Kinds of events. The duration of COMPILE is that of the compile, which may have run in the background."""
 
 MAX_CALLS = 200_000
 MAX_EVENTS = 2_000
 
 
 class CallRecord(NamedTuple):
-    """One call of a target. end: `time.perf_counter()`. seconds: without those of other targets called inside it."""
+    """One call of a target. end: `time.perf_counter()`. seconds: without other targets called inside it."""
 
     target: str
     kind: str
@@ -53,7 +53,7 @@ def start(capacity: int = MAX_CALLS) -> None:
 
 
 def capacity() -> int | None:
-    """How many calls are kept; None if none are."""
+    """Return how many calls are kept; None if no profile is being made."""
     return None if calls is None else calls.maxlen
 
 

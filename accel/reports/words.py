@@ -1,6 +1,6 @@
-"""Words: figures as people read them, and the columns and groups that all views of a report share.
+"""Words: figures formatted for people, and the columns and groups that all views of a report share.
 
-A figure that is not known is None, and is shown as "-".
+An unknown figure is None, and is shown as "-".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from accel.reports.ledger import State
 
 
 def number(value: float | None, pattern: str) -> str:
-    """Return a number by a format specification."""
+    """Format a number by a format specification."""
     return "-" if value is None else f"{value:{pattern}}"
 
 
@@ -28,12 +28,12 @@ def as_factor(value: float | None) -> str:
 
 
 def plural(count: int, noun: str, several: str | None = None) -> str:
-    """Return a number of things, such as "1 call" and "2 calls". several: the plural, where it takes more than an s."""
+    """Return a count with its noun, such as "1 call" and "2 calls". several: the plural, if it takes more than an s."""
     return f"{count} {noun}" if count == 1 else f"{count} {several or noun + 's'}"
 
 
 def from_shared(programs: Iterable[Mapping[str, Any]]) -> str:
-    """Return how many of some programs, as reports describe them, were found in a shared folder: "" if none."""
+    """Return how many of these programs, as dicts of a report, were found in a shared folder: "" if none."""
     counts = Counter(program["shared"] for program in programs if program.get("shared"))
     return "".join(f", {count} of them in {folder}" for folder, count in counts.items())
 
@@ -44,7 +44,7 @@ def in_s(seconds: float) -> str:
 
 
 def in_time(seconds: float) -> str:
-    """Return a time in the unit that people would say it in, to three digits.
+    """Return a time with a readable unit, to three digits.
 
     >>> [in_time(seconds) for seconds in (4.2e-05, 0.0123, 10.6, 7384.0)]
     ['42 us', '12.3 ms', '10.6 s', '123 min']
@@ -55,11 +55,11 @@ def in_time(seconds: float) -> str:
 
 
 _UNITS = ((120.0, 60.0, "min"), (0.9995, 1.0, "s"), (0.9995e-3, 1e-3, "ms"), (0.0, 1e-6, "us"))
-"""The least seconds from which on a unit is used, the unit in seconds, and its name."""
+"""Units of time: the seconds from which a unit is used, the unit in seconds, and its name."""
 
 
 def in_bytes(count: float) -> str:
-    """Return bytes in the unit that people would say them in.
+    """Return bytes with a readable unit.
 
     >>> [in_bytes(count) for count in (12, 232_320, 5.6e9)]
     ['12 B', '232 kB', '5.6 GB']

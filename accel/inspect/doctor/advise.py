@@ -1,4 +1,4 @@
-"""Advise: a verdict for each function, from its source and, if the program was run, from measurements."""
+"""Give a verdict for each function, from its source and, if the program was run, from measurements."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from accel.spelling import function_name
 SCHEMA = 1
 
 FEWEST_CALLS = 5
-"""With fewer calls in the run, compiling a function is not worth its time."""
+"""Minimum calls in the run for which compiling a function is worth its time."""
 
 SMALLEST_MS = 0.05
-"""Calls that take fewer milliseconds gain nothing, because the overhead of a replay is as large."""
+"""Minimum milliseconds of a call that is worth compiling: the overhead of a replay is as large."""
 
 LEAST_WEIGHT = 1.0
-"""Without measurements, a function with less array work in its source (see `Scan.weight`) is not worth a row."""
+"""Minimum array work in a function's source (see `Scan.weight`) that is worth a row, without measurements."""
 
 
 class DoctorAdvice(StrEnum):
-    """What to do about a function. ROW: give it a row in a catalogue. The others say why not."""
+    """Verdict on a function. ROW: give it a row in a catalogue. The other verdicts say why not."""
 
     ROW = "row"
     STOPPED = "stopped"
@@ -47,7 +47,7 @@ STATIC_VERDICTS = {
     DoctorAdvice.UNREACHABLE: "are defined inside another function, where no catalogue can name them",
     DoctorAdvice.NO_ARRAYS: "no array work found",
 }
-"""The headings of a static scan, by verdict."""
+"""Headings of a static scan, by verdict."""
 
 VERDICTS = {
     DoctorAdvice.ROW: "worth a row in a catalogue",
@@ -59,11 +59,11 @@ VERDICTS = {
     DoctorAdvice.UNCALLED: "not called in this run",
     DoctorAdvice.NO_ARRAYS: "no array work found",
 }
-"""The headings of a measured run, by verdict."""
+"""Headings of a measured run, by verdict."""
 
 
 def account(target: str, sources: Sequence[Source], measured: Answer | None, run: str | None) -> Answer:
-    """All results of the doctor, as a dict of what its JSON holds (schema 1).
+    """Return all results of the doctor as the dict that its JSON holds (schema 1).
 
     measured: the result of `accel.inspect.doctor.measure`, or None for a static scan. run: the program, as the user
     wrote it.
@@ -100,7 +100,7 @@ def account(target: str, sources: Sequence[Source], measured: Answer | None, run
 
 
 def _has_loop(tree: ast.Module) -> bool:
-    """Whether the file's own top level has a loop, be it under an `if` or `with`."""
+    """Return whether the file's top level has a loop, also under an `if` or `with`."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -118,7 +118,7 @@ def _key(function: Function) -> tuple[str, str, int]:
 def _entry(
     function: Function, scanned: StaticScan, reached: float, book: Answer | None, inside_s: float | None
 ) -> Answer:
-    """The results for one function. inside_s: seconds in all functions; None if nothing was measured."""
+    """Return the results for one function. inside_s: seconds in all functions; None if nothing was measured."""
     # a script's module has this name while it runs: its own says more
     is_main = book is not None and book["module"] == "__main__"
     module = book["module"] if book is not None and not is_main else function.source.module
@@ -167,7 +167,7 @@ def _finding(function: Function, finding: Any) -> Answer:
 
 
 def _different_sizes(tries: Sequence[Answer]) -> Iterable[str]:
-    """A sentence about what differed in size between the first and the last recorded call, if anything did."""
+    """Yield a sentence about sizes that differ between the first and the last recorded call, if any."""
     recorded = [each["sizes"] for each in tries if each["verdict"] == "recorded"]
     first, last = recorded[0], recorded[-1]
     both = [path for path in first if path in last]
@@ -180,7 +180,7 @@ def _different_sizes(tries: Sequence[Answer]) -> Iterable[str]:
 
 
 def _stops(book: Answer) -> list[Answer]:
-    """What stopped the attempts to record the function, each line once."""
+    """Return the refusals that stopped the attempts to record the function, each line once."""
     stops: dict[tuple[str, str], Answer] = {}
     for each in book["tries"]:
         stop = each.get("stop")
@@ -222,10 +222,10 @@ def _static_verdict(entry: Answer, reachable: bool) -> DoctorAdvice:
 
 
 def _mark_outer(functions: Iterable[Answer]) -> None:
-    """Mark rows as outer that are called by a function which is no row and does not run inside rows only."""
+    """Mark a row as outer if a function calls it that is no row and does not run only inside rows."""
     by_key = {(each["file"], each["qualname"]): each for each in functions}
     inside = {key for key, each in by_key.items() if each["verdict"] == DoctorAdvice.ROW}
-    # what is called by functions inside rows alone is inside them too, and so on
+    # a function called only by functions inside rows is inside rows too, transitively
     for _ in range(len(by_key)):
         fresh = {
             key

@@ -79,7 +79,7 @@ def _measure(run: list[str], sources: list[Source]) -> Answer:
 
 
 def _new_file(name: str) -> Path:
-    """The catalogue's path. Raises SettingError unless it is a new module in a folder that can be written to."""
+    """Return the catalogue's path. Raises SettingError unless it is a new module in a writable folder."""
     path = Path(name)
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise SettingError("--catalogue", name, "a name such as heat_rows.py", "cannot be imported as a module")

@@ -1,4 +1,4 @@
-"""Measure: runs a program in a process of its own, times its functions, and tries to record the expensive ones.
+"""Run a program in a process of its own, time its functions, and try to record the expensive ones.
 
 `measured` starts `python -m accel.inspect.doctor.measure PLAN RESULT`; both files hold JSON. The program's output goes
 to standard error. A function is tried while the program runs, on a real call, in a forked child (see
@@ -30,22 +30,22 @@ from accel.inspect.explain.capture import call_of_frame, profiled, real_path
 from accel.inspect.programs import ProgramToRun, output_to_stderr, print_error
 
 TRY_AT = (2, 8, 32)
-"""The numbers of calls before each attempt to record a function. First calls often print or set things up."""
+"""Numbers of the calls at which a function is tried. First calls often print or set things up."""
 
 WORTH_S, WORTH_SHARE = 0.005, 0.005
-"""A function is tried once it has taken this many seconds, and this share of the time in all functions of `files`."""
+"""Minimum seconds in a function, and minimum share of the time in all functions of `files`, before it is tried."""
 
 RECORDINGS = 2
-"""A function is recorded so often, to see whether its calls differ in size: once, if that takes LONG_TRY_S."""
+"""Number of recordings of a function, to see whether its calls differ in size; 1 if one takes LONG_TRY_S."""
 
 TRY_SECONDS, LONG_TRY_S = 30.0, 5.0
-"""The time limit of one attempt, and from which time on it is a long one, in seconds."""
+"""Time limit of one attempt, and the duration from which an attempt counts as long, in seconds."""
 
 JAX_S = 30.0
-"""Once attempts have taken so many seconds, JAX is not asked any more whether it takes what was recorded."""
+"""Total seconds of attempts after which recordings are no longer checked with JAX."""
 
 INTERRUPTED = "the program was interrupted"
-"""The ending of a run that the user stopped by Ctrl-C."""
+"""Ending of a run that the user stopped by Ctrl-C."""
 
 Answer = dict[str, Any]
 
@@ -73,7 +73,7 @@ def measured(program: ProgramToRun, files: Iterable[str], *, tries: bool = True)
 
 
 class _Book:
-    """The measurements of one function. own_s, total_s: without and with the program's functions that it calls."""
+    """Measurements of one function. own_s, total_s: seconds without and with the program's functions that it calls."""
 
     def __init__(self, code: CodeType, namespace: dict[str, Any]) -> None:
         self.code = code
@@ -111,7 +111,7 @@ class _CallStack(threading.local):
 
 
 class Profile:
-    """A profile function for `sys.setprofile`: times the calls of functions in `files`, and tries to record them."""
+    """A profile function for `sys.setprofile`. It times the calls of functions in `files`, and tries to record them."""
 
     def __init__(self, files: Iterable[str], *, tries: bool) -> None:
         self._files = frozenset(files)
@@ -123,7 +123,7 @@ class Profile:
         self._started = time.perf_counter()
 
     def now(self) -> float:
-        """Seconds since the start, without the time of attempts to record."""
+        """Return the seconds since the start, without the time of attempts to record."""
         return time.perf_counter() - self._lost - self._started
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
@@ -200,13 +200,14 @@ class Profile:
 
 
 def _short(explained: Answer) -> Answer:
-    """The parts of an explanation that the doctor uses."""
+    """Return the parts of an explanation that the doctor uses."""
     kept = {key: explained[key] for key in ("verdict", "stop", "lowered", "outputs", "notes", "inlined")}
     return {**kept, "operations": explained["operations"]["count"], "sizes": _sizes(explained["inputs"])}
 
 
 def _sizes(inputs: Iterable[Answer]) -> dict[str, str]:
-    """The arrays that a call reads, with their shapes, and the lists and tuples, with the number of elements read."""
+    """Return the sizes of a call's inputs: the shapes of arrays, and the number of elements read of lists and
+    tuples."""
     inputs = list(inputs)
     sizes = {each["path"]: each["is"] for each in inputs if each["kind"] == "array"}
     read = Counter(each["path"].rpartition("[")[0] for each in inputs if _ELEMENT.search(each["path"]))

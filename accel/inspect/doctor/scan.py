@@ -1,7 +1,7 @@
-"""Scan: static analysis of a function, without importing the program: its array work, and what may stop a recording.
+"""Static analysis of a function, without importing the program: its array work, and possible stops of a recording.
 
-The analysis knows what imported names stand for, but not the values of arguments and attributes. So a finding is what
-*may* stop a recording, if that line is reached.
+The analysis resolves imported names, but does not know the values of arguments and attributes. So a finding *may* stop
+a recording, if its line is reached.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ from accel.rules.tables import ufuncs
 _BUILTIN_EFFECTS = {"print": "effect.print", "input": "effect.print", "open": "effect.file"}
 
 _EFFECTS = frozenset("time datetime random secrets uuid io pathlib shutil logging sys os subprocess socket".split())
-"""Standard modules whose functions have effects outside the process; `accel.record.state.opaque` knows the reasons."""
+"""Standard modules whose functions have effects outside the process; see `accel.record.state.opaque` for the
+reasons."""
 
 _GUARDED = frozenset({"os.environ", "os.getenv", "os.environ.get"})
-"""Reads of the environment are guards, not effects."""
+"""Reads of the environment, which are guards rather than effects."""
 
 _PYTHONS_OWN = frozenset(
     """math cmath itertools functools operator typing collections dataclasses enum abc warnings copy contextlib numbers
     types __future__ fractions decimal re string json textwrap statistics""".split()
 )
-"""Standard modules that do not concern arrays. Whether a call of theirs stops a recording shows when recording."""
+"""Standard modules that do not concern arrays. Only a recording shows whether their calls stop it."""
 
 _FILES_OF_NUMPY = frozenset("save savez savez_compressed savetxt load loadtxt genfromtxt fromfile".split())
 
@@ -58,14 +59,14 @@ _DRAWS = (
 """Methods of NumPy's random generators, whatever the generator is called."""
 
 _COMMON_DRAWS = frozenset(dir(random.Random))
-"""Names that Python's own generators have too, and other objects (`choice`): array work if they are given a size."""
+"""Method names that Python's generators and other objects have too (`choice`): array work only if a size is given."""
 
 _SELVES = frozenset({"self", "cls"})
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What may stop a recording. reason: an id of accel.reasons."""
+    """A line that may stop a recording. reason: an id of accel.reasons."""
 
     reason: str
     line: int
@@ -76,8 +77,8 @@ class Finding:
 class StaticScan:
     """The result of the analysis of one function.
 
-    array_calls: the number of calls of NumPy, SciPy and array methods. arithmetic: the number of operators between
-    values that are not literals. calls: full names of the program's own functions that it calls, as far as is known.
+    array_calls: number of calls of NumPy, SciPy and array methods. arithmetic: number of operators between non-literal
+    values. calls: full names of the program's own functions that it calls, as far as they are known.
     """
 
     array_calls: int
@@ -87,7 +88,7 @@ class StaticScan:
 
     @property
     def weight(self) -> float:
-        """A rough measure of how much array work there is, to sort by."""
+        """A rough measure of the array work, for sorting."""
         return self.array_calls + 0.25 * self.arithmetic
 
 
@@ -106,7 +107,8 @@ def scan(function: Function, own_modules: frozenset[str]) -> StaticScan:
 
 
 def _aliases(function: Function) -> dict[str, str]:
-    """What names stand for in the function: imports at its module's top level and in it, except its parameters."""
+    """Return the imported objects behind the function's names: imports at module level and inside it, without
+    parameters."""
     names = dict(imports_of(function.source))
     names.update(_imported(ast.walk(function.node), function.source))
     arguments = function.node.args
@@ -118,7 +120,7 @@ def _aliases(function: Function) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=512)
 def imports_of(source: Source) -> Mapping[str, str]:
-    """Names that the module's top level imports, also inside `if` and `try`, and what they stand for."""
+    """Return the names that the module's top level imports, also inside `if` and `try`, with their full names."""
     return dict(_imported(_top_level(source.tree), source))
 
 
@@ -141,7 +143,7 @@ def _imported(nodes: Iterator[ast.AST], source: Source) -> Iterator[tuple[str, s
 
 
 def _origin(node: ast.ImportFrom, source: Source) -> str:
-    """The module that names are imported from, dots resolved."""
+    """Return the module that names are imported from, with relative dots resolved."""
     if not node.level:
         return node.module or ""
     package = source.module.split(".")
@@ -172,7 +174,7 @@ class _Look(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _note_own(self, called: ast.expr) -> None:
-        """Note a call of `self.method` or of a function of the same module."""
+        """Record a call of `self.method` or of a function of the same module."""
         module, owner = self._function.source.module, self._function.qualname.rpartition(".")[0]
         if isinstance(called, ast.Name):
             self.calls.add(f"{module}.{called.id}")
@@ -193,7 +195,7 @@ class _Look(ast.NodeVisitor):
         self._loop(node, _names(node.target))
 
     def _loop(self, node: ast.For, names: frozenset[str]) -> None:
-        """Note a loop in a loop that accesses array elements: it probably runs over single cells."""
+        """Record a nested loop that accesses array elements: it probably runs over single cells."""
         self._loops += 1
         if self._loops == 2 and any(_is_cell(each, names) for each in ast.walk(node)):
             detail = "a loop in a loop over elements: an operation for each of them"
@@ -202,7 +204,7 @@ class _Look(ast.NodeVisitor):
         self._loops -= 1
 
     def _dotted(self, node: ast.expr) -> str | None:
-        """The full name of what a call names, where it begins with an import or is a builtin."""
+        """Return the full name of a called object, if it begins with an import or is a builtin."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.insert(0, node.attr)
@@ -226,13 +228,13 @@ class _Look(ast.NodeVisitor):
 
 
 def _draws(method: str, node: ast.Call) -> bool:
-    """Whether a method call draws an array of random numbers, as far as its name tells."""
+    """Return whether a method call draws an array of random numbers, judged by its name."""
     sized = any(keyword.arg == "size" for keyword in node.keywords)
     return method in _DRAWS and (sized or method not in _COMMON_DRAWS)
 
 
 def reach(own: StaticScan, scans: Mapping[str, StaticScan]) -> float:
-    """The array work of a function and of all the program's functions that it calls, each counted once."""
+    """Return the array work of a function and of all program functions that it calls, each counted once."""
     seen: set[str] = set()
     stack = [own]
     total = own.weight
@@ -249,13 +251,13 @@ def _names(target: ast.AST) -> frozenset[str]:
 
 
 def _is_cell(node: ast.AST, names: frozenset[str]) -> bool:
-    """Whether the node is an element whose index has one of these names, a loop's variables."""
+    """Return whether the node is an array element whose index contains one of `names`, a loop's variables."""
     return isinstance(node, ast.Subscript) and not names.isdisjoint(_names(node.slice))
 
 
 @functools.cache
 def verdict(name: str) -> str | None:
-    """The id of the reason for which a call of the function with this full name stops a recording, or None."""
+    """Return the id of the reason for which a call of the function with this full name stops a recording, or None."""
     root, _, rest = name.partition(".")
     if root == "builtins":
         return _BUILTIN_EFFECTS.get(rest)
@@ -269,7 +271,7 @@ def verdict(name: str) -> str | None:
 
 
 def _is_of_project(module: str) -> bool:
-    """Whether a top-level module is the user's own, as the folders of `sys.path` tell; it is not imported."""
+    """Return whether a top-level module is the user's own, judged by the folders of `sys.path`. Imports nothing."""
     origin = getattr(locate(module), "origin", None)
     return origin is not None and is_project_file(origin)
 
@@ -284,7 +286,7 @@ def _effect(name: str) -> str | None:
 
 
 def _rule_verdict(name: str) -> str | None:
-    """`verdict` for a function of NumPy or SciPy, by the table of rules."""
+    """Return `verdict` for a function of NumPy or SciPy, from the table of rules."""
     load(everything=True)
     if name.startswith("numpy.random."):
         value = _resolve(name)
@@ -314,7 +316,7 @@ def _ufunc_verdict(ufunc: np.ufunc) -> str | None:
 
 
 def _resolve(name: str) -> Any:
-    """The object with a full name in NumPy, SciPy or the standard library; None if there is none."""
+    """Return the object with a full name in NumPy, SciPy or the standard library; None if there is none."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         try:

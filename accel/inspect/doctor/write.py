@@ -17,7 +17,7 @@ from accel.reasons import NO_LINE, REASONS
 from accel.spelling import owner_of
 
 SHOWN = 20
-"""The most functions of one verdict that the text shows. The JSON has all."""
+"""Maximum functions of one verdict in the text. The JSON has all."""
 
 Column = tuple[str, Callable[[Answer], str]]
 
@@ -50,7 +50,7 @@ def _digits(value: float | None) -> str:
 
 
 def rows_of(account: Answer) -> list[Answer]:
-    """The functions that are worth a row."""
+    """Return the functions that are worth a row."""
     return [each for each in account["functions"] if each["verdict"] == DoctorAdvice.ROW]
 
 
@@ -66,7 +66,7 @@ def _by_verdict(account: Answer) -> list[tuple[DoctorAdvice, list[Answer]]]:
 
 
 def _heading(account: Answer) -> list[str]:
-    """The sentences that say what was analysed, and how."""
+    """Return the sentences that say which program was analysed, and how."""
     counted = f"{plural(account['files'], 'file')}, {plural(len(account['functions']), 'function')}"
     how = "analysed, not run: times are not known"
     if account["run"] is not None:
@@ -90,7 +90,7 @@ def _heading(account: Answer) -> list[str]:
 
 
 def as_text(account: Answer, catalogue: str | None) -> str:
-    """Within 100 columns. catalogue: the file that was written, or None."""
+    """Return the results as text, within 100 columns. catalogue: the file that was written, or None."""
     lines = [line for sentence in _heading(account) for line in flow(sentence, "", "  ")]
     for verdict, members in _by_verdict(account):
         words = VERDICTS if account["run"] is not None else STATIC_VERDICTS
@@ -129,7 +129,7 @@ def _titled(each: Answer) -> str:
 
 
 def _names(members: list[Answer]) -> list[str]:
-    """The names, grouped by module or class; only their numbers if there are many."""
+    """Return the names, grouped by module or class; only their number if there are many."""
     owners: dict[str, list[str]] = {}
     for each in members:
         owner, name = owner_of(each["target"])
@@ -140,7 +140,7 @@ def _names(members: list[Answer]) -> list[str]:
 
 
 def _stops(members: list[Answer]) -> list[str]:
-    """What stops each function. Functions that stop at the same line share an entry."""
+    """Return the line that stops each function. Functions that stop at the same line share an entry."""
     shared: dict[tuple[str, str], tuple[Answer, list[str]]] = {}
     for each in members[:SHOWN]:
         for stop in each["stops"] or each["may_stop"]:
@@ -156,7 +156,7 @@ def _stops(members: list[Answer]) -> list[str]:
 
 
 def _may_stop(members: list[Answer]) -> list[str]:
-    """Findings of the static analysis, which may stop other paths of functions that can be recorded."""
+    """Return findings of the static analysis that may stop other paths of recordable functions."""
     lines = []
     for each in members[:SHOWN]:
         found: dict[str, list[str]] = {}
@@ -179,7 +179,7 @@ _UNLESS_IT_GROWS = ", unless they read all of a list or array that grows from ro
 
 
 def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
-    """The next steps for the user."""
+    """Yield the next steps for the user."""
     rows = rows_of(account)
     package = shlex.quote(account["target"])
     if account["run"] is None:
@@ -214,7 +214,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
 
 
 def _first_step(account: Answer, package: str) -> str:
-    """What to do after a static scan."""
+    """Return the advice after a static scan."""
     program = package if account["target"].endswith(".py") else "PROGRAM"
     if account["functions"]:
         return (
@@ -227,14 +227,14 @@ def _first_step(account: Answer, package: str) -> str:
 
 
 def _is_flat(account: Answer) -> bool:
-    """Whether the time is spent at the top level of a script with loops, rather than in functions worth a row."""
+    """Return whether the time is spent at a script's top level with loops, rather than in functions worth a row."""
     if account["run"] is None or rows_of(account) or not account["top_level_loops"]:
         return False
     return bool(account["inside_s"] < 0.5 * account["wall_s"])
 
 
 def _use(file: str, run: str | None) -> Iterable[str]:
-    """How to use the catalogue in `file`, which need not be where modules are imported from."""
+    """Yield how to use the catalogue in `file`, which may be outside the import path."""
     # a callable of a module is no program
     program = run if run is not None and ":" not in run.partition(" ")[0] else "PROGRAM"
     yield f"run with it: accel run --catalogue {shlex.quote(file)} {program}"
@@ -246,7 +246,7 @@ def _use(file: str, run: str | None) -> Iterable[str]:
 
 
 def _target(function: Answer) -> str:
-    """The function's name as `accel explain` finds it from here: by its module, or else by its file."""
+    """Return the function's name as `accel explain` finds it from the current folder: by module, or else by file."""
     found = getattr(locate(function["module"]), "origin", None)
     if found is not None and os.path.realpath(found) == function["file"]:
         return f"{function['module']}:{function['qualname']}"
@@ -315,7 +315,7 @@ CATALOGUE = Catalogue(name="{name}", rows=ROWS)
 
 
 def as_catalogue(account: Answer, module: str) -> str:
-    """The rows as the source of a Python module named `module`. Functions that stop are in it as declined rows."""
+    """Return the rows as the source of a Python module named `module`. Functions that stop become declined rows."""
     name = account["functions"][0]["module"].partition(".")[0]
     chosen = _by_target(rows_of(account))
     stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
@@ -333,7 +333,7 @@ def as_catalogue(account: Answer, module: str) -> str:
 
 
 def _by_target(functions: list[Answer]) -> list[Answer]:
-    """One function for each name: `if` and `else` may both define it."""
+    """Return one function for each name: both branches of an `if` may define it."""
     return list({each["target"]: each for each in reversed(functions)}.values())[::-1]
 
 
@@ -351,7 +351,7 @@ def _declined(each: Answer) -> str:
 
 
 def _row(each: Answer, why: str, declined: str | None = None) -> str:
-    """One row, on one line where it fits."""
+    """Return the source of one row, on one line where it fits."""
     # by this name the rows of a script are found, which is imported nowhere
     module = "__main__" if each["main"] else each["module"]
     parts = [_quoted(module), _quoted(each["qualname"]), _quoted(why)]

@@ -1,4 +1,4 @@
-"""Explain: records one call in a forked child, and shows what that gives, or where the recording stops and why.
+"""Explain: record one call in a forked child, and show the recording, or where it stops and why.
 
 The child ends at the first line that stops the recording, before that line's effect. So nothing changes in this
 process: no argument, no object, no global name, no ledger. Nothing is printed, and no file is written.
@@ -61,7 +61,7 @@ class Explanation:
         return self.text
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))  # what IPython shows in a terminal
+        printer.text(str(self))  # IPython's representation in a terminal
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.text)}</pre>"
@@ -75,12 +75,12 @@ def explain(fn: Callable[..., Any] | str, /, *args: object, **kwargs: object) ->
 
     fn: a function, method, static method or class method, accelerated or not, or its name as "module:Class.method".
 
-    Nothing changes in this process: the call is recorded in a forked child, on its own copy of all memory, and ends
+    Nothing changes in this process: the call is recorded in a forked child, on its own copy of all memory. It ends
     before the first line that stops it. There are two exceptions. Files that the function *reads* are read. And memory
     that processes share on purpose (shared_memory, mmap) may show the child's writes while it runs.
 
-    Raises TypeError if `fn` is not a Python function or does not take the arguments, SettingError if a name does not
-    exist, and RuntimeError if the platform cannot fork (Windows).
+    Raises TypeError if `fn` is not a Python function or does not take the arguments. Raises SettingError if a name does
+    not exist, and RuntimeError if the platform cannot fork (Windows).
 
     >>> import accel, numpy as np
     >>> def swap(x):

@@ -1,4 +1,4 @@
-"""Apart: runs a job in a forked child process, so that its writes to memory do not reach this process.
+"""Run a job in a forked child process, so that its writes to memory do not reach this process.
 
 The child's standard streams are the null device. Its garbage collector ignores objects that existed before, and it ends
 without running exit handlers. It sends its results as JSON, one message per line.
@@ -60,7 +60,7 @@ def run_apart(job: Job, *, seconds: float, in_thread: bool = False) -> Answer:
 
 
 def _read_all(read: int, deadline: float) -> tuple[str, bool]:
-    """What the child wrote, and whether the time ran out before it ended."""
+    """Return the child's output, and whether the time ran out before it ended."""
     parts: list[bytes] = []
     while True:
         left = deadline - time.monotonic()
@@ -74,7 +74,7 @@ def _read_all(read: int, deadline: float) -> tuple[str, bool]:
 
 
 def _end(process: int) -> int:
-    """Kill the child if it still runs. Returns its wait status; 0 if it was killed, or reaped by the program."""
+    """Kill the child if it is still running. Returns its wait status; 0 if it was killed, or reaped by the program."""
     try:
         done, status = os.waitpid(process, os.WNOHANG)
         if not done:
@@ -97,7 +97,7 @@ def _ending(status: int) -> str:
 
 
 def _child(job: Job, write: int, in_thread: bool) -> None:
-    """Do the job and end the process in any case."""
+    """Run the job, and end the process in any case."""
     code = 70
     try:
         _settle_in()

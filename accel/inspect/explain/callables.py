@@ -1,4 +1,4 @@
-"""Callables: the Python function behind a callable or a name, and the arguments that a bound callable adds."""
+"""Find the Python function behind a callable or a name, and the arguments that a bound callable adds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class PlainCall(NamedTuple):
 
 
 def call_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PlainCall:
-    """The call of a plain function that `fn(*args, **kwargs)` makes, without wrappers. Raises TypeError if none."""
+    """Return the call of a plain function that `fn(*args, **kwargs)` makes, without wrappers. Raises TypeError if
+    none."""
     if isinstance(fn, str):
         fn = named(fn)
     while True:
@@ -59,7 +60,8 @@ def _what(fn: object) -> str:
 
 
 def split_target(text: str) -> tuple[str, str]:
-    """Module and qualified name of "module:function", or "module.function". Raises SettingError for another form."""
+    """Return module and qualified name of "module:function" or "module.function". Raises SettingError for another
+    form."""
     module, qualname = split_name(text)
     parts = [*module.split("."), *qualname.split(".")]
     if not (module.endswith(".py") and qualname) and not all(part.isidentifier() for part in parts):
@@ -68,16 +70,16 @@ def split_target(text: str) -> tuple[str, str]:
 
 
 def split_loop(text: str) -> tuple[str, int | None]:
-    """Split a report's name of a loop, "module:function:line", into what is around it and its line.
+    """Split a report's name of a loop, "module:function:line", into the enclosing code's name and the line.
 
-    The line is None for what is no such name.
+    The line is None for a name of another form.
     """
     owner, line = owner_of(text)
     return (owner, int(line)) if owner and line.isdecimal() else (text, None)
 
 
 def named(text: str) -> Any:
-    """Import what "module:function" names. Raises SettingError if it does not exist."""
+    """Import and return the object named "module:function". Raises SettingError if it does not exist."""
     owner, line = split_loop(text)
     if line is not None:
         possible = "--run PROGRAM, which takes a round of it from a running program"

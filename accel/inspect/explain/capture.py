@@ -1,4 +1,4 @@
-"""Capture: gets one real call of a function in a running program, when it begins."""
+"""Capture one real call of a function in a running program, as it begins."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def profiled(profile: Profile) -> Iterator[None]:
 
 
 def nth_call(file: str, qualname: str, nth: int, found: Callable[[PlainCall], None]) -> Profile:
-    """A profile function that calls `found` with the nth call of the function `qualname` in `file`, when it begins."""
+    """Return a profile function that passes the nth call of `qualname` in `file` to `found`, as the call begins."""
     counts = iter(range(1, nth + 1))
 
     def profile(frame: FrameType, event: str, arg: object) -> None:
@@ -51,7 +51,7 @@ def nth_call(file: str, qualname: str, nth: int, found: Callable[[PlainCall], No
 
 
 def call_of_frame(frame: FrameType) -> PlainCall | None:
-    """The call of a frame that has just begun; None if its function cannot be found."""
+    """Return the call of a frame that has just begun; None if its function cannot be found."""
     code, values = frame.f_code, frame.f_locals
     function = function_of(code, frame.f_globals)
     if function is None:
@@ -68,7 +68,8 @@ def call_of_frame(frame: FrameType) -> PlainCall | None:
 
 
 def function_of(code: CodeType, namespace: dict[str, Any]) -> FunctionType | None:
-    """The function with this code, by its name in its module or by the garbage collector; None if there is none."""
+    """Return the function with this code, by its name in its module or from the garbage collector; None if there is
+    none."""
     function = _walk(code, namespace)
     if function is None:
         function = next((each for each in gc.get_referrers(code) if type(each) is FunctionType), None)
@@ -76,7 +77,7 @@ def function_of(code: CodeType, namespace: dict[str, Any]) -> FunctionType | Non
 
 
 def _walk(code: CodeType, namespace: dict[str, Any]) -> FunctionType | None:
-    """The function at the code's qualified name, behind decorators and descriptors."""
+    """Return the function at the code's qualified name, under decorators and descriptors."""
     value: Any = None
     for part in code.co_qualname.split("."):
         value = namespace.get(part)

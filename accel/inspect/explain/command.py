@@ -1,7 +1,7 @@
-"""`accel explain FUNCTION`: what recording one call of a function, or one round of a loop, would give.
+"""`accel explain FUNCTION`: the recording of one call of a function, or of one iteration of a loop.
 
-FUNCTION is module:function or module:Class.method; the module is found as `python -m` finds it. A loop has its line
-behind that, or behind the module: module:function:12, as the report names it.
+FUNCTION is module:function or module:Class.method; the module is found as `python -m` finds it. A loop is named by its
+line, after the function or the module: module:function:12, as in the report.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _told(error: Exception) -> str:
 
 
 def _explain_in_program(options: argparse.Namespace) -> Explanation:
-    """Run the program until it makes the call. `_explain_and_end` ends the process then."""
+    """Run the program until it makes the call. `_explain_and_end` then ends the process."""
     target, *args = options.run
     program = program_of(target, tuple(args))
     source, qualname, line = _find(options.target, program.target)
@@ -190,9 +190,9 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
 def _watched(
     target: str, source: Source, qualname: str, line: int | None, nth: int, found: Callable[[PlainCall], None]
 ) -> Iterator[Change | None]:
-    """Within the block, `found` is called with the nth call of the function, or round of its loop at this line.
+    """Within the block, pass the nth call of the function, or iteration of its loop at this line, to `found`.
 
-    Yields what has to change the program's code before it runs, or None.
+    Yields a function that transforms the program's code before it runs, or None.
     """
     if line is None:
         with profiled(nth_call(source.file, qualname, nth, found)):
@@ -209,7 +209,7 @@ _AGAIN = "first calls often print or set things up: --nth 2 explains the next on
 
 
 def _explain_and_end(options: argparse.Namespace, real: int, call: PlainCall) -> None:
-    """Write the explanation to the real standard output, and end the process, because the program need not go on."""
+    """Write the explanation to the real standard output, and end the process: the program need not go on."""
     code = 0
     try:
         explanation = explain_call(call, in_thread=True, passes=options.passes)
@@ -227,7 +227,7 @@ def _explain_and_end(options: argparse.Namespace, real: int, call: PlainCall) ->
 
 
 def _find(target: str, program: str) -> tuple[Source, str, int | None]:
-    """The file that defines the target, the qualified name of its code, and the line of a loop in it, or None.
+    """Return the file that defines the target, the qualified name of its code, and the line of a loop in it, or None.
 
     Nothing is imported. program: the module or file that runs, which the report calls `__main__`.
     """
@@ -254,7 +254,7 @@ def _find(target: str, program: str) -> tuple[Source, str, int | None]:
 
 
 def _split(target: str) -> tuple[str, str, int | None]:
-    """The module or file, the qualified name of the code in it, and the line of a loop in that, or None."""
+    """Return the module or file, the qualified name of the code in it, and the line of a loop in that code, or None."""
     owner, line = split_loop(target)
     if line is None:
         return *split_target(target), None

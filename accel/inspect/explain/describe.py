@@ -1,4 +1,4 @@
-"""Describe: a recording, complete or stopped, as plain dicts for JSON."""
+"""Describe a recording, complete or stopped, as plain dicts for JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from accel.record.state.recording import Recording, place_text
 
 Message = dict[str, Any]
 LONGEST = 60
-"""The most characters of a value's text."""
+"""Maximum characters of a value's text."""
 
 __all__ = ["place_text", "program", "so_far", "source", "stop"]
 
@@ -43,7 +43,7 @@ __all__ = ["place_text", "program", "so_far", "source", "stop"]
 
 
 def stop(refusal: Refusal, recording: Recording | None) -> Message:
-    """A refusal with the text of its line, the columns of the expression, and the call stack."""
+    """Return a refusal as a dict, with the text of its line, the columns of the expression, and the call stack."""
     frames = list(_frames(recording)) if recording is not None else []
     here = next((frame for frame in frames if place_text(_place(frame)) == refusal.where), None)
     found: Message = {
@@ -81,12 +81,13 @@ def _place(frame: FrameType) -> Place:
 
 
 def source(place: Place) -> str:
-    """The text of a line; "" if it cannot be read."""
+    """Return the text of a line; "" if it cannot be read."""
     return linecache.getline(*place).rstrip("\n")
 
 
 def _columns(frame: FrameType) -> tuple[int, int] | None:
-    """The columns (first, and exclusive last, in bytes) of the expression that the frame is evaluating, on its line."""
+    """Return the columns of the expression that the frame is evaluating: first, and exclusive last, in bytes of its
+    line."""
     # there is one entry for each two bytes of code
     positions = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     line, end_line, column, end = positions
@@ -96,7 +97,7 @@ def _columns(frame: FrameType) -> tuple[int, int] | None:
 
 
 def _trimmed(text: str, columns: tuple[int, int] | None) -> tuple[str, int | None, int | None]:
-    """The line without its indentation, and the columns in it, in characters."""
+    """Return the line without its indentation, and the columns in it, in characters."""
     stripped = text.strip()
     if columns is None:
         return stripped, None, None
@@ -110,7 +111,7 @@ def _trimmed(text: str, columns: tuple[int, int] | None) -> tuple[str, int | Non
 
 
 def so_far(recording: Recording) -> Message:
-    """Operations, inputs with their guards, and outcomes of a recording in progress."""
+    """Return operations, inputs with their guards, and outcomes of a recording in progress."""
     nodes = recording.writer.tape.nodes
     rules = Counter(node.rule.name for node in nodes if not node.is_input)
     return {
@@ -140,7 +141,7 @@ def _inputs(recording: Recording) -> Iterator[Message]:
 
 
 def _guard(recording: Recording, key: Any, slot: int) -> tuple[str, str, str]:
-    """The kind of an input, its value in words, and its guard."""
+    """Return the kind of an input, its value in words, and its guard."""
     if key[0] in _WITHOUT_VALUE:
         return _WITHOUT_VALUE[key[0]](key)
     if slot not in recording.entered:
@@ -184,7 +185,7 @@ def _text(value: object) -> str:
 
 
 def program(trace: Trace) -> Message:
-    """The result and the side effects of a complete recording."""
+    """Return the result and the side effects of a complete recording."""
     outputs = trace.outputs
     return {
         "outputs": {
@@ -196,7 +197,7 @@ def program(trace: Trace) -> Message:
 
 
 def _stays(trace: Trace, write: Any) -> bool:
-    """Whether the attribute is set to the object that it had before, as by an in-place operator."""
+    """Return whether the attribute is set to the object that it had before, as by an in-place operator."""
     if not isinstance(write, Write):
         return False
     held = trace.inputs.find(("attr", write.owner, write.name))
@@ -213,7 +214,7 @@ def _written(trace: Trace, write: Any) -> str:
 
 
 def _result(trace: Trace, template: Any) -> str:
-    """The result in words: which parts are new, and which are inputs."""
+    """Return the result in words: which parts are new, and which are inputs."""
     kind = type(template)
     if kind is NewArray:
         return _node(trace.outputs.arrays[template.index], template.chain)

@@ -1,4 +1,4 @@
-"""Examine: records one call in the forked child, up to the first line that stops it, and sends the result.
+"""Record one call in the forked child, up to the first line that stops it, and send the result.
 
 The recorder refuses an effect before it happens, and then the process ends: nothing is printed, and no file is written.
 An audit hook stops effects that the recorder does not see.
@@ -27,11 +27,11 @@ _BEYOND = frozenset(
     """os.system os.exec os.fork os.forkpty os.kill os.posix_spawn os.startfile subprocess.Popen socket.connect
     socket.sendto socket.bind webbrowser.open""".split()
 )
-"""Audit events of effects beyond the process. For "open", the mode decides."""
+"""Audit events with effects outside the process. For "open", the mode decides."""
 
 
 def examine(call: PlainCall, max_nodes: int, with_jax: bool, passes: bool, send: Send) -> None:
-    """Record `call` and send the result: one message, or two if it is recorded whole and then lowered.
+    """Record `call` and send the result: one message, or two if the whole call is recorded and then lowered.
 
     passes: list the operations after each pass of the lowering.
     """
@@ -103,7 +103,7 @@ class _RecordingWatcher:
         recording.journal.undo()  # restore memory that is shared with other processes
 
     def stop(self, refusal: Refusal) -> NoReturn:
-        """Send what stopped the recording, restore shared memory, and end the process."""
+        """Send the refusal that stopped the recording, restore shared memory, and end the process."""
         self.armed = False
         recording = self._recording
         notes = []
@@ -121,7 +121,7 @@ class _RecordingWatcher:
         os._exit(0)
 
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
-        """The audit hook: stops before an effect that the recorder did not refuse."""
+        """Stop before an effect that the recorder did not refuse. Called as an audit hook."""
         if not self.armed:
             return
         is_file = event in _FILES or (event == "open" and _for_writing(*args[1:3]))

@@ -1,6 +1,6 @@
-"""Rounds: gets one real round of a loop in a running program, as the call of its body that accel would record.
+"""Capture one real iteration of a loop in a running program, as the call of its body that accel would record.
 
-The code that holds the loop is lifted before it runs, as it is when the loop is accelerated (see accel.lift).
+The code that holds the loop is outlined before it runs, as it is when the loop is accelerated (see accel.lift).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from accel.process.bodies import add_body
 
 
 class LoopOf(NamedTuple):
-    """A loop. target: as the user wrote it. qualname: of the function around it; TOP for none."""
+    """A loop. target: the name that the user wrote. qualname: of the enclosing function; TOP if there is none."""
 
     target: str
     source: Source
@@ -36,7 +36,7 @@ class LoopOf(NamedTuple):
     line: int
 
     def lifted(self, code: CodeType) -> tuple[CodeType, Switch]:
-        """Lift it in its module's code. Returns the new code. Raises SettingError if it cannot be lifted."""
+        """Outline the loop in its module's code. Returns the new code. Raises SettingError if that is impossible."""
         try:
             made = lifted_module_code(code, (self.qualname,))
         except NotLiftable as error:
@@ -61,9 +61,9 @@ class LoopOf(NamedTuple):
 
 @contextmanager
 def nth_round(loop: LoopOf, nth: int, found: Callable[[PlainCall], None]) -> Iterator[Change]:
-    """Within the block, `found` is called with the nth round of a loop, before it runs.
+    """Within the block, pass the nth iteration of a loop to `found`, before it runs.
 
-    The loop is seen in modules that are imported within the block, and in code that the yielded function has changed.
+    The loop is found in modules that are imported within the block, and in code transformed by the yielded function.
     """
 
     def change(code: CodeType) -> CodeType:
@@ -82,7 +82,7 @@ def nth_round(loop: LoopOf, nth: int, found: Callable[[PlainCall], None]) -> Ite
 
 
 def _catch(switch: Switch, nth: int, found: Callable[[PlainCall], None]) -> None:
-    """Have `found` called with the nth round of this loop."""
+    """Call `found` with the nth iteration of this loop."""
     assert switch.code is not None
     add_body(switch.code)
     counts = iter(range(1, nth + 1))
@@ -100,7 +100,7 @@ def _catch(switch: Switch, nth: int, found: Callable[[PlainCall], None]) -> None
 
 
 class _ChangingFinder(Finder):
-    """Has the code of the modules in one file changed before it runs."""
+    """A finder that transforms the code of the modules in one file before it runs."""
 
     def __init__(self, file: str, change: Change) -> None:
         super().__init__((), lambda module: None)
@@ -108,7 +108,7 @@ class _ChangingFinder(Finder):
         self._change = change
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the other finders' spec, with a loader that changes the code."""
+        """Return the other finders' spec, with a loader that transforms the code."""
         spec = ask_finders(name, path, target)
         if spec is not None and real_path(str(spec.origin)) == self._file:
             spec.loader = _ChangingLoader(spec.loader, self._change)
@@ -116,19 +116,19 @@ class _ChangingFinder(Finder):
 
 
 class _ChangingLoader(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """The loader of a module whose code is changed."""
+    """The loader of a module whose code is transformed."""
 
     def __init__(self, loader: Any, change: Change) -> None:
         super().__init__(loader)
         self._self_change = change
 
     def get_code(self, name: str) -> CodeType | None:
-        """Return the module's code, changed; `runpy` asks for it."""
+        """Return the module's transformed code, for `runpy`."""
         code: CodeType | None = self.__wrapped__.get_code(name)
         return code if code is None else self._self_change(code)
 
     def exec_module(self, module: Any) -> None:
-        """Run the changed code."""
+        """Run the transformed code."""
         code = self.get_code(module.__name__)
         assert code is not None, "it has a source file"
         exec(code, vars(module))

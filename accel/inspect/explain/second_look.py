@@ -1,4 +1,4 @@
-"""Second look: lowers a recording, and checks whether JAX accepts every operation."""
+"""Lower a recording, and check whether JAX accepts every operation."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PLACE = re.compile(r"^(\S+) at (\S+:\d+): ")
 
 
 def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool, passes: bool = False) -> dict[str, Any]:
-    """The numbers of operations of the lowered program, and of those that fold if all but the arguments is constant.
+    """Return the number of operations of the lowered program, and how many fold if only the arguments vary.
 
-    passes: list the operations after each pass, too. Raises Unsupported if it cannot be lowered.
+    passes: list the operations after each pass, too. Raises Unsupported if the recording cannot be lowered.
     """
     program = lower(trace, Known())
     if with_jax:
@@ -43,7 +43,7 @@ def lowered(trace: Trace, values: dict[int, Any], *, with_jax: bool, passes: boo
 
 
 def _known(trace: Trace, values: dict[int, Any]) -> Known:
-    """Inputs that may be constant, less attributes and items that the call itself sets."""
+    """Return the inputs that may be constant, without attributes and items that the call itself sets."""
     changes = (change for change in trace.outputs.writes if isinstance(change, Write))
     writes = {(write.owner, Item(write.name) if write.is_item else write.name) for write in changes}
     slots = foldable(trace) - {slot for key, slot in trace.inputs.entries() if key[1:] in writes}
@@ -56,7 +56,7 @@ def _known(trace: Trace, values: dict[int, Any]) -> Known:
 
 
 def _trace_with_jax(program: Program, trace: Trace) -> None:
-    """Let JAX trace every operation without computing anything. Raises Unsupported."""
+    """Trace every operation with JAX, without computing anything. Raises Unsupported."""
     os.environ["JAX_PLATFORMS"] = "cpu"  # in the child alone; shapes and dtypes are the same everywhere
     import jax
 
@@ -69,6 +69,6 @@ def _trace_with_jax(program: Program, trace: Trace) -> None:
 
 
 def locate(detail: str) -> tuple[str, str]:
-    """Split the detail of a lowering error into the source line that it begins with, "" if none, and the rest."""
+    """Split the detail of a lowering error into its leading source line ("" if none) and the rest."""
     found = _PLACE.match(detail)
     return (found[2], f"{found[1]}: {detail[found.end() :]}") if found else ("", detail)

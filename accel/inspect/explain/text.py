@@ -1,4 +1,4 @@
-"""An explanation as text, within 100 columns."""
+"""Format an explanation as text, within 100 columns."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from accel.reasons import NO_LINE
 
 WIDTH = 100
 SHOWN = 8
-"""The most lines of one list that the text shows. The JSON has all."""
+"""Maximum lines of one list in the text. The JSON has all."""
 
 FREQUENT = 24
-"""The most rules that the text names: the most frequent ones."""
+"""Maximum number of rules that the text names: the most frequent ones."""
 
 _HEADS: Mapping[str, str] = {
     "recorded": "can be recorded whole: {count}",
@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
 
 
 def as_text(data: Mapping[str, Any]) -> str:
-    """The explanation as text."""
+    """Return the explanation as text."""
     operations = data["operations"]
     count = plural(operations["count"], "operation")
     lines = flow(f"accel: {data['target']} ({data['where']}) {_HEADS[data['verdict']].format(count=count)}", "", "  ")
@@ -51,7 +51,7 @@ def as_text(data: Mapping[str, Any]) -> str:
 
 
 def _passes(passes: list[dict[str, Any]]) -> Iterable[str]:
-    """The first listing as a whole, and of each later one what differs from the one before."""
+    """Yield the first listing as a whole, and each later one as its difference from the one before."""
     before: list[str] = []
     for number, each in enumerate(passes):
         after = each["operations"]
@@ -63,7 +63,7 @@ def _passes(passes: list[dict[str, Any]]) -> Iterable[str]:
 
 
 def stop_lines(stop: Mapping[str, Any]) -> list[str]:
-    """Where a recording stops, with the expression marked, why, and what to do about it."""
+    """Return where a recording stops, with the expression marked, why, and what to do about it."""
     inside = f" in {stop['function']}" if stop["function"] else ""
     lines = flow(f"{stop['where'] or NO_LINE}{inside}  [{stop['id']}]", "  where  ")
     if stop["source"]:
@@ -73,7 +73,7 @@ def stop_lines(stop: Mapping[str, Any]) -> list[str]:
 
 
 def marked(source: str, column: int | None, end: int | None, indent: str = "           ") -> list[str]:
-    """A source line, cut to the width, and a line of carets under the columns."""
+    """Return a source line, cut to the width, and a line of carets under the columns."""
     room = WIDTH - len(indent)
     start = 0
     if len(source) > room and column is not None:
@@ -135,7 +135,7 @@ def _guards(data: Mapping[str, Any]) -> list[str]:
 
 
 def some(lines: list[str]) -> list[str]:
-    """The first lines, and the number of the others."""
+    """Return the first lines, and the number of the others."""
     return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"    ... and {len(lines) - SHOWN} more"]
 
 

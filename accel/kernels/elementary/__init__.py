@@ -1,18 +1,18 @@
 """Elementary functions of float64 and float32, in vector instructions, by published formulas.
 
-Each is within 1 unit in the last place of the true value (docstrings give the largest error that was seen; where the
-result is subnormal, it is at most 0.75). Special values, signs of zero and subnormal numbers are NumPy's. A result
-depends on its operands alone, not on the other lanes. float32 is computed in float64 and rounded once.
+Each result is within 1 unit in the last place of the true value. Docstrings give the largest observed error; for
+subnormal results it is at most 0.75. Special values, signs of zero and subnormal numbers are NumPy's. A result depends
+on its operands alone, not on the other lanes. float32 is computed in float64 and rounded once.
 
-pairs          polynomials, sums of two numbers that stand for one, powers of two
+pairs          polynomials, unevaluated sums of two numbers, powers of two
 exponentials   exp exp2 expm1 sinh cosh tanh
 logarithms     log log2 log10 log1p asinh acosh atanh
 powers         pow cbrt hypot
 trigonometric  sin cos tan
 circular       asin acos atan atan2
 errors         erf erfc
-singles        shorter ones for float32
-calls          their definitions, once a module
+singles        shorter formulas for float32
+calls          their definitions, once per module
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SINGLES: Formulas = _by_name(
     *(singles.exp, singles.exp2, singles.expm1, singles.sinh, singles.cosh, singles.tanh),
     *(singles.log, singles.log2, singles.log10, singles.power, singles.sin, singles.cos),
 )
-"""Shorter ones, for float32."""
+"""Shorter formulas, for float32."""
 
 
 def _called(name: str, *operands: Value) -> Value:
@@ -55,4 +55,4 @@ def _called(name: str, *operands: Value) -> Value:
 
 
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {name: functools.partial(_called, name) for name in FORMULAS}
-"""By the names that lax has for them; log2, log10 and hypot by NumPy's."""
+"""Functions by their names in lax; log2, log10 and hypot by NumPy's."""

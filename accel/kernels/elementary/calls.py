@@ -1,4 +1,4 @@
-"""Functions of the module that is written: one definition, however often it is called.
+"""Functions of the generated module: one definition for any number of calls.
 
 Ten uses of a long formula cost one compile. A call costs a few nanoseconds per vector.
 """
@@ -13,7 +13,7 @@ from accel.kernels.ir import Emitter, Scope, Value
 
 @dataclass(frozen=True, slots=True)
 class Except:
-    """A formula's result; where `rare` holds, that of the C library's function of x."""
+    """A formula's result. In lanes in which `rare` holds, the C library's function of x replaces it."""
 
     found: Value
     rare: Value
@@ -25,7 +25,7 @@ Formula = Callable[..., Value | Except]
 
 
 def call(name: str, formula: Formula, *operands: Value) -> Value:
-    """A call of `formula`, which is defined in the emitter's module once for each dtype and number of lanes."""
+    """Return a call of `formula`, which is defined once per module, dtype and number of lanes."""
     emitter, dtype = operands[0].emitter, operands[0].dtype
     lanes = emitter.lanes if emitter.is_vector(max(each.level for each in operands)) else 1
     full = f"{name}.{dtype.name}.{lanes}"
@@ -60,7 +60,7 @@ def _definition(full: str, formula: Formula, operands: tuple[Value, ...], lanes:
 
 
 def _ending(result: Except) -> list[str]:
-    """Instructions that give `%found`. The C library is called lane by lane, where it is needed for any."""
+    """Return the instructions that compute `%found`. The C library is called lane by lane, if any lane needs it."""
     emitter, lanes = result.found.emitter, result.found.emitter.lanes
     fast, x, rare, kind = result.found.text, result.x.text, result.rare.text, emitter.type_of(result.x.dtype, 1)
     emitter.declared.add(f"declare double @{result.function}(double)")

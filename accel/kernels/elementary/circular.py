@@ -15,10 +15,10 @@ from accel.kernels.elementary.pairs import (
 from accel.kernels.ir import Value
 
 PI, PI_LOW = 3.141592653589793, 1.2246467991473532e-16
-"""Their sum is pi."""
+"""Two floats whose sum is pi."""
 
 QUARTER, QUARTER_LOW = 0.7853981633974483, 3.061616997868383e-17
-"""Their sum is pi / 4. The first has 50 digits: four times and three times it are exact."""
+"""Two floats whose sum is pi / 4. The first has 50 bits, so that four times and three times it are exact."""
 
 ARCTAN = (
     *(-0.333333333333332, 0.19999999999954068, -0.14285714280246958, 0.1111111078605372, -0.09090897833855634),
@@ -36,7 +36,7 @@ ARCSIN = (
 
 
 def asin(x: Value) -> Value:
-    """Within 0.8 units in the last place; NaN outside -1 to 1."""
+    """Return the arcsine, within 0.8 units in the last place; NaN outside -1 to 1."""
     size = x.abs()
     is_large, high, low = _arcsine(size)
     start, start_low = choose(is_large, PI / 2, 0.0, x), choose(is_large, PI_LOW / 2, 0.0, x)
@@ -45,7 +45,7 @@ def asin(x: Value) -> Value:
 
 
 def acos(x: Value) -> Value:
-    """Within 0.8 units in the last place; NaN outside -1 to 1."""
+    """Return the arccosine, within 0.8 units in the last place; NaN outside -1 to 1."""
     is_large, high, low = _arcsine(x.abs())
     high, low = high.copysign(x), with_sign(low, x.bits())
     start, start_low = (
@@ -56,15 +56,16 @@ def acos(x: Value) -> Value:
 
 
 def atan(x: Value) -> Value:
-    """Within 0.9 units in the last place."""
+    """Return the arctangent, within 0.9 units in the last place."""
     return _angle(at_most(x.abs(), 2.0**1000), literal(x, 1.0), None).copysign(x)
 
 
 def atan2(y: Value, x: Value) -> Value:
-    """The angle of the point (x, y), within 0.9 units in the last place; edges as those of C's `atan2`, and NumPy's."""
+    """Return the angle of the point (x, y), within 0.9 units in the last place. Edge cases follow C's `atan2` and
+    NumPy."""
     a, b = y.abs(), x.abs()
     is_far = a.compare("eq", float("inf")) | b.compare("eq", float("inf"))
-    # infinity counts as 1, and as 0 what is finite beside it; the origin is at 0
+    # infinity counts as 1, and a finite number beside it as 0; the origin is at 0
     a, b = (is_far.where(each.compare("eq", float("inf")).where(1.0, each * 0.0), each) for each in (a, b))
     b = (a.compare("eq", 0.0) & b.compare("eq", 0.0)).where(1.0, b)
     is_left = x.bits().compare("lt", 0)
@@ -76,7 +77,10 @@ def atan2(y: Value, x: Value) -> Value:
 
 
 def _arcsine(size: Value) -> tuple[Value, Value, Value]:
-    """Whether that is above 0.5, and the arcsine of it, or else of the sine of half of its complement, as a pair."""
+    """Return whether `size` exceeds 0.5, and an arcsine as a pair.
+
+    It is asin(size), or above 0.5 asin(sqrt((1 - size) / 2)), half of the complement.
+    """
     is_large = size.compare("gt", 0.5)
     square = is_large.where(size.fma(-0.5, 0.5), size * size)
     high, low = root(square, literal(size, 0.0))
@@ -85,9 +89,10 @@ def _arcsine(size: Value) -> tuple[Value, Value, Value]:
 
 
 def _angle(a: Value, b: Value, is_left: Value | None) -> Value:
-    """The angle of the point (b, a), or (-b, a) where it is left; neither is negative, and they are not both zero.
+    """Return the angle of the point (b, a), or of (-b, a) where `is_left`. a and b are not negative, and not both zero.
 
-    Of the ratio t that is up to 1, or of (1 - t) / (1 + t), which is pi / 4 less that angle; and of its complements.
+    The ratio t is at most 1. The angle comes from atan(t), or from atan((1 - t) / (1 + t)) = pi / 4 - atan(t).
+    Complements follow.
     """
     is_steep = a.compare("gt", b)
     large, small = is_steep.where(a, b), is_steep.where(b, a)

@@ -21,10 +21,10 @@ from accel.kernels.elementary.pairs import (
 from accel.kernels.ir import Value
 
 LIMIT = 0.65
-"""From 0.6 to 0.6557, both polynomials are precise."""
+"""Threshold between the two formulas. From 0.6 to 0.6557, both polynomials are precise."""
 
 LARGEST = 28.0
-"""erfc is 0 from 27.3 on."""
+"""Upper limit of x: erfc is 0 from 27.3 on."""
 
 K = 3.75
 FIRST, FIRST_LOW = 1.2375126308378275, 1.0528904825821427e-16
@@ -35,8 +35,10 @@ RATIO = (
     *(-9.734822710463279e-07, 1.7514214012149927e-06, -5.690592851889171e-08, -2.5750660643178077e-07),
     *(2.244582005419775e-08, 3.6810735995925824e-08, -2.928346168826121e-09, -3.760960295349558e-09),
 )
-"""(1 + 2 x) exp(x * x) erfc(x): the first coefficient, a sum of two, and the others; minimax for x from 0.6 to 27.3,
-within 2**-62."""
+"""Coefficients of (1 + 2 x) exp(x * x) erfc(x): the first one is FIRST + FIRST_LOW, the others are RATIO.
+
+Minimax for x from 0.6 to 27.3, within 2**-62.
+"""
 
 SERIES = (
     *(0.12837916709551256, -0.3761263890318352, 0.11283791670937071, -0.026866170639735218, 0.005223977543489691),
@@ -47,7 +49,7 @@ SERIES = (
 
 
 def erf(x: Value) -> Value:
-    """Within 0.9 units in the last place."""
+    """Return erf(x), within 0.9 units in the last place."""
     size = x.abs()
     shifted, high, low = _complement(size)
     found, lost = ordered_sum(literal(x, 1.0), -scaled(high, shifted))
@@ -56,7 +58,7 @@ def erf(x: Value) -> Value:
 
 
 def erfc(x: Value) -> Value:
-    """Within 0.9 units in the last place: 1 - erf(x)."""
+    """Return erfc(x) = 1 - erf(x), within 0.9 units in the last place."""
     size = x.abs()
     shifted, high, low = _complement(size)
     tail = scaled(high + low, shifted)
@@ -65,12 +67,12 @@ def erfc(x: Value) -> Value:
 
 
 def _more(x: Value) -> Value:
-    """erf(x) - x for |x| up to LIMIT."""
+    """Return erf(x) - x for |x| up to LIMIT."""
     return x * polynomial(x * x, SERIES)
 
 
 def _complement(x: Value) -> tuple[Value, Value, Value]:
-    """`n + SHIFT`, and a pair that is erfc(x) / 2**n, for x from LIMIT on."""
+    """Return `n + SHIFT`, and erfc(x) / 2**n as a pair, for x from LIMIT on."""
     x = at_most(x, LARGEST)
     square, more = exact_product(x, x)
     shifted, one, rest = exp_parts(-square, -more)

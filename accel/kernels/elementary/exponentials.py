@@ -1,8 +1,8 @@
 """Exponentials and hyperbolic functions.
 
-x = n * log(2) + r with whole n and |r| of at most log(2) / 2, where log(2) is the sum of two numbers and exp(r) is a
-polynomial (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 6). exp(r) is a pair:
-1 + r exactly, and what is left.
+x = n * log(2) + r with whole n and |r| of at most log(2) / 2. log(2) is the sum of two numbers. exp(r) is a polynomial
+(W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 6). It is returned as a pair: 1
++ r, rounded, and the remainder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from accel.kernels.ir import Value
 
 LN2, LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
 LN2_HIGH, LN2_LOW = 0.693147180559663, 2.8235290563031577e-13
-"""Their sum is log(2), twice. LN2_HIGH has 41 digits: its product with an exponent is exact."""
+"""Two splits of log(2): LN2 + LN2_REST, and LN2_HIGH + LN2_LOW. LN2_HIGH has 41 bits: it times an exponent is exact."""
 
 AFTER_SQUARE = (
     *(0.16666666666666677, 0.0416666666666667, 0.00833333333332161, 0.0013888888888866737, 0.0001984126988619536),
@@ -35,22 +35,22 @@ AFTER_SQUARE = (
 """(exp(r) - 1 - r - r**2 / 2) / r**3: minimax for |r| up to 0.3467, such that exp(r) - 1 is within 2**-61 of |r|."""
 
 TINY = 2.0**-28
-"""Below it, tanh(x) and sinh(x) are x."""
+"""Threshold below which tanh(x) and sinh(x) are x."""
 
 
 def exp(x: Value) -> Value:
-    """Within 0.6 units in the last place."""
+    """Return exp(x), within 0.6 units in the last place."""
     shifted, high, low = exp_parts(at_least(at_most(x, 710.0), -746.0))
     return scaled(high + low, shifted)
 
 
 def exp2(x: Value) -> Value:
-    """Within 0.6 units in the last place."""
+    """Return 2**x, within 0.6 units in the last place."""
     return exp2_of_sum(at_least(at_most(x, 1025.0), -1080.0))
 
 
 def exp2_of_sum(x: Value, more: Value | None = None) -> Value:
-    """2**(x + more) for x from -1080 to 1025, where `more` is small."""
+    """Return 2**(x + more) for x from -1080 to 1025, with a small `more`."""
     shifted = x + SHIFT
     rest = x - (shifted - SHIFT)
     r, low = exact_product(rest, LN2)
@@ -60,13 +60,13 @@ def exp2_of_sum(x: Value, more: Value | None = None) -> Value:
 
 
 def expm1(x: Value) -> Value:
-    """Within 0.8 units in the last place."""
+    """Return exp(x) - 1, within 0.8 units in the last place."""
     high, low = _quarter_of_expm1(at_least(at_most(x, 710.0), -60.0))
     return x.abs().compare("lt", 2.0**-54).where(x, (high + low) * 4.0)
 
 
 def sinh(x: Value) -> Value:
-    """Within 0.7 units in the last place: half of e + e / (e + 1) with e = exp(|x|) - 1."""
+    """Return sinh(x), within 0.7 units in the last place: half of e + e / (e + 1) with e = exp(|x|) - 1."""
     size = x.abs()
     high, low = _quarter_of_expm1(at_most(size, 710.6))
     fourth, fourth_low = quotient((high, low), _plus((high, low), 0.25))
@@ -76,7 +76,7 @@ def sinh(x: Value) -> Value:
 
 
 def cosh(x: Value) -> Value:
-    """Within 0.6 units in the last place: half of e + 1 / e with e = exp(|x|)."""
+    """Return cosh(x), within 0.6 units in the last place: half of e + 1 / e with e = exp(|x|)."""
     shifted, one, rest = exp_parts(at_most(x.abs(), 710.6))
     fourth = power_of_two(shifted, 2)
     high, low = ordered_sum(one * fourth, rest * fourth)
@@ -86,7 +86,7 @@ def cosh(x: Value) -> Value:
 
 
 def tanh(x: Value) -> Value:
-    """Within 0.7 units in the last place: e / (e + 2) with e = exp(2 |x|) - 1."""
+    """Return tanh(x), within 0.7 units in the last place: e / (e + 2) with e = exp(2 |x|) - 1."""
     size = x.abs()
     fourth = _quarter_of_expm1(at_most(size + size, 44.0))
     high, low = quotient(fourth, _plus(fourth, 0.5))
@@ -99,14 +99,14 @@ def _plus(x: Pair, number: float) -> Pair:
 
 
 def exp_parts(x: Value, more: Value | None = None) -> tuple[Value, Value, Value]:
-    """`n + SHIFT`, and exp(x + more) / 2**n as a pair, where `more` is small."""
+    """Return `n + SHIFT`, and exp(x + more) / 2**n as a pair, with a small `more`."""
     shifted = x.fma(1.0 / LN2, SHIFT)
     n = shifted - SHIFT
     return shifted, *_near_zero(n.fma(-LN2_HIGH, x), n * -LN2_LOW if more is None else n.fma(-LN2_LOW, more))
 
 
 def _near_zero(high: Value, low: Value) -> Pair:
-    """exp(high + low), of which the first is 1 + high, rounded."""
+    """Return exp(high + low) as a pair, whose first number is 1 + high, rounded."""
     r = high + low
     low = (high * 0.5).fma(high, (r * r * r).fma(polynomial(r, AFTER_SQUARE), high.fma(low, low)))
     one = high + 1.0
@@ -114,7 +114,7 @@ def _near_zero(high: Value, low: Value) -> Pair:
 
 
 def _quarter_of_expm1(x: Value) -> Pair:
-    """(exp(x) - 1) / 4 for x from -60 to 710.6: it does not overflow."""
+    """Return (exp(x) - 1) / 4 for x from -60 to 710.6, without overflow."""
     shifted, one, rest = exp_parts(x)
     fourth = power_of_two(shifted, 2)
     high, low = exact_sum(one * fourth, -0.25)

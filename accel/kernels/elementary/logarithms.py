@@ -1,8 +1,8 @@
 """Logarithms and inverse hyperbolic functions.
 
-The method is that of fdlibm (Sun Microsystems, 1993; e_log.c): of x = 2**k * (1 + f) with 1 + f between the roots of
-1/2 and 2, log(1 + f) is f - f*f/2 + s * (f*f/2 + R), where s = f / (2 + f), and R is a polynomial of s*s. Here it is
-a pair, as are the arguments of those that are logarithms of sums. log(h + l) is log(h) + l / h for l of h's rounding.
+The method is that of fdlibm (Sun Microsystems, 1993; e_log.c). x = 2**k * (1 + f), with 1 + f between the roots of 1/2
+and 2. log(1 + f) is f - f*f/2 + s * (f*f/2 + R), where s = f / (2 + f), and R is a polynomial of s*s. Here the result
+is a pair. So are arguments that are sums: log(h + l) is log(h) + l / h for l of h's rounding.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ SERIES = (
 """R of s*s, divided by s*s: within 2**-58.45 (e_log.c)."""
 
 LARGE = 2.0**28
-"""Above it, the square root of x*x + 1 or x*x - 1 is x, as far as logarithms are concerned."""
+"""Threshold above which sqrt(x*x + 1) and sqrt(x*x - 1) equal x for the precision of logarithms."""
 
 TINY = 2.0**-28
-"""Below it, asinh(x) and atanh(x) are x."""
+"""Threshold below which asinh(x) and atanh(x) are x."""
 
 
 def log(x: Value) -> Value:
-    """Within 0.7 units in the last place."""
+    """Return the natural logarithm, within 0.7 units in the last place."""
     return at_edges(x, _log(*_parts(x)))
 
 
 def log2(x: Value) -> Value:
-    """Within 0.7 units in the last place; exact at powers of 2."""
+    """Return the logarithm to base 2, within 0.7 units in the last place; exact at powers of 2."""
     return _in_base(x, (1.0, 0.0), (1.4426950408889634, 2.0355273740931033e-17))
 
 
 def log10(x: Value) -> Value:
-    """Within 0.7 units in the last place."""
+    """Return the logarithm to base 10, within 0.7 units in the last place."""
     return _in_base(x, (0.30102999566383914, 1.42050232272661e-13), (0.4342944819032518, 1.098319650216765e-17))
 
 
 def log1p(x: Value) -> Value:
-    """Within 0.7 units in the last place."""
+    """Return log(1 + x), within 0.7 units in the last place."""
     high, low = exact_sum(at_most(x, 2.0**1000), 1.0)
     high = x.compare("gt", 2.0**1000).where(x, high)
     return x.abs().compare("lt", 2.0**-54).where(x, _log_of_sum(high, low))
 
 
 def asinh(x: Value) -> Value:
-    """Within 0.7 units in the last place: log(|x| + sqrt(x*x + 1))."""
+    """Return asinh(x), within 0.7 units in the last place: log(|x| + sqrt(x*x + 1))."""
     size = x.abs()
     square, rest = exact_product(size, size)
     high, low = exact_sum(square, 1.0)
@@ -68,7 +68,7 @@ def asinh(x: Value) -> Value:
 
 
 def acosh(x: Value) -> Value:
-    """Within 0.7 units in the last place: log(x + sqrt(x*x - 1))."""
+    """Return acosh(x), within 0.7 units in the last place: log(x + sqrt(x*x - 1))."""
     square, rest = exact_product(x, x)
     high, low = ordered_sum(square, literal(x, -1.0))
     found = _log_with_root(x, root(high, low + rest), larger_root=False)
@@ -76,7 +76,7 @@ def acosh(x: Value) -> Value:
 
 
 def atanh(x: Value) -> Value:
-    """Within 0.7 units in the last place: log((1 + x) / (1 - x)) / 2."""
+    """Return atanh(x), within 0.7 units in the last place: log((1 + x) / (1 - x)) / 2."""
     size = x.abs()
     one = literal(x, 1.0)
     under = ordered_sum(one, -size)
@@ -88,7 +88,7 @@ def atanh(x: Value) -> Value:
 
 
 def _log_with_root(x: Value, root: Pair, *, larger_root: bool) -> Value:
-    """log(x + root), which is log(2 * x) for large x."""
+    """Return log(x + root), which is log(2 * x) for large x."""
     high, low = ordered_sum(root[0], x) if larger_root else ordered_sum(x, root[0])
     is_large = x.compare("gt", LARGE)
     high, low = is_large.where(x, high), is_large.where(0.0, low + root[1])
@@ -101,7 +101,7 @@ def _log_of_sum(high: Value, low: Value, more_k: Value | None = None) -> Value:
 
 
 def _parts(x: Value) -> tuple[Value, Value, Value]:
-    """k, and log(1 + f) as a pair."""
+    """Return k, and log(1 + f) as a pair."""
     k, m = split(x)
     f = m - 1.0
     s = f / (f + 2.0)
@@ -118,7 +118,8 @@ def _log(k: Value, high: Value, low: Value) -> Value:
 
 
 def _in_base(x: Value, of_two: tuple[float, float], of_e: tuple[float, float]) -> Value:
-    """The logarithm in a base whose logarithms of 2 and e are these pairs; k times the first number is exact."""
+    """Return the logarithm in the base whose logarithms of 2 and e are these pairs. k times the first number is
+    exact."""
     k, high, low = _parts(x)
     high, low = ordered_sum(high, low)
     product, rest = exact_product(high, of_e[0])
@@ -128,6 +129,6 @@ def _in_base(x: Value, of_two: tuple[float, float], of_e: tuple[float, float]) -
 
 
 def at_edges(x: Value, found: Value) -> Value:
-    """-inf at zero, NaN of negative numbers; infinity and NaN themselves."""
+    """Return `found` with edge cases: -inf at zero, NaN for negative numbers; infinity and NaN stay."""
     found = x.compare("lt", float("inf")).where(found, x)
     return x.compare("le", 0.0).where(choose(x.compare("eq", 0.0), float("-inf"), float("nan"), x), found)

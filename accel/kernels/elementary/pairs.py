@@ -1,8 +1,8 @@
-"""Parts of elementary functions: polynomials, sums of two numbers that stand for one, and powers of two.
+"""Building blocks of elementary functions: polynomials, unevaluated sums of two numbers, and powers of two.
 
 A pair `(high, low)` is the unrounded sum of two numbers. Rounding errors of sums and products are numbers themselves
 (T. J. Dekker, "A floating-point technique for extending the available precision", 1971; J.-M. Muller et al., "Handbook
-of Floating-Point Arithmetic", 2018, chapter 4). LLVM keeps the order of operations that is written.
+of Floating-Point Arithmetic", 2018, chapter 4). LLVM keeps the written order of operations.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ ONE_BITS = 0x3FF0_0000_0000_0000
 MANTISSA = 2**52 - 1
 SIGN_BIT = -(2**63)
 WHOLE_BITS = 0x4330_0000_0000_0000
-"""The bits of 2**52, whose mantissa is the whole number that is added to it."""
+"""Bits of 2**52. A whole number added to 2**52 appears in the mantissa of the sum."""
 
 HALF_BITS = 0x3FE0_0000_0000_0000
 ROOT_BITS = 0x3FE6_A09E_0000_0000
-"""The bits of 0.5, and of a number just below its square root."""
+"""Bits of 0.5, and of a number just below sqrt(0.5)."""
 
 SHIFT = 1.5 * 2.0**52
-"""Added to a number below 2**51, it rounds that to a whole one, which then stands in the lowest bits."""
+"""Summand that rounds a number below 2**51 to a whole number, which then stands in the lowest bits."""
 
 
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """With the constant coefficient first, by Estrin's method: few products wait for others."""
+    """Evaluate a polynomial, constant coefficient first, by Estrin's method: few products wait for others."""
     terms: list[Any] = list(coefficients)
     while len(terms) > 2:
         pairs = [x.fma(high, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
@@ -42,28 +42,28 @@ def literal(like: Value, number: float) -> Value:
 
 
 def choose(truth: Value, yes: float, no: float, like: Value) -> Value:
-    """One of two numbers, of the dtype of `like`."""
+    """Select one of two numbers, of the dtype of `like`."""
     return truth.where(literal(like, yes), no)
 
 
 def at_most(x: Value, limit: float) -> Value:
-    """The smaller one; NaN stays."""
+    """Return the minimum of x and `limit`; NaN stays."""
     return x.compare("gt", limit).where(limit, x)
 
 
 def at_least(x: Value, limit: float) -> Value:
-    """The larger one; NaN stays."""
+    """Return the maximum of x and `limit`; NaN stays."""
     return x.compare("lt", limit).where(limit, x)
 
 
 def ordered_sum(large: Value, small: Value) -> Pair:
-    """Exactly the sum, if the first is not the smaller one in size, or is zero."""
+    """Return the exact sum, if the first number is not smaller in magnitude, or is zero."""
     found = large + small
     return found, small - (found - large)
 
 
 def exact_sum(x: Value, y: Value | float) -> Pair:
-    """Exactly the sum (D. E. Knuth)."""
+    """Return the exact sum (D. E. Knuth)."""
     found = x + y
     added = found - x
     return found, (x - (found - added)) + (y - added)
@@ -75,7 +75,7 @@ def exact_product(x: Value, y: Value | float) -> Pair:
 
 
 def quotient(over: Pair, under: Pair) -> Pair:
-    """The quotient, precise to about 100 digits. Needs one division."""
+    """Return the quotient of two pairs, precise to about 100 bits. Needs one division."""
     inverse = 1.0 / under[0]
     found = over[0] * inverse
     rest = (-found).fma(under[0], over[0]) + (-found).fma(under[1], over[1])
@@ -83,15 +83,15 @@ def quotient(over: Pair, under: Pair) -> Pair:
 
 
 def root(high: Value, low: Value) -> Pair:
-    """The square root of a pair, precise to about 100 digits; 0 of zeros."""
+    """Return the square root of a pair, precise to about 100 bits; 0 for zeros."""
     found = high.sqrt()
     return found, ((-found).fma(found, high) + low) / at_least(found + found, 2.0**-1000)
 
 
 def split(x: Value, lowest_bits: int = ROOT_BITS) -> Pair:
-    """k and m of x = 2**k * m, both floats, for positive finite x; nonsense for others.
+    """Split positive finite x = 2**k * m into the floats k and m; other x give nonsense.
 
-    m is at least the number whose bits are `lowest_bits`, and less than twice that, which lies between 0.5 and 1.
+    m is at least the number whose bits are `lowest_bits`, which lies between 0.5 and 1, and less than twice that.
     """
     is_subnormal = x.compare("lt", 2.0**-1022)
     bits = is_subnormal.where(x * 2.0**54, x).bits("uint64")
@@ -99,24 +99,24 @@ def split(x: Value, lowest_bits: int = ROOT_BITS) -> Pair:
 
 
 def split_normal(bits: Value, lowest_bits: int = ROOT_BITS, offset: Value | float = 2.0**52 + 1023) -> Pair:
-    """The same of the unsigned bits of a normal number."""
+    """Split a normal number, given by its unsigned bits, as `split` does."""
     bits = bits + (ONE_BITS - lowest_bits)
     k = ((bits >> 52) | WHOLE_BITS).bits("float64") - offset
     return k, ((bits & MANTISSA) + lowest_bits).bits("float64")
 
 
 def power_of_two(shifted: Value, less: int = 0) -> Value:
-    """2**(n - less), a normal number, of `n + SHIFT`."""
+    """Return 2**(n - less), a normal number, from `n + SHIFT`."""
     return ((shifted.bits() << 52) + (ONE_BITS - (less << 52))).bits("float64")
 
 
 def scaled(x: Value, shifted: Value) -> Value:
-    """x * 2**n, rounded once where that is subnormal, of `n + SHIFT`, for n from -1100 to 1100."""
+    """Return x * 2**n from `n + SHIFT`, for n from -1100 to 1100. A subnormal result is rounded once."""
     bits = shifted.bits()
     half = (bits << 51) & ~MANTISSA
     return x * (half + ONE_BITS).bits("float64") * ((bits << 52) - half + ONE_BITS).bits("float64")
 
 
 def with_sign(x: Value, negative: Value) -> Value:
-    """x, negated where the highest bit of the integer is set."""
+    """Return x, negated in lanes in which the highest bit of the integer `negative` is set."""
     return (x.bits() ^ (negative & SIGN_BIT)).bits("float64")

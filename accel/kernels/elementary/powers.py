@@ -27,29 +27,33 @@ from accel.kernels.ir import Value
 FACTOR, FACTOR_LOW = 2.8853900817779268, 4.0710547481862066e-17
 CUBIC, CUBIC_LOW = 0.9617966939259756, 5.0577616648125907e-17
 QUINTIC, QUINTIC_LOW = 0.5770780163555853, 5.2551030481378675e-17
-"""2 / log(2), a third and a fifth of it, each a sum of two."""
+"""2 / log(2), a third of it, and a fifth of it, each as the sum of two floats."""
 
 LOG2_SERIES = (
     *(0.4121985831111982, 0.32059889794356894, 0.2623081953481271, 0.22195247132412801, 0.1923943560127356),
     *(0.1685801944476091, 0.17183407985840454),
 )
-"""The logarithm to base 2 of (1 + s) / (1 - s), divided by s, is FACTOR, CUBIC s**2, QUINTIC s**4 and s**6 times this
-polynomial of s**2, within 2**-71: minimax for |s| up to 0.1716."""
+"""Polynomial of s**2 in the logarithm to base 2 of (1 + s) / (1 - s).
+
+That logarithm divided by s is FACTOR, CUBIC s**2, QUINTIC s**4 and s**6 times this polynomial, within 2**-71: minimax
+for |s| up to 0.1716.
+"""
 
 LARGEST = 1e300
-"""An exponent of this size makes 0, 1 or infinity of every number, and is even, as any larger one."""
+"""Largest exponent to compute with. Such an exponent turns every base into 0, 1 or infinity, and is even, as all larger
+ones."""
 
 
 def power(x: Value, y: Value) -> Value:
-    """x**y within 0.6 units in the last place; edges as those of C's `pow`, and NumPy's.
+    """Return x**y within 0.6 units in the last place. Edge cases follow C's `pow` and NumPy.
 
-    2 to the product of y and the logarithm, which is a pair (as in fdlibm, Sun Microsystems, 1993; e_pow.c).
+    It is 2 to the product of y and the logarithm, which is a pair (as in fdlibm, Sun Microsystems, 1993; e_pow.c).
     """
     return with_edges(x, y, _power_of_size)
 
 
 def with_edges(x: Value, y: Value, formula: Callable[[Value, Value, Callable[[Value], Value]], Value]) -> Value:
-    """x**y by a formula of |x|, y in bounds, and a function that puts infinities into the logarithm of |x|."""
+    """Return x**y with all edge cases. formula: of |x|, y in bounds, and a function that adds infinities to log |x|."""
     size, exponent = x.abs(), at_least(at_most(y, LARGEST), -LARGEST)
     has_log = size.compare("lt", float("inf"))
 
@@ -100,10 +104,10 @@ INVERSE_ROOT = (2.099379656659496, -2.9290577976289227, 3.4504334333582065, -2.1
 
 
 def cbrt(x: Value) -> Value:
-    """The cube root, within 0.51 units in the last place.
+    """Return the cube root, within 0.51 units in the last place.
 
-    The root of the reciprocal by a polynomial and one step of a third-order iteration, then one of Newton's steps with
-    the exact residual.
+    The root of the reciprocal comes from a polynomial and one step of a third-order iteration. One Newton step with the
+    exact residual follows.
     """
     size = x.abs()
     k, m = split(size, HALF_BITS)
@@ -125,7 +129,7 @@ def cbrt(x: Value) -> Value:
 
 
 def hypot(x: Value, y: Value) -> Value:
-    """The square root of x*x + y*y, within 0.6 units in the last place; infinite where one of both is."""
+    """Return sqrt(x*x + y*y), within 0.6 units in the last place; infinite if one of both is."""
     x, y = x.abs(), y.abs()
     larger = x.compare("gt", y)
     a, b = larger.where(x, y), larger.where(y, x)

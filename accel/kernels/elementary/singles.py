@@ -1,6 +1,6 @@
 """Functions of float32 numbers, computed in float64 and rounded: within 0.51 units in the last place of float32.
 
-The numbers are normal in float64, and about 36 digits are enough: shorter polynomials, no pairs, one power of two. The
+The numbers are normal in float64, and about 36 bits are enough: shorter polynomials, no pairs, one power of two. The
 methods are those of the functions for float64.
 """
 
@@ -86,23 +86,23 @@ def log10(x: Value) -> Value:
 
 
 def power(x: Value, y: Value) -> Value:
-    """Edges as those of C's `pow`, and NumPy's."""
+    """Return x**y. Edge cases follow C's `pow` and NumPy."""
     return with_edges(x, y, lambda size, exponent, edges: _exp2(_bounded(exponent * edges(_log(size, 1.0, 1.0 / LN2)))))
 
 
 def sin(x: Value) -> Except:
-    """NaN at infinity."""
+    """Return sin(x); NaN at infinity."""
     found = _turned(*_circular_parts(x), 0)
     return Except(x.compare("eq", 0.0).where(x, found), is_large(x), "sin", x)
 
 
 def cos(x: Value) -> Except:
-    """NaN at infinity."""
+    """Return cos(x); NaN at infinity."""
     return Except(_turned(*_circular_parts(x), 1), is_large(x), "cos", x)
 
 
 def _exp_parts(x: Value) -> Pair:
-    """2**n, and exp(r) - 1."""
+    """Return 2**n, and exp(r) - 1."""
     shifted = x.fma(1.0 / LN2, SHIFT)
     r = (shifted - SHIFT).fma(-LN2, x)
     return power_of_two(shifted), r * polynomial(r, EXPM1)
@@ -124,7 +124,7 @@ def _expm1(x: Value) -> Value:
 
 
 def _log(x: Value, of_two: float, of_e: float) -> Value:
-    """In the base whose logarithms of 2 and e are given."""
+    """Return the logarithm in the base whose logarithms of 2 and e are `of_two` and `of_e`."""
     k, m = split_normal(x.bits("uint64"))
     f = m - 1.0
     s = f / (f + 2.0)
@@ -137,7 +137,7 @@ def _in_base(x: Value, of_two: float, of_e: float) -> Value:
 
 
 def _circular_parts(x: Value) -> tuple[Value, Value, Value]:
-    """n, as an integer that is right in its lowest bits, and the sine and cosine of r."""
+    """Return n as an integer whose lowest bits are right, and the sine and cosine of r."""
     shifted = x.fma(INVERSE, SHIFT)
     n = shifted - SHIFT
     r = n.fma(-PARTS[1], n.fma(-PARTS[0], x))

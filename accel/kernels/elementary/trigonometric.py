@@ -1,8 +1,8 @@
 """Sines, cosines and tangents, by fdlibm's polynomials (Sun Microsystems, 1993).
 
 x = n * pi/2 + r with whole n and |r| of at most pi/4 (W. J. Cody and W. Waite, "Software Manual for the Elementary
-Functions", 1980), where pi/2 is the sum of three numbers: x less the first product is exact, and the second product
-and its difference are pairs. Larger numbers are left to the C library.
+Functions", 1980). pi/2 is the sum of three numbers. x less the first product is exact. The second product and its
+difference are pairs. The C library computes larger numbers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from accel.kernels.elementary.pairs import (
 from accel.kernels.ir import Value
 
 LARGEST = 2.0**30
-"""The largest number that is reduced here: rounding of n does not make |r| larger than pi/4 by more than 2**-22."""
+"""Largest number that is reduced here: rounding of n makes |r| exceed pi/4 by at most 2**-22."""
 
 INVERSE = 0.6366197723675814
-"""2 / pi."""
+"""The float nearest to 2 / pi."""
 
 PARTS = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
-"""pi/2 is their sum."""
+"""Three floats whose sum is pi/2."""
 
 SIN = (
     *(-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04),
@@ -43,20 +43,20 @@ COS = (
 
 
 def sin(x: Value) -> Except:
-    """Within 0.8 units in the last place. NaN at infinity."""
+    """Return sin(x), within 0.8 units in the last place; NaN at infinity."""
     quarters, sine, cosine = _parts(x)
     found = _turned(quarters, sine, cosine)
     return Except(x.compare("eq", 0.0).where(x, found), is_large(x), "sin", x)
 
 
 def cos(x: Value) -> Except:
-    """Within 0.8 units in the last place. NaN at infinity."""
+    """Return cos(x), within 0.8 units in the last place; NaN at infinity."""
     quarters, sine, cosine = _parts(x)
     return Except(_turned(quarters + 1, sine, cosine), is_large(x), "cos", x)
 
 
 def tan(x: Value) -> Except:
-    """Within 0.95 units in the last place. NaN at infinity."""
+    """Return tan(x), within 0.95 units in the last place; NaN at infinity."""
     quarters, sine, cosine = _parts(x)
     sine, cosine = ordered_sum(*sine), ordered_sum(*cosine)
     even = (quarters & 1).compare("eq", 0)
@@ -71,7 +71,7 @@ def is_large(x: Value) -> Value:
 
 
 def _turned(quarters: Value, sine: Pair, cosine: Pair) -> Value:
-    """The sine after quarters of a turn."""
+    """Return the sine after `quarters` quarter turns."""
     even = (quarters & 1).compare("eq", 0)
     high, low = _either(even, sine, cosine)
     return with_sign(high + low, quarters << 62)
@@ -82,7 +82,7 @@ def _either(truth: Value, yes: Pair, no: Pair) -> Pair:
 
 
 def _parts(x: Value) -> tuple[Value, Pair, Pair]:
-    """n, as an integer that is right in its lowest bits, and the sine and cosine of r."""
+    """Return n as an integer whose lowest bits are right, and the sine and cosine of r."""
     shifted = x.fma(INVERSE, SHIFT)
     n = shifted - SHIFT
     product, low = exact_product(n, PARTS[1])

@@ -1,4 +1,4 @@
-"""What the stars give: insolation at the top of the atmosphere, and the temperature it would sustain."""
+"""Insolation at the top of the atmosphere from both stars, and the temperature that it would sustain."""
 
 from __future__ import annotations
 

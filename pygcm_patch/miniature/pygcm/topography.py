@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass
 class TopographyParams:
-    """What `generate_elevation_map` draws."""
+    """Parameters of `generate_elevation_map`."""
 
     n_continents: int = 7
     n_ridges: int = 30

@@ -1,4 +1,4 @@
-"""What the user sets in the environment, read once and checked."""
+"""The user's settings in the environment, read once and checked."""
 
 from __future__ import annotations
 
