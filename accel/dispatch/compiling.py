@@ -130,7 +130,7 @@ class Compiling:
             joint.admit(path)
 
     def _let_others_join(self, joint: JointPath) -> None:
-        """The same for paths that were recorded while the program was on its way. It may be an earlier run's."""
+        """Let paths share the program if they were recorded while it was compiled. It may be an earlier run's."""
         for path in self._paths:
             if path.stage is Stage.OBSERVING and joining.may_join(path):
                 self.join_at_once(path)

@@ -64,7 +64,7 @@ COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
 
 FAULT_CALLERS = 4
-"""So many of accel's lines that led to a fault are told with it: a fault may not come again."""
+"""Maximum number of accel's own lines in the report of a fault: a fault may not come again."""
 
 _TARGETS: WeakValueDictionary[str, Target] = WeakValueDictionary()
 """By name: recordings on disk say so which of them ran inside."""
@@ -234,7 +234,7 @@ class Target:
     def _after_fault(
         self, call: Call | None, fault: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """What the program gets after a fault of accel's: NumPy's answer, for this call and for all that follow."""
+        """Answer a call on NumPy after a fault of accel's. All calls that follow stay on NumPy, too."""
         self._stay_on_numpy()
         if resident.current.is_held:
             resident.current.bring_up_to_date("a fault")

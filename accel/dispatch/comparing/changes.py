@@ -1,4 +1,4 @@
-"""What NumPy's call has made of objects and containers, beside what the replay would have made of them."""
+"""Objects and containers after NumPy's call, compared with what the replay would have made of them."""
 
 from __future__ import annotations
 

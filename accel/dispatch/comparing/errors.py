@@ -13,7 +13,7 @@ is larger: a small difference of two large numbers is known to their last place 
 
 
 class Verdict(StrEnum):
-    """What a comparison with NumPy shows. WITHIN: no difference beyond the tolerance."""
+    """Result of a comparison with NumPy. WITHIN: no difference beyond the tolerance."""
 
     WITHIN = "within the tolerance"
     ROUNDING = "no more than rounding makes it"
@@ -64,6 +64,9 @@ def same(replayed: Any, actual: Any) -> Any:
 
 
 def scale_of(magnitude: Any, among: Any) -> Any:
-    """What an error of each element is relative to. magnitude: of the elements. among: those whose largest counts."""
+    """Return the scale of each element's relative error.
+
+    magnitude: of the elements. among: the elements whose largest magnitude sets the floor.
+    """
     largest = float(magnitude.max(initial=0.0, where=among))
     return np.maximum(magnitude, MAGNITUDE_FLOOR * largest)

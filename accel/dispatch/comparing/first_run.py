@@ -42,7 +42,7 @@ priority, and a program that hangs never ends."""
 
 @dataclass(slots=True)
 class FirstRun:
-    """What a first run needs.
+    """Inputs and limits of a first run.
 
     values: of the slots, None where the program reads nothing. absent: slots that hold nothing in this call. of_some:
     indices of nodes that only some of several paths compute; None for one path. limit_s: maximum seconds that it may

@@ -23,9 +23,8 @@ SEEDS = range(4)
 """The seeds of the runs with perturbed rounding by which a difference is judged."""
 
 SEEDS_OF_REDUCED = range(16)
-"""The same where programs compute in less than float64, and most results differ.
-
-Where two values cancel, they move alike in half of the runs: of many such elements some look insensitive in four."""
+"""Seeds for programs that compute in less than float64, where most results differ. Two values that cancel move alike in
+half of the runs, so with four seeds some of many such elements look insensitive."""
 
 AMPLIFIED = 32.0
 """A difference may be this many times the effect of perturbed rounding. Chosen, not derived: four runs see less than
@@ -60,7 +59,7 @@ class PerturbedInputs(Protocol):
     values: list[Any]
 
     def complete(self) -> None:
-        """Have all arrays in `values`."""
+        """Put all arrays into `values`."""
 
 
 def explanation(
@@ -134,7 +133,7 @@ def computed_nodes(outputs: Outputs) -> list[Node]:
 
 
 def computed_values(staged: StagedOutputs) -> list[NDArray[Any]]:
-    """What a run gives of these nodes, once it is complete."""
+    """Return the values that a completed run gives for these nodes."""
     return [np.asarray(value) for value in (*staged.made, *staged.changed, *staged.numbers)]
 
 

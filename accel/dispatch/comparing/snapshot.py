@@ -61,13 +61,14 @@ class Snapshot:
         self.parts = {slot: copy_of(values[slot]) for slot in {*objects, *_containers(values)}}
 
     def complete(self) -> None:
-        """Have all arrays as they were."""
+        """Restore all arrays as they were before the call."""
         for slot, before in self._views.items():
             self.values[slot] = before.of(self.values[slot])
         self._views.clear()
 
     def differences(self, values: Sequence[Any]) -> Iterator[Difference]:
-        """What the call changed and the replay does not: contents of arrays, attributes, and items of containers."""
+        """Yield changes by the call that the replay does not make: array contents, attributes, and items of
+        containers."""
         what = "was changed in place by NumPy, not by the replay"
         for slot in self._kept:
             if values[slot].tobytes() != self.values[slot].tobytes():
@@ -106,12 +107,12 @@ def _is_module_namespace(value: object) -> bool:
 
 
 def part_of(owner: Any, name: Any) -> Any:
-    """What an attribute or a cell holds; MISSING where there is nothing."""
+    """Return the value of an attribute or a cell; MISSING if there is none."""
     return contents_of(owner) if type(owner) is CellType else getattr(owner, name, MISSING)
 
 
 def copy_of(value: Any) -> Any:
-    """What a container or an object holds: a list of elements, a set, or a dict of items or attributes."""
+    """Return the contents of a container or an object: a list of elements, a set, or a dict of items or attributes."""
     if type(value) in SEQUENCES:
         return list(value)
     return set(value) if type(value) is set else dict(parts_of(value))

@@ -1,4 +1,4 @@
-"""What helping costs and may cost.
+"""Costs of accelerating a program, and the limits on them.
 
 account      what a target's calls take, and what is charged to it
 budget       what accel may cost the program

@@ -25,9 +25,9 @@ taken so far: if as many follow, a program saves no more than that. A daily step
 animals took 400 times as long as on NumPy."""
 
 RUN_FIXED_S, RUN_SHARE = 1.0, 0.1
-"""What recordings that ended at a limit may take in all, in seconds and as a share of the time that the process has
-taken without accel. Where they have, each has LONGEST_RECORDING_S left: loops and what they call end there one by
-one."""
+"""Limit on recordings that ended at a limit, all together: seconds, and a share of the process's time without accel.
+Once they have reached it, each later one has LONGEST_RECORDING_S: loops and the functions that they call end there one
+by one."""
 
 BURST_S = 0.05
 """After a recording that took longer, the next one is not made for as long: a step of a program that calls many targets
@@ -41,8 +41,8 @@ OVERDRAWN_FACTOR = 2.0
 each of them loses. But they are lost at every call that follows, too: no more recordings would be worse."""
 
 EXPECTED_GAIN_SHARE, SHOWN_CALLS = 2 / 3, 8
-"""What a program is expected to save of a call's time on NumPy, before so many calls have shown it. The first may have
-taken long, and of some no call on NumPy has been timed."""
+"""Share of a call's NumPy time that a program is expected to save, until this many calls have shown it. The first calls
+may have taken long, and for some programs no call on NumPy has been timed."""
 
 LAUNCH_S = 1e-4
 """Seconds that launching a program takes off what it saves."""
@@ -52,7 +52,7 @@ RELIABLE_CALL_S = 1e-3
 
 
 def expected_gain_s(seconds: float, calls: int = 1) -> float:
-    """What a program is expected to save of calls that take so many seconds in all on NumPy; negative if it costs."""
+    """Return the seconds that a program is expected to save; negative if it costs. seconds: of all `calls` on NumPy."""
     return EXPECTED_GAIN_SHARE * seconds - LAUNCH_S * calls
 
 
@@ -93,7 +93,7 @@ recorded = _Recorded()
 
 
 class Account:
-    """What one target's calls take, entered into its ledger.
+    """Times of one target's calls, entered into its ledger.
 
     rest: see accel.dispatch.costs.rest. call_s: seconds of the last call on NumPy. numpy_calls: calls on NumPy so far,
     but for rested ones. total_s: seconds of all calls on NumPy, nested targets included; rested calls add their own.

@@ -17,19 +17,19 @@ FIXED_S = 1.6
 """Seconds that accel may cost any process, including the import of JAX."""
 
 SHARE = 0.04
-"""What accel may cost on top of FIXED_S, as a share of the time that the process has taken without accel."""
+"""Share of the process's time without accel that accel may cost, on top of FIXED_S."""
 
 TARGET_FIXED_S, TARGET_CALLS = 0.1, 12
-"""What one target may always cost: seconds, plus the time of this many of its calls on NumPy."""
+"""Cost that one target is always allowed: seconds, plus the time of this many of its calls on NumPy."""
 
 TARGET_SHARE = 0.5
-"""What one target may cost on top of that, as a share of its own time on NumPy."""
+"""Share of its own time on NumPy that one target may cost, on top of that."""
 
 OWN_SHARE = 0.05
 """A target may always cost this share of its own time on NumPy, even if other targets have used up the budget."""
 
 FOUND_SHARE = 0.25
-"""The same for a target of which a program was on disk: the run that compiled it found that worth its cost."""
+"""OWN_SHARE of a target with a program on disk: the run that compiled it found it worth its cost."""
 
 OVERDRAFT = 1.0
 """A process that has lost its budget, and so many times as much on top of it, is overdrawn."""
@@ -63,7 +63,7 @@ def is_overdrawn() -> bool:
 
 
 def _granted_s() -> float:
-    """What accel may cost a process that has gained nothing."""
+    """Return the seconds that accel may cost a process that has gained nothing."""
     return FIXED_S + SHARE * without_accel_s()
 
 

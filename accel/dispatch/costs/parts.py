@@ -40,8 +40,8 @@ from accel.dispatch.costs import budget
 from accel.dispatch.paths.kinds import Kinds
 
 MISSED_S = 1.0
-"""What rounds have to miss before the loop is recorded, in seconds: about what recording its first kinds of rounds, and
-a compile beside it, take of the program's time."""
+"""Seconds that iterations have to miss before the loop is recorded. Recording its first kinds of iterations, with a
+compile beside it, takes about as much of the program's time."""
 
 UNSETTLED_SHARE = 0.1
 """This share of what rounds miss counts while programs of their parts are on the way: those will save most of it."""
@@ -53,8 +53,8 @@ PATIENCE_S = 30.0
 """Seconds of calls after which the whole is recorded, if its parts have no programs by then."""
 
 EARLY_S, TIMES_AS_LONG = 4.0, 2.0
-"""The same after so many seconds where the calls to come take so many times as long as that, even if programs of the
-parts save most of it: what compiling the whole takes is worth it."""
+"""Seconds of calls after which the whole is recorded if the calls to come take TIMES_AS_LONG times as long. Compiling
+the whole is worth it then, even if programs of the parts save most of that time."""
 
 LATER_AFTER_S, LATER_LEFT_S = 2.0, 1.5
 """For later runs alone, the whole is recorded after so many seconds of calls, if those to come take so many more. In
@@ -68,8 +68,8 @@ RETRY_SHARE = 3.0
 again: it may never get one. Only as long where an earlier run has compiled it, or where there has been only one."""
 
 TELLING = 2
-"""So many refused recordings say something of all calls of a target that runs in parts: most are alike, and a
-single one may have been unlike the others."""
+"""Number of refused recordings that say something about all calls of a target that runs in parts. Most of its calls are
+alike, but a single one may have been unlike the others."""
 
 FREE_KINDS = 2
 """The first kinds of calls are recorded at once."""
@@ -216,7 +216,7 @@ class Parts:
 
     @property
     def pay(self) -> bool:
-        """Whether what calls have missed pays for recordings, and not the budget."""
+        """Whether recordings are paid for by the time that calls have missed, and not by the budget."""
         return self.used and (self._share >= PARTS_SHARE or self.is_known)
 
     def pay_for_another(self, price_s: float, recordings: int, *, wanting: bool) -> bool:
@@ -239,7 +239,7 @@ class Parts:
 
     @property
     def telling(self) -> int:
-        """So many refused recordings say something of other calls."""
+        """Number of refused recordings that say something about other calls."""
         return TELLING if self.used else 1
 
     @property
@@ -257,9 +257,10 @@ class Parts:
         return sum(self._unmatched_s.values()) >= (1.0 if has_a_chance else RETRY_SHARE) * refused_s
 
     def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
-        """The same for a call that matches a known path, but may take another one: ever less often, if none does.
+        """Whether calls that match a known path have missed enough for one of them to be recorded.
 
-        Where the parts show kinds, only one that is likely to be of a new one is worth it.
+        It may take another path. Each recording that finds none doubles the time before the next one. If the parts show
+        kinds, only a call that is likely to be of a new kind is recorded.
         """
         if self.kinds.are_shown:
             if not self.kinds.expects_new:

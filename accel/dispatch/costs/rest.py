@@ -14,8 +14,8 @@ from accel.dispatch.call import THREAD
 from accel.reports import timeline
 
 SHARE = 0.01
-"""What examining calls may cost before NumPy runs, as a share of their time on NumPy, while nothing is compiled. To
-count them afterwards takes about as long."""
+"""Cost of examining calls before NumPy runs, as a share of their time on NumPy, while nothing is compiled. Counting
+them afterwards takes about as long."""
 
 SINGLE_LOOK_S = 5e-5
 """A look counts for no more seconds than this, unless the one before took longer, too: single ones take long, as guards

@@ -33,8 +33,8 @@ MIN_SAMPLES = 3
 met a busy machine."""
 
 NO_LOSS_S, MORE_SAMPLES = 0.003, 16
-"""As long as a program has cost its caller less than this, it is judged only by so many samples: the first calls are no
-measure of those that follow, as neither code nor data are in the processor's caches."""
+"""A program that has cost its caller less than NO_LOSS_S seconds is judged from MORE_SAMPLES samples. The first calls
+are no measure of later ones: neither code nor data are in the processor's caches."""
 
 SHORT_S, CALLS_IN_A_ROW = 0.001, 4
 """NumPy's call of a comparison finds the processor's caches full of what the comparison needed: one that takes less
@@ -51,9 +51,9 @@ calls judged have cost so much in all: a program that is about as fast as NumPy 
 aligned, or random numbers are drawn ahead."""
 
 APART_S, MAX_APART_S = 0.03, 3.0
-"""So many seconds have to lie between two such judgements: others may have used the processor for some milliseconds.
-They double where the next one is another: of a program that is as fast as NumPy every second one is that it is slower,
-and each of those takes new comparisons."""
+"""Minimum seconds between two such judgements, and the most that they grow to. Other processes may have used the
+processor for some milliseconds. The seconds double if two judgements in a row differ: for a program as fast as NumPy,
+every second one says "slower", and each of those takes new comparisons."""
 
 PARTS_FACTOR = 1.25
 """A program is given up for the programs of its parts only if it takes so many times as long: they were timed earlier,
@@ -168,11 +168,11 @@ class Speed:
 
     @property
     def usual_s(self) -> float | None:
-        """What a call would take without accel, in seconds; None if no call on NumPy was timed.
+        """Seconds that a call would take without accel; None if no call on NumPy was timed.
 
-        It is NumPy's lower quartile: slower calls may have shared the machine. Of calls during a compile, and of the
-        others, it is the lower of both quartiles. Many of the others are comparisons: these run after a compiled call,
-        which has emptied the processor's caches, and are slower than without accel, too.
+        This is the lower quartile of NumPy's times: slower calls may have shared the machine. Calls during a compile
+        have a quartile of their own, and the lower of both counts. Many of the other calls are comparisons, which run
+        after a compiled call has emptied the processor's caches. They too are slower than without accel.
         """
         quartiles = [times.quartile() for times in (self.numpy_s, self.disturbed_s) if len(times)]
         return min(quartiles, default=None)

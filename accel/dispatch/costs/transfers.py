@@ -33,7 +33,7 @@ NUMBERS, RESULT = "numbers and outcomes", "the result"
 
 
 class Transfers:
-    """What one program's launches have moved. It holds counts and names, and neither the program nor its trace.
+    """Bytes moved by one program's launches. It holds counts and names, and neither the program nor its trace.
 
     there: constants on the device that a program before this one has left to it.
     """
@@ -148,7 +148,7 @@ def _fetched(trace: Trace | MergedTrace) -> list[tuple[str, Node]]:
 
 
 def _names(trace: Trace) -> dict[int, str]:
-    """What each new array of a path is for: the attribute or item that it is stored in, or the result."""
+    """Return the use of each new array of a path: the attribute or item that it is stored in, or the result."""
     found: dict[int, str] = {}
     for change in trace.outputs.writes:
         if isinstance(change, Write) and isinstance(change.name, (str, int)):

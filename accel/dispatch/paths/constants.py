@@ -22,10 +22,10 @@ it would have to save more than that: as an input, it is read by the program whe
 
 
 class PathConstants:
-    """What is known of the inputs of one path.
+    """Constant and varying inputs of one path.
 
-    candidates: the slots that may be constant. values: by slot, those that have not changed so far. varying: the slots
-    of those that have: they are never taken for constant again.
+    candidates: slots that may be constant. values: by slot, the values that have not changed so far. varying: slots
+    whose values have changed; they are never taken for constant again.
     """
 
     def __init__(self, candidates: frozenset[int]) -> None:
@@ -81,7 +81,7 @@ class PathConstants:
         return tuple(slot for slot in self.values.keys() - self._not_worth if name_of(slot) in names)
 
     def worth_folding(self, trace: Lowerable) -> Known:
-        """What the next program is to take for constant."""
+        """Return the inputs that the next program is to treat as constants."""
         from accel.lower.folding import not_worth_folding
 
         self._not_worth = frozenset(not_worth_folding(trace, as_known(self.values)))

@@ -76,7 +76,7 @@ class JointPath(Path):
         return frozenset(found - excluded)
 
     def _inherit(self) -> None:
-        """What the members have observed."""
+        """Take over the members' observations."""
         for member in self.trace.members:
             path = self._by_trace[id(member.trace)]
             self.constants.inherit(path.constants, member.placement.slots)

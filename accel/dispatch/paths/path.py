@@ -47,7 +47,7 @@ COMES_WITHIN_S = 2.0
 """A program that is on disk is there before its calls have taken so many seconds on NumPy."""
 
 DISCARDED_SHARE = 0.02
-"""What such runs may cost, as a share of the calls on NumPy between them: fewer calls are enough for that."""
+"""Maximum cost of discarded runs, as a share of the calls on NumPy between them. Fewer calls suffice for that."""
 
 
 class Stage(Enum):
@@ -147,7 +147,7 @@ class Path:
         return foldable(self.trace)
 
     def _drawn_outcomes(self) -> list[Outcome]:
-        """Those that Python knows once a run has made its draws."""
+        """Outcomes that Python knows once a run has made its draws."""
         from accel.dispatch.replay.draws import drawn_nodes
 
         drawn = drawn_nodes(self.trace.tape.nodes, self.trace.draws)
@@ -441,9 +441,9 @@ class Path:
         return self._refolds.are_often
 
     def begin_successor(self, changed: Collection[int]) -> bool:
-        """Have a program compiled that takes these constants as inputs, while the one in use goes on with new ones.
+        """Compile a program that takes these constants as inputs. The one in use goes on with new constants meanwhile.
 
-        Returns whether that is begun now.
+        Returns whether a compile was started.
         """
         if self._begun.issuperset(changed) or not self.withdraw():
             return False
@@ -460,7 +460,7 @@ class Path:
             self.constants.rule_out(self.constants.values)
 
     def withdraw(self) -> bool:
-        """Have nothing compiled that would take the place of the program in use. Returns whether that was possible."""
+        """Cancel any pending replacement of the program in use. Returns whether that was possible."""
         if self.successor is not None and not self.successor.withdraw():
             return False
         self.successor = None

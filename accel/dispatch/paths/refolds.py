@@ -11,10 +11,10 @@ after so many times. Those become inputs of the next program."""
 
 
 class Refold(Enum):
-    """What a program does once constants have changed.
+    """Effect of changed constants on a program.
 
-    GOES_ON: it has the new ones. OTHER_WAY: by the new ones a branch takes another side; those of later calls may be as
-    they were. ANOTHER: only another program can take them.
+    GOES_ON: the program has the new constants. OTHER_WAY: with the new constants a branch takes another side; those of
+    later calls may be as before. ANOTHER: only another program can take them.
     """
 
     GOES_ON = "goes on"

@@ -35,7 +35,7 @@ LEAST_S = 1.5e-4
 """Draws that take fewer seconds are not worth another thread."""
 
 SEEN = 3
-"""So many calls in a row have to find the generator as the one before has left it, before anything is drawn ahead."""
+"""Number of calls in a row that have to find the generator as the one before left it, before accel prefetches draws."""
 
 WORTH = 0.9
 """A run for which was drawn ahead has to take less than this share of the time of another run."""
@@ -45,13 +45,15 @@ MOST_LOST, MOST_SAVED = 2.0, 4.0
 and no more: the machine may have become busy since. Few, as a program is given up after some slow runs in a row."""
 
 PATIENCE = 1.0
-"""So many times as long as the draws take does a call wait for the other thread, which may have lost its processor."""
+"""Time that a call waits for the other thread, as a multiple of the draws' time. That thread may have lost its
+processor."""
 
 PAUSE, LONGEST_PAUSE = 32, 512
 """Calls that draw themselves after something was drawn in vain, and twice as many after each further time."""
 
 SHORT_PAUSE = 3
-"""The same where the other thread had not begun, for want of a processor: that costs little."""
+"""Number of calls that draw for themselves after the other thread had not begun, for want of a processor. That costs
+little."""
 
 ADAPTED = 0.25
 """The share of the difference between the ends of both halves by which they are changed for the next time."""
@@ -139,7 +141,7 @@ class Whole:
 
 
 class Shared:
-    """The same where this thread draws a part of them."""
+    """The draws of the next call, divided between another thread and this one."""
 
     def __init__(self, halves: Halves, shares: Shares) -> None:
         self._halves, self._shares = halves, shares
@@ -254,7 +256,8 @@ def _may_use_two_threads() -> bool:
 
 
 def ahead_of(draws: Sequence[Draw]) -> Ahead | None:
-    """What draws them ahead; None where each call has to make them, as they take what it computes."""
+    """Return a prefetcher for these draws; None if each call has to make them, as they depend on values that it
+    computes."""
     owners = {draw.owner for draw in draws}
     taken = nodes_in([(draw.args, draw.kwargs) for draw in draws])
     return Ahead(draws) if len(owners) == 1 and None not in owners and not taken else None

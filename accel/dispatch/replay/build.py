@@ -12,7 +12,7 @@ from accel.record.state.leaves import COMPOSITE, FixedValue, FromSlot, Leaf, New
 
 
 class Staged(Protocol):
-    """What templates are filled from; see StagedOutputs."""
+    """Values from which templates are filled; see StagedOutputs."""
 
     values: Sequence[Any]
     made: list[Any]

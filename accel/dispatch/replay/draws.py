@@ -26,7 +26,7 @@ class Unlike(Exception):
 
 
 class Drawn:
-    """What one run has drawn from. It is kept until the call has been answered."""
+    """Generators that one run has drawn from. Kept until the call has been answered."""
 
     __slots__ = ("_before", "_owners", "after")
 

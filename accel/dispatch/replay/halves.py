@@ -53,19 +53,20 @@ RATES = {
 million numbers. Were one wrong in some version of NumPy, the halves would not fit together: one thread would draw."""
 
 FILLING = frozenset({"random", "standard_normal", "standard_exponential"})
-"""Those of them that fill an array which they are given."""
+"""Methods among RATES that fill an array which they are given."""
 
 MOST_TRIED = 4
-"""So many places at which the halves might fit together are tried: of numbers that are all alike, there are many."""
+"""Maximum number of places at which the halves are tried for a fit. Numbers that are all alike have many such
+places."""
 
 SKIP = 64
-"""So many numbers, at least, does the second thread draw before the place where the first one ends."""
+"""Minimum number of draws that the second thread makes before the place where the first one ends."""
 
 PROBED = SKIP // 2
 """The second's number that is looked for among the first's: by then both draw the same."""
 
 DEVIATIONS = 6.0
-"""So many deviations from the expected place are provided for."""
+"""Number of standard deviations from the expected place that are provided for."""
 
 LEAST = 10_000
 """Fewer numbers are not worth two threads."""
@@ -241,5 +242,5 @@ class Halves:
         return {**self._state, "state": state["state"]}
 
     def values(self) -> list[tuple[int, NDArray[np.float64]]]:
-        """What each draw gives, with its slot."""
+        """Return each draw's slot and numbers."""
         return [(slot, self._room[start:end].reshape(shape)) for slot, shape, start, end in self._divisible.parts]

@@ -48,7 +48,7 @@ class Constants:
         return tuple([slot for slot in different if values[slot] is not ABSENT])
 
     def changed_arrays(self, values: list[Any]) -> tuple[int, ...]:
-        """The same for arrays. All of their memory is read."""
+        """Slots of arrays that differ from the folded value. All of their memory is read."""
         return tuple(
             [slot for slot, known in self._arrays if (now := values[slot]) is not ABSENT and not known.is_same(now)]
         )
@@ -86,7 +86,7 @@ class HostError(Exception):
 
 @dataclass(slots=True)  # and not frozen: it is made in every run
 class Computed:
-    """What one run has computed, before it is known which path it took.
+    """Results of one run, before it is known which path it took.
 
     values: of the slots. given: the arrays that the program took. host: what Python computed, by index. made: new
     arrays, then changed ones. numbers, outcomes: those of the program, in order.
