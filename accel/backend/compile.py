@@ -214,7 +214,7 @@ def _built(program: Program, arguments: tuple[Any, ...], options: dict[str, Any]
 
 
 def _common(program: Program, arguments: tuple[Any, Any], shards: Shards, options: dict[str, Any]) -> Any:
-    """Have the program compiled by this process and the others that have some of the devices."""
+    """Compile the program together with the other processes that have some of the devices."""
     assert crew.current is not None, "others' devices are known to rank 0 alone"
     return common.build(crew.current, entry(program), arguments, program.constants, shards, options)
 

@@ -28,7 +28,7 @@ thread of XLA's may get no stack: depending on the thread it crashes, aborts, ha
 """
 
 ROOM_STARTED = 2**29
-"""The same for a compile once JAX is started."""
+"""Bytes of address space that a compile needs once JAX is started."""
 
 
 class Host(NamedTuple):
@@ -211,7 +211,7 @@ def all_devices(chosen: config.Settings) -> list[Any]:
 
 
 def own(found: Sequence[Any]) -> list[Any]:
-    """Those of these devices that belong to this process."""
+    """Return those of the devices that belong to this process."""
     import jax
 
     return [each for each in found if each.process_index == jax.process_index()]

@@ -32,10 +32,10 @@ def room(shape: tuple[int, ...], dtype: Any) -> Array:
 
 @dataclass(slots=True, eq=False)
 class Resident:
-    """What the device has of one array. of: the array. buffer: its values on the device.
+    """Device copy of one array. of: the array. buffer: its values on the device.
 
-    is_behind: the array's own memory has not got them. round: the last one that made or took it. fetched: counts that
-    the values have been fetched.
+    is_behind: whether the array's own memory lacks these values. round: the last one that made or took it. fetched:
+    counts that the values have been fetched.
     """
 
     of: weakref.ref[Array]
@@ -113,7 +113,10 @@ class Residents:
     # -- what a run leaves on the device ------------------------------------------------------------------------------
 
     def note(self, array: Array, buffer: Any, fetched: Callable[[], object]) -> Callable[[], object]:
-        """What makes an array behind, its values being in the buffer: one call of C code, to be made later."""
+        """Return a call, to be made later, that marks an array as behind its values in the buffer.
+
+        It is one call of C code.
+        """
         # what else is known of this memory is no longer so
         for key, known in list(self._known.items()):
             if not known.is_behind and key != id(array) and _overlap(known, array):

@@ -127,7 +127,7 @@ def _xla_parts(parts: Sequence[_Part]) -> str:
 
 
 _KERNEL, _CALL, _PRODUCT, _XLA = "kernel", "call", "product", "XLA"
-"""What computes a part of a program, if it is none of `_NESTED`."""
+"""Kinds of segments that run no other program (see `_NESTED`): what computes each."""
 
 _Part = tuple[str, Sequence[Translation]]
 
@@ -152,7 +152,7 @@ def _parts(is_kernel: bool, steps: Sequence[Translation]) -> Iterator[_Part]:
 
 
 def _kind(step: Translation) -> str:
-    """What computes an operation that kernels do not take."""
+    """Return the kind of segment for an operation that kernels do not take."""
     if step.name in _NESTED:
         return step.name
     if callbacks.called_by(step.eqn.params):
@@ -294,7 +294,7 @@ _NESTED: Mapping[str, Callable[[_Numbers, _Numbers, Translation, Mapping[str, An
     "scan": _scan,
     "while": _while,
 }
-"""What makes the segments that run other programs, by the operation's name."""
+"""Functions that make the segments which run other programs, by the operation's name."""
 
 
 def _round(closed: Any, options: Mapping[str, Any]) -> Segmented:
@@ -329,7 +329,7 @@ def programs(program: Segmented) -> Iterator[Segmented]:
 
 
 def of_xla(program: Segmented) -> list[Any]:
-    """What XLA has compiled of a program."""
+    """Return the parts of a program that XLA has compiled."""
     return [each.compiled for part in programs(program) for each in part.segments if isinstance(each, InXla)]
 
 

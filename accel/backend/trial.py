@@ -53,7 +53,10 @@ def _made_up(like: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
 def _results(
     executable: Executable, views: Mapping[int, Sequence[View]], given: Sequence[Any], scalars: dict[str, Any]
 ) -> list[NDArray[Any]]:
-    """What it gives. views: of some results; a program that gives those as a whole is asked for the views alone."""
+    """Run the program and return its results.
+
+    views: of some results. A program that gives those as a whole is asked for the views alone.
+    """
     made, packs = executable(given, scalars)
     found: list[Any] = []
     for position, each in enumerate(made):

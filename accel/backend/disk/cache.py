@@ -107,7 +107,10 @@ def read(key: str, suffix: str = SUFFIX) -> bytes | None:
 
 
 def parsed(key: str, suffix: str, parse: Callable[[bytes], T]) -> T | None:
-    """What `parse` makes of an entry's payload; None if there is no entry, or if that fails, which removes it."""
+    """Parse the payload of an entry.
+
+    Returns None if there is no entry, or if `parse` fails, which removes the entry.
+    """
     payload = read(key, suffix)
     try:
         return None if payload is None else parse(payload)

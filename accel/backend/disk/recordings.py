@@ -36,7 +36,7 @@ _IS = re.compile(r"\bis (?:not )?\{(\d+)\}")
 
 
 Own = tuple[FunctionType, CodeType]
-"""What a target brings: the function that is recorded, and the code that its calls run (of a lifted loop, a round)."""
+"""A target's recorded function, and the code that its calls run (for an outlined loop body, of one iteration)."""
 
 
 def save(target: str, path: str, trace: Trace, own: Own) -> None:
@@ -71,7 +71,7 @@ def read(target: str, own: Own, targets: Callable[[str], Any]) -> Iterator[Trace
 # -- one recording -----------------------------------------------------------------------------------------------------
 
 _PARTS = ("outputs", "aliases", "same", "objects", "array_slots", "scalar_slots", "identity", "pinned", "draws")
-"""What of a trace is kept as it is. Not the heads of its loops: they have been looked at."""
+"""Attributes of a trace that are stored unchanged. The heads of its loops are left out: they have been examined."""
 
 
 def _written(trace: Trace, own: Own) -> bytes:
@@ -151,7 +151,7 @@ def _are_fields(value: Any, place: tuple[str, str]) -> bool:
 
 
 def _held_at(fetch: Code) -> tuple[Any, tuple[str, str]] | None:
-    """What is found in a module or class, and the place; None of what is found elsewhere."""
+    """Return a value found in a module or class, and its place; None for a value from elsewhere."""
     name = fetch.constants[-1] if fetch.constants else None
     if not isinstance(name, str) or fetch.parent is not None:
         return None

@@ -60,7 +60,7 @@ TYPES = {value: name for name, value in vars(types).items() if isinstance(value,
 
 
 MAX_WRAPPERS = 3
-"""So many decorators around a function are looked through for it."""
+"""Maximum number of decorators to unwrap when looking for a function."""
 
 
 def path_of(value: Any) -> tuple[str, str]:
@@ -102,7 +102,7 @@ _IS_PYTHON_S = 1 << 9
 
 
 def found(module: str, name: str) -> Any:
-    """What stands in a module under a name with dots, without the wrapper that accel may have put around it.
+    """Return the object that a module has under a dotted name, without a wrapper of accel's around it.
 
     Of a property or static method, that is the function.
     """
@@ -111,7 +111,7 @@ def found(module: str, name: str) -> Any:
 
 
 def found_entry(module: str, name: str) -> Any:
-    """What stands there, as it is."""
+    """Return the object that a module has under a dotted name, unchanged."""
     holder: Any = sys.modules.get(module)
     for part in name.split("."):
         # in its own dictionary: an attribute access might run code of the program's
@@ -203,7 +203,7 @@ _METHODS = (
 
 
 PROCESS_WIDE: dict[str, Any] = {"sys.modules": sys.modules, "os.environ": os.environ}
-"""What each process has one of, by the name of it."""
+"""Objects that exist once in each process, by name."""
 
 
 def process_wide(value: Any) -> str | None:

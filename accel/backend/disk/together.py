@@ -77,7 +77,7 @@ class TraceOnDisk:
         return reassembled(plain.tape, plain.outputs, plain.pinned, plain.draws, members, self._names)
 
     def members_of(self, traces: Mapping[str, Trace]) -> dict[str, Member]:
-        """Those of these traces, by the keys of their paths, that are its paths."""
+        """Return its members among these traces. Both are by the keys of their paths."""
         placed = ((path, trace, self.placement_of(path)) for path, trace in traces.items())
         return {path: Member(trace, placement) for path, trace, placement in placed if placement is not None}
 

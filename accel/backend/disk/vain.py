@@ -30,7 +30,7 @@ than that a busy machine may make of calls of one size."""
 
 @dataclass(frozen=True, slots=True)
 class Vain:
-    """What a target's recordings in vain have taken.
+    """Times of a target's recordings that gave no program.
 
     count: in all runs. seconds: of all of them. least_s, most_s: what such calls took on NumPy. refusal: why the last
     one ended.
@@ -51,7 +51,7 @@ class Vain:
         return is_alike and total_s < PAYS_FACTOR * self.seconds
 
     def with_another(self, seconds: float, call_s: float, refusal: Refusal) -> Vain:
-        """The same with one more recording."""
+        """Return a copy that counts one more recording."""
         total_s, least_s, most_s = self.seconds + seconds, min(self.least_s, call_s), max(self.most_s, call_s)
         return Vain(self.count + 1, total_s, least_s, most_s, refusal)
 
@@ -60,7 +60,7 @@ NONE = Vain(0, 0.0, math.inf, 0.0, Refusal("limit.nodes"))
 
 
 def read(key: str) -> Vain:
-    """What is known of a target's recordings in vain, as its code is now. key: the target's."""
+    """Return the record of recordings in vain for a target with its present code. key: the target's."""
     return cache.parsed(key, cache.VAIN, _parsed) or NONE
 
 

@@ -169,7 +169,10 @@ class PendingProgram(Future[Executable]):
         return self._key if self._began is not None and not self.has_product and not self._is_done else None
 
     def errand(self) -> tuple[Job, Place] | None:
-        """What the worker has to know to compile it when this process has ended; None where nobody would find it."""
+        """Return what the worker needs to compile it after this process has ended.
+
+        None if nobody would find the product.
+        """
         place = None if self._is_done else self._place()
         return None if place is None or self._job is None else (self._job, place)
 

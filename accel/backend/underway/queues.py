@@ -113,7 +113,7 @@ class Queue:
 
     @property
     def waiting(self) -> list[PendingProgram]:
-        """What is in the queue, the most missed first."""
+        """Programs in the queue, the most missed first."""
         with self._condition:
             return sorted(self._waiting, key=_PRIORITY, reverse=True)
 
@@ -169,10 +169,10 @@ _loading = Queue(_LOADER, _load)
 _compiling = Queue(_COMPILER, _compile)
 _coming = Queue(_WAITER, _wait)
 _under_way: set[PendingProgram] = set()
-"""What is in a queue or at work, but for what waits until JAX is worth importing."""
+"""Programs in a queue or being compiled, except those that wait until JAX is worth importing."""
 
 _in_front: set[PendingProgram] = set()
-"""What the program's own threads wait for."""
+"""Programs that the program's own threads wait for."""
 
 _begun = 0
 """How many programs there were to compile since there was none."""

@@ -53,14 +53,15 @@ sys.path[:] = pickle.loads(bytes.fromhex(sys.argv[1]))
 from accel.backend.underway.worker import serve
 serve(int(sys.argv[2]))
 """
-"""What the process runs. It forks and ends at once, so that the worker is no child of the program's (see above)."""
+"""Code that the process runs. It forks and ends at once, so that the worker is no child of the program's (see
+above)."""
 
 _LENGTH = struct.Struct("<Q")
 """The header of each message: its length in bytes."""
 
 _FAULT = b"Fatal Py"
-"""What comes in place of a header if the worker ends by a fault, such as SIGSEGV: the first bytes of `faulthandler`'s
-report. There is none where the system kills the worker, as Linux does for want of memory."""
+"""First bytes of `faulthandler`'s report. They come in place of a header if the worker ends by a fault, such as
+SIGSEGV. There is no report if the system kills the worker, as Linux does for want of memory."""
 
 
 class WorkerLost(Exception):
@@ -77,7 +78,7 @@ class TrialLost(WorkerLost):
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """What the worker says before it tries a program. limit_s: maximum seconds of that."""
+    """Message of the worker before it tries a program. limit_s: maximum seconds of the trial."""
 
     limit_s: float
 
