@@ -270,7 +270,7 @@ def _either(one: _State, other: _State) -> _State:
 
 
 def _bound_for_sure(node: ast.AST) -> set[str]:
-    """What a simple statement or an expression binds whenever it goes through."""
+    """Return the names that a simple statement or an expression binds whenever it completes."""
     match node:
         case ast.Import() | ast.ImportFrom():
             return set(imported_names(node))

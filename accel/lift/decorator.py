@@ -88,7 +88,7 @@ def accelerate(
 
 
 def _lift_once_refused(made: Any, lift: Lift) -> None:
-    """Have the loops of an accelerated function lifted once it is refused as a whole."""
+    """Outline the loops of an accelerated function once it is refused as a whole."""
     target = getattr(getattr(made, "__func__", made), "_self_target", None)
     if target is not None:
         target.on_refused = lambda: lift(target.function, target.name) is None

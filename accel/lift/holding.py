@@ -38,7 +38,7 @@ CONDITION = "the loop's condition may look at arrays, or run code of the program
 
 
 class Holding:
-    """What the rounds of one loop leave on the device. switch, target: the loop's."""
+    """Arrays that the iterations of one loop leave on the device. switch, target: the loop's."""
 
     def __init__(self, switch: Switch, target: Target) -> None:
         self._switch = switch

@@ -38,13 +38,13 @@ def _nothing() -> None:
 
 
 def _residents() -> Any:
-    """What devices hold; None before any program has run. NumPy may not have been imported yet, nor may it be here."""
+    """Return the device-resident arrays; None before any program has run. Imports nothing: NumPy may be missing."""
     resident = sys.modules.get("accel.backend.resident")
     return None if resident is None else resident.current
 
 
 class Switch:
-    """What one lifted loop asks.
+    """State that one outlined loop checks.
 
     on: whether rounds run the body as a function. tracer: gives the trace function in force: a debugger or coverage
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
@@ -117,7 +117,7 @@ class Switch:
         self.on = True
 
     def go_beside(self, beside: Beside) -> None:
-        """Have something else done in each round. No round is missed then, not even under a debugger."""
+        """Do something else in each iteration. No iteration is skipped then, not even under a debugger."""
         self.beside = beside
         self.tracer = _nothing
         self.on = True
@@ -130,7 +130,7 @@ class Switch:
         self.on = self.beside is not None
 
     def knows(self, iterable: Any) -> Iterated | None:
-        """What is behind a loop's iterable, as far as that is known (see accel.lift.between)."""
+        """Return the arrays and bars behind a loop's iterable, as far as known (see accel.lift.between)."""
         if "numpy" not in sys.modules:  # the program's first import of it is not to be accel's
             return None
         from accel.lift.between import iterated, rounds_of
@@ -146,7 +146,7 @@ class Switch:
             return None
 
     def knows_kept(self) -> None:
-        """The same at the top of a module."""
+        """Do as `knows` for a loop at the top of a module."""
         iterable = self._kept.pop()
         self.read = self.knows(iterable)
         self._kept.append(iterable if self.read is None else self.read.given(iterable))

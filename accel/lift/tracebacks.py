@@ -13,7 +13,10 @@ _UNBOUND_LOCAL = "cannot access local variable {!r} where it is not associated w
 
 
 def translated(error: NameError, code: CodeType | None, owned: Collection[str]) -> UnboundLocalError | None:
-    """What the function itself raises where its body, of `code`, found a variable unbound. None for other errors."""
+    """Return the error that the function itself raises if its body, of `code`, found a variable unbound.
+
+    None for other errors.
+    """
     innermost = entries(error.__traceback__)[-1]
     if type(error) is not NameError or innermost.tb_frame.f_code is not code:
         return None

@@ -129,7 +129,7 @@ class Bodies:
     def _at(
         self, writer: Writer, tapes: Sequence[tuple[Tape, dict[int, Node]]], numbers: Sequence[int]
     ) -> dict[int, Node | None]:
-        """What one value is on each kind."""
+        """Return one value's node for each kind."""
         return {
             path: writer.node_of[path][local[self._placed(number)].index]
             for path, ((_, local), number) in enumerate(zip(tapes, numbers, strict=True))

@@ -163,7 +163,8 @@ class _Rolling:
         self.loops[loop.index] = first.outcomes
 
     def _used(self, last: Head) -> tuple[set[int], set[int]]:
-        """What is used after the loop; and of that, what must be there: other states may look at what is not."""
+        """Return the values used after the loop, and those of them that must exist: other states may look at missing
+        ones."""
         draft = self._draft
         wanted: set[int | None] = set()
         for number in draft.since(last.nodes):

@@ -119,7 +119,7 @@ class Passage:
         return Kind(at, operations, asked.number, [each for each in inner if each not in on_host], on_host)
 
     def _assumed(self, at: int) -> list[Assumed]:
-        """What the round that begins at a head assumed; last what the head at its end was."""
+        """Return the assumptions of the iteration that begins at a head; the last is that of the head at its end."""
         found = []
         for each in self.draft.outcomes[self.heads[at].outcomes : self.heads[at + 1].outcomes]:
             if each is not None:
