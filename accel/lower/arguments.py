@@ -125,7 +125,10 @@ class ProgramArguments:
     # -- for the fingerprint, and inside the program ------------------------------------------------------------------
 
     def described(self, node: Node) -> Any:
-        """What the device does not compute, as the fingerprint has it. Raises Indescribable for what it does."""
+        """Describe a value that the device does not compute, in the form of the fingerprint.
+
+        Raises Indescribable for values that it computes.
+        """
         match self._ways.get(node.index):
             case Embedded(value):
                 return "value", value

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Parameters:
-    """What the operations of a body are given, as `ProgramArguments` is for a program's: values of this round."""
+    """Values of one iteration for the operations of a loop body, as `ProgramArguments` is for a program."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = values
@@ -63,12 +63,12 @@ def run(
     fixed: Sequence[Any],
     values_of: Callable[[Parameters], RoundValues],
 ) -> list[Any]:
-    """What a loop gives: the values that move, and whether it was left by its condition.
+    """Emit a loop. Returns the values that it carries, and whether its condition ended it.
 
-    begin: what was asked before it. entry: whether all holds that the path has assumed so far; None if that is nothing.
-    values_of: the values of a round, from what it is given.
+    begin: the condition's value before the loop. entry: whether the path's assumptions so far hold; None if there are
+    none. values_of: the values of an iteration, from its parameters.
 
-    A round that takes a way which was not recorded is the last one: rounds that NumPy does not make may have no end.
+    An iteration on a way that was not recorded is the last one: iterations that NumPy does not make may never end.
     """
     from jax import lax
 
@@ -116,7 +116,7 @@ def after_round(body: LoopBody, fetch: Callable[[Node], Any], carry: Carry) -> C
 
 
 def after_rounds(carry: Carry) -> list[Any]:
-    """What the loop gives, from the last carry."""
+    """Return the loop's results, from the last carry."""
     after, asked, holds, _ = carry
     return [*after, holds & ~asked]
 

@@ -21,7 +21,7 @@ from accel.lower.passes.arrange import Part
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What passes know of the program that the operations belong to.
+    """Facts for the passes about the program that the operations belong to.
 
     results: indices of the nodes that it returns. state: what it leaves where its next call reads, by slot. value_of:
     a node's value where it is known before launch, else None. left: results that something outside goes on to compute

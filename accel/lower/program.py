@@ -18,7 +18,7 @@ from accel.rules.rule import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is taken for constant: values of input slots. Guards hold the program to them.
+    """Input slots that are treated as constants. Guards hold the program to their values.
 
     scalars: Python and NumPy scalars. arrays: copies of arrays.
     """

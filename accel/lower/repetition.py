@@ -45,7 +45,8 @@ class CompactConstant:
         return self.shape, None if self.numbers is None else self.numbers.str
 
     def of(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-        """What the device is to keep of another array, so that the same program restores that; None if it cannot."""
+        """Return the form of another array that the device keeps, if the same program restores that array; else
+        None."""
         stored = array
         for axis, length in enumerate(self.stored.shape):
             if length < array.shape[axis]:
@@ -79,7 +80,7 @@ def without_repetition(array: np.ndarray[Any, Any]) -> CompactConstant:
 
 
 def _once(array: np.ndarray[Any, Any], axis: int) -> np.ndarray[Any, Any] | None:
-    """What repeats along an axis; None where something else stands there."""
+    """Return the slice that repeats along an axis; None if the slices differ."""
     first = array.take([0], axis)
     return first if _same_bits(array, first) else None
 

@@ -99,11 +99,11 @@ class _Rounding(ReducedEvaluation):
         self._repeating: dict[int, Any] = {}  # those of fewer elements than their shape says
 
     def program(self, closed: Any, given: Sequence[Any]) -> list[Any]:
-        """What the whole program gives for these values. Nothing reads its results."""
+        """Evaluate the whole program for these values. Nothing reads its results."""
         return self._computed(closed, given, ())
 
     def closed(self, closed: Any, given: Sequence[Any]) -> list[Any]:
-        """What a function inside the program gives."""
+        """Evaluate a function inside the program."""
         return self._computed(closed, given, (_OUTSIDE,))
 
     def _computed(self, closed: Any, given: Sequence[Any], outside: Sequence[_Reader]) -> list[Any]:

@@ -98,7 +98,10 @@ def changed(slot: int, node: Node, value_of: Callable[[Node], Any]) -> Changed:
 
 
 def _contents(node: Node, writes: Sequence[_Write]) -> dict[View, Node | None]:
-    """As of `Changed`; empty where only the whole array shows what is at the end. writes: the last first."""
+    """Return the written views, as in `Changed`; empty if only the whole array shows its content at the end.
+
+    writes: the last first.
+    """
     last: dict[View, _Write] = {}
     for write in writes:
         last.setdefault(write.view, write)
@@ -118,7 +121,7 @@ def _at_the_end(node: Node, write: _Write, writes: Sequence[_Write]) -> Node | N
 
 
 def _value(node: Node, write: _Write, writes: Sequence[_Write]) -> Node | None:
-    """What is written, if it is an array of the view's own form, and to be had."""
+    """Return the written value, if it is an array of the view's own form and available."""
     # of many writes, a loop may be made: what its last round writes is not to be had alone
     if sum(each.view == write.view for each in writes) > FEW_WRITES:
         return None
@@ -129,7 +132,7 @@ def _value(node: Node, write: _Write, writes: Sequence[_Write]) -> Node | None:
 
 
 def _view_of(write: Node, value_of: Callable[[Node], Any]) -> View | None:
-    """What it writes to; None where nobody knows that before the program has run."""
+    """Return the view that a write goes to; None if it is not known before the program has run."""
     if write.rule is core.WRITE:
         step = write.args[1]
         return step if isinstance(step, Index) else None
@@ -202,7 +205,7 @@ def _read(array: Node, view: View, index: int) -> Node:
 
 
 def grouped(values: Iterable[Any], arrays: Iterable[Changed]) -> list[Any]:
-    """What `results` gives, computed: for each array that, or a list of its views."""
+    """Group the computed values of `results` by array: for each its whole value, or a list of its views."""
     rest = iter(values)
     return [next(rest) if array.views is None else [next(rest) for _ in array.views] for array in arrays]
 
@@ -216,12 +219,13 @@ class Written:
     host: Mapping[int, Any]
 
     def steps(self, array: NDArray[Any]) -> list[Callable[[], None]]:
-        """What writes them to the array, each of them C code: Python runs no signal's handler within."""
+        """Return the calls that write the contents to the array. Each is C code: Python runs no signal handler
+        within."""
         pairs = zip(self.places(array), self.contents, strict=True)
         return [partial(operator.setitem, array, place.key, content) for place, content in pairs]
 
     def now(self, array: NDArray[Any]) -> Written:
-        """What the array holds in these views at present."""
+        """Return the array's present contents in these views."""
         return Written(self.views, [np.array(place.read(array)) for place in self.places(array)], self.host)
 
     def places(self, array: NDArray[Any]) -> list[Index]:

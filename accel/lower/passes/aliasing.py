@@ -122,7 +122,7 @@ class _Families:
 
 
 def _reshaped_operands(node: Node) -> Sequence[Node]:
-    """What an operation may reshape before it reads it."""
+    """Return the operands that an operation may reshape before it reads them."""
     if node.rule in _WRITES:
         value = node.args[2]
         return [value] if isinstance(value, Node) and not _is_written_as_it_is(node) else []
@@ -148,7 +148,7 @@ def _changes_axes_of_length_1(read: Node) -> bool:
 
 
 def _origin(value: Node) -> Node:
-    """What a value is computed from alone, element by element: XLA may find that it is the same, as in `x * 1.0`."""
+    """Return the only source of an elementwise value. XLA may find the two to be the same, as in `x * 1.0`."""
     while value.rule.locality.elementwise or value.rule is core.CAST:
         varying = [operand for operand in value.operands() if not operand.constant]
         if len(varying) != 1 or varying[0].shape != value.shape:

@@ -17,7 +17,7 @@ from accel.ir.tape import Node
 from accel.rules import core
 
 LEAST_WORK = 8.0
-"""What a side must save to be worth a conditional: simple operations for each element that its phis give."""
+"""Minimum work that a side must save to be worth a conditional: simple operations per element of its phis."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Conditional:
 
     @property
     def tables(self) -> list[Any]:
-        """What the loops in its sides look up."""
+        """Lookup tables of the loops in its sides."""
         return [table for side in self.sides for part in side if not isinstance(part, Node) for table in part.tables]
 
     def operands(self) -> Iterator[Node]:

@@ -1,4 +1,4 @@
-"""What the passes that emit loops need of the values of a program that is being traced."""
+"""Interface to a traced program's values, for the passes that emit loops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ValueStore(Protocol):
         """Set the value of a node that is used after the loop."""
 
     def set_row(self, node: Node, column: Array, row: int) -> None:
-        """The same for a row of an array, which is not looked up before it is asked for."""
+        """Set a node's value to a row of an array. The row is not read before it is asked for."""
 
     def stack(self, nodes: Sequence[Node]) -> Array:
         """The nodes' values along a new first axis."""

@@ -140,7 +140,7 @@ def _check_writes(batch: LoopBatch, chain: list[int]) -> None:
 
 
 def _check_uses(batch: LoopBatch, position: int, node: Node) -> None:
-    """What an operation takes from other rounds, or from arrays that the loop writes to."""
+    """Check an operation's uses of other iterations' values, and of arrays that the loop writes to."""
     operands = batch.loop.rows[position]
     reads = is_box_read(node) or node.rule is core.WRITE
     for i, operand in enumerate(operands):
@@ -233,9 +233,10 @@ def _round(
     values: ValueStore,
     compute: Compute,
 ) -> list[Any]:
-    """What the operations of one round give.
+    """Return the results of one iteration's operations.
 
-    read: what its reads give. entries: by operand, what it looks up in this round (see `Loop.numbered_operands`).
+    read: the results of its reads. entries: by operand, its entry in this iteration's tables (see
+    `Loop.numbered_operands`).
     """
     own: list[Any] = []
 
@@ -261,7 +262,7 @@ def _round(
 
 
 def _table(operand: Table | MovingRead | Stacked, values: ValueStore) -> Any:
-    """What the rounds look up, all of them: (rounds, ...)."""
+    """Return an operand's values in all iterations: (iterations, ...)."""
     if isinstance(operand, MovingRead):
         return operand.at.read(values.fetch(operand.base))
     return scan.looked_up(operand, values)

@@ -55,7 +55,7 @@ def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any
 def _operand(
     column: tuple[Any, ...], positions: dict[int, tuple[int, int]], node: Node, value_of: Callable[[Node], Any]
 ) -> LoopOperand | None:
-    """What one leaf is over rounds 1, 2, ...; None if it is nothing that a loop can have."""
+    """Return the operand that one leaf is over iterations 1, 2, ...; None if a loop cannot have it."""
     first = column[0]
     if isinstance(first, Node):
         return _value(column, positions, value_of)
@@ -71,7 +71,10 @@ def _operand(
 def _value(
     column: tuple[Any, ...], positions: dict[int, tuple[int, int]], value_of: Callable[[Node], Any]
 ) -> LoopOperand | None:
-    """What a value is; the cheapest to compute first: a moving read costs a slice, stacking a copy of each value."""
+    """Return the loop operand for a value, the cheapest to compute first.
+
+    A moving read costs a slice, stacking a copy of each value.
+    """
     found = [positions.get(leaf.index) for leaf in column]
     return _by_origin(column, found, value_of) or _moving_read(column, positions) or _stacked(column, found)
 

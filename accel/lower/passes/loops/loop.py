@@ -68,7 +68,7 @@ class Loop:
 
     @property
     def tables(self) -> list[Any]:
-        """What its rounds look up."""
+        """Lookup tables of its iterations."""
         return [operand.values for operand in self.all_operands() if isinstance(operand, Table)]
 
     def all_operands(self) -> Iterator[LoopOperand]:

@@ -1,4 +1,4 @@
-"""What an operand of a rolled loop is.
+"""Operands of a rolled loop.
 
 The arguments of an operation are a template of tuples, lists, dictionaries and slices. Its *leaves* are the operands:
 values, numbers and keys. A loop has one template for all rounds, and says for each leaf what it is in a round:
@@ -30,7 +30,7 @@ beside the program's own arrays; no measurement is known."""
 
 
 LEAVES = (Node, int, float, complex, np.generic, Index)
-"""What a loop may have another one of in each round. Everything else in a template must be the same in all."""
+"""Types of leaves that may differ between a loop's iterations. All else in a template must be the same in all."""
 
 
 @dataclass(frozen=True, slots=True)

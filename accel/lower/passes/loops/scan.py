@@ -103,7 +103,7 @@ def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
 
 
 def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueStore) -> Any:
-    """What the rounds look up: (rounds, ...)."""
+    """Return the values that the iterations look up: (iterations, ...)."""
     match operand:
         case Table(table):
             return values.table(table)
