@@ -27,11 +27,11 @@ from accel.record.state.leaves import FromSlot, all_leaves
 
 
 class Substitution(NamedTuple):
-    """What stands for the values of a recording that goes on, at a join.
+    """Substitution, at a join, for the values of the recording that goes on.
 
-    values: by index of its node the node of the recording before, or the merged slot of an input. memories: its arrays
-    with the number of that before. doubtful: numbers of those of its arrays that are one with others here, or the
-    program's own, and are not there; or the other way round. With each, the merged slot that holds it here, if any.
+    values: by index of its node, the node of the recording before, or the merged slot of an input. memories: its
+    arrays, each with the number of the one before. doubtful: numbers of its arrays that are shared with others, or are
+    the program's own, in only one of both recordings. With each, the merged slot that holds it here, if any.
     """
 
     values: dict[int, Node | int]
@@ -70,7 +70,7 @@ class Classes:
         return found
 
     def _hidden(self, trace: Trace, hidden: Inherited, found: list[int]) -> Hashable:
-        """What is hidden at a join follows from an earlier one, and from what the recording has assumed since."""
+        """Return a key of the hidden values at a join: of the earlier join, and of the assumptions since."""
         start = trace.joins[hidden.join] if hidden.join >= 0 else None
         outcomes = trace.tape.outcomes[start.outcomes if start else 0 : hidden.outcomes]
         reused = trace.reused[start.reused if start else 0 : hidden.reused]
@@ -80,7 +80,7 @@ class Classes:
         return found[hidden.join] if start else -1, tuple(assumed), tuple(again)
 
     def _constant(self, node: Node, known: dict[int, Hashable]) -> Hashable:
-        """What a node computes from literals alone, as a number; None where it depends on inputs."""
+        """Return the value that a node computes from literals alone, as a number; None if it depends on inputs."""
         if not node.constant:
             return None
         if node.index not in known:
@@ -103,7 +103,7 @@ def _form(node: Node) -> tuple[Hashable, ...]:
 
 
 def expected_of(tape: Tape) -> dict[int, Any]:
-    """What a recording assumes, by index of the node."""
+    """Return a recording's assumptions, by index of the node."""
     return {outcome.node.index: outcome.expected for outcome in tape.outcomes}
 
 
@@ -120,7 +120,7 @@ def values_at(join: Join) -> list[tuple[Node, Memory | None]]:
 
 
 class Recorded:
-    """What certificates ask of one recording. slots: the merged slots of its own.
+    """Data of one recording that certificates need. slots: the merged slots of its own.
 
     changed, arrays: merged slots of the arrays from outside that it writes to, and of all that it reads.
     """
@@ -176,8 +176,9 @@ class Alone(Recorded):
 
 
 def substitution(before: Recorded, join: Join, after: Recorded, other: Join) -> Substitution | None:
-    """What stands for the values of recording `after` if a call goes on as it did from `other`, having come to `join`
-    as recording `before` did. None if it may not. Both joins are of one class.
+    """Return the substitution for recording `after` if a call goes on as it did from `other`.
+
+    The call has come to `join` as recording `before` did. None if it may not go on so. Both joins are of one class.
     """
     found: dict[int, Node | int] = {}
     memories: dict[int, tuple[Memory, Memory]] = {}
@@ -226,7 +227,7 @@ def _doubtful(before: Recorded, after: Recorded, pairs: list[tuple[Memory, Memor
 
 
 def _same_writes(before: Recorded, join: Join, after: Recorded, other: Join, found: dict[int, Node | int]) -> bool:
-    """Whether what is written to here counts as written to there, so that the call stores it in the end."""
+    """Whether each array written to here counts as written to there, so that the call stores it in the end."""
     here = {before.origin(each): each for each in join.state.memories if each.origin is not None}
     there = {after.origin(each): each for each in other.state.memories if each.origin is not None}
     for origin, memory in here.items():

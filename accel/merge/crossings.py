@@ -15,7 +15,7 @@ from accel.merge.walks import Shown, Walks
 from accel.record.run.outputs import Outputs
 
 MOST_TRIED = 16
-"""So many walks that agree with a run are followed."""
+"""Maximum number of walks that are followed for one run that they agree with."""
 
 
 class Crossings:

@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class CrossedTrace(Trace):
-    """What a walk returns and leaves: what the recording does in which it ends. Its tape has the walk's outcomes.
+    """Outputs of a walk: those of the recording in which it ends. Its tape has the walk's outcomes.
 
-    ends_in: that recording. edges: where it goes on as no recording did, each by what it had assumed last, and assumes
-    next.
+    ends_in: that recording. edges: where the walk goes on as no recording did. Each edge is named by the last
+    assumption before it and the next one.
     """
 
     ends_in: Trace | None = None
@@ -78,12 +78,12 @@ class NotThere(Exception):
 
 
 class MergedWay:
-    """What a merged tape computes for one call, as far as is known what the call shows. Raises nothing.
+    """Values that a merged tape computes for one call, as far as the call's outcomes determine them. Raises nothing.
 
-    Phis are followed by what is known already, and an outcome is known where following has led to its node. So every
-    step holds for any call that shows what the steps before have relied on.
+    A phi is followed if its decision is known already. An outcome is known if following has led to its node. So every
+    step holds for any call with the outcomes that the steps before have relied on.
 
-    outcomes, on_host: what the call shows, as in `Accepted`.
+    outcomes, on_host: the call's outcomes, as in `Accepted`.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -93,7 +93,7 @@ class MergedWay:
         self._known: dict[int, Any] = {}  # by index of a merged node
 
     def follow(self, node: Node) -> Node | None:
-        """What a merged node stands for; None where that is not known."""
+        """Return the node that a merged node stands for; None if it is not known."""
         while node.rule is core.PHI:
             choice, sides = node.args
             decision, cases = choice.args
@@ -320,7 +320,7 @@ def _nothing(node: Node) -> None:
 
 
 def form_of(node: Node) -> Hashable:
-    """What two values must have in common for one to stand in the place of the other."""
+    """Return the properties that two values must share for one to replace the other."""
     return node.shape, node.dtype, node.scalar
 
 

@@ -117,7 +117,7 @@ def for_all_paths(nodes: dict[int, Node], writer: Writer, paths: int) -> Iterato
 
 
 def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hashable]:
-    """What each array and number is for, in words that mean the same on all paths."""
+    """Return the use of each array and number, in words that mean the same on all paths."""
     found: dict[tuple[type, int], Hashable] = {}
     templates: list[tuple[Hashable, object]] = [("result", outputs.result)]
     for write in outputs.writes:

@@ -76,7 +76,8 @@ class MergedTrace:
         return Computing(self.tape)
 
     def with_member(self, member: Member) -> MergedTrace:
-        """The same with one more path. A program of its tape, the same object, serves both. Raises NotMergeable."""
+        """Return a copy with one more path. A program of its tape, the same object, serves both. Raises
+        NotMergeable."""
         names = [slot.name for slot in self.inputs.slots]
         return reassembled(self.tape, self.outputs, self.pinned, self.draws, [*self.members, member], names)
 

@@ -148,7 +148,7 @@ class Writer:
         return None
 
     def _held(self, column: Joined) -> Iterator[tuple[Column, Column]]:
-        """What the paths hold at a join, place by place; then the arrays from outside that some have written to.
+        """Yield the paths' values at a join, place by place, then the arrays from outside that some have written to.
 
         Each as the paths' own nodes, and as merged ones.
         """
@@ -281,7 +281,7 @@ class Writer:
         )
 
     def followed(self, node: Node, path: int) -> Node:
-        """What a node stands for on a path: itself, or what a phi chooses there."""
+        """Return the node that a node stands for on a path: itself, or a phi's choice there."""
         while node.rule is core.PHI:
             choice, sides = node.args
             decision, cases = choice.args
