@@ -34,8 +34,8 @@ MIN_OBSERVED = 2
 """The fewest observed calls: one call alone cannot show a change."""
 
 MAX_OBSERVED = 12
-"""In a process that compiles for later runs, a path waits until nested targets have programs of their own, but no
-longer than this many calls."""
+"""Maximum number of calls that a path waits for nested targets to have programs of their own. For processes that
+compile for later runs."""
 
 
 class Compiling:

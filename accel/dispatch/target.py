@@ -54,11 +54,11 @@ FIRST_AGAIN = 8
 """The first of the calls that match a path without a program that is recorded again."""
 
 SHORT_BACKOFF = 7
-"""The last so many calls before a program is tried again run on NumPy alone, so that their times can be compared."""
+"""Number of calls that run on NumPy alone before a program is tried again, so that their times can be compared."""
 
 LIFT_AFTER, LIFTED_CALL_S = 3, 5e-3
-"""After so many refused calls, and none that was not, a function whose calls take so many seconds has its loops lifted.
-The first one or two may have been refused for what only the first call does."""
+"""Number of refused calls, none accepted, and seconds of a call from which a function has its loops outlined. The first
+one or two may have been refused for what only the first call does."""
 
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
@@ -622,10 +622,10 @@ class Target:
     # -- programs -----------------------------------------------------------------------------------------------------
 
     def compile_remaining(self) -> None:
-        """At the end of a process that compiles for later runs: compile what this one had no occasion to.
+        """Compile what this process had no occasion to. Called at the end of a process that compiles for later runs.
 
-        That is: paths that were called too few times; and paths whose program takes for constant what changed while
-        another path ran, as a later run may try them after the change.
+        Paths that were called too few times are compiled. So are paths whose program has constants that changed while
+        another path ran: a later run may try them after the change.
         """
         for path in () if self.final else self._compiling.start_remaining():
             self._finish(path)

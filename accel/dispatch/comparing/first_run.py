@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from accel.backend.executable import Executable
 
 MOST_BYTES = 1 << 26
-"""Maximum bytes of inputs that are copied for a first run. The program waits for the copy: 0.16 s for so many bytes,
-and 0.75 ms for 20 fields of 121 x 240 numbers."""
+"""Maximum bytes of inputs that are copied for a first run. The program waits for the copy: 0.16 s at this size, and
+0.75 ms for 20 fields of 121 x 240 numbers."""
 
 LEAST_S, CALLS_S = 30.0, 100.0
-"""Maximum seconds of a first run: so many, and so many times the call's time on NumPy. Guesses: the worker has a low
+"""Maximum seconds of a first run: LEAST_S, and CALLS_S times the call's time on NumPy. Guesses: the worker has a low
 priority, and a program that hangs never ends."""
 
 

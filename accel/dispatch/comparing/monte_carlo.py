@@ -27,8 +27,8 @@ SEEDS_OF_REDUCED = range(16)
 half of the runs, so with four seeds some of many such elements look insensitive."""
 
 AMPLIFIED = 32.0
-"""A difference may be this many times the effect of perturbed rounding. Chosen, not derived: four runs see less than
-the largest effect there is, and a compiled sum adds in another order, which none of these runs does."""
+"""A difference may be this many times the effect of perturbed rounding. Chosen, not derived. Four runs see less than
+the largest effect, and a compiled sum adds in another order, which none of these runs does."""
 
 
 LEAST_SIGNS = 4096

@@ -13,15 +13,15 @@ from accel.dispatch.costs.rest import Rest
 from accel.reports.ledger import Ledger, open_ledger
 
 RECORDING_SLOWDOWN = 5.0
-"""How many times as long as on NumPy a first recorded call takes, about."""
+"""Approximate time of a first recorded call, as a multiple of its time on NumPy."""
 
 MUCH_SLOWER = 40.0
-"""Where recordings of this process have taken so many times as long as their calls, the next ones are taken to as well:
-its calls make many operations on small arrays. Otherwise the figure says little: targets differ."""
+"""Recording slowdown (recording time / NumPy time) above which later recordings of this process are assumed to be as
+slow: its calls make many operations on small arrays. Below it the figure says little: targets differ."""
 
 LONGEST_RECORDING_S, GAIN_SHARE = 0.5, 0.25
-"""Beyond its call on NumPy, a recording may take so many seconds and this share of what all calls of the function have
-taken so far: if as many follow, a program saves no more than that. A daily step of a model that branched by each of its
+"""Maximum time of a recording beyond its call on NumPy: seconds, plus a share of the time of all calls of the function
+so far. If as many calls follow, a program saves no more than that. A daily step of a model that branched by each of its
 animals took 400 times as long as on NumPy."""
 
 RUN_FIXED_S, RUN_SHARE = 1.0, 0.1
@@ -30,15 +30,15 @@ Once they have reached it, each later one has LONGEST_RECORDING_S: loops and the
 by one."""
 
 BURST_S = 0.05
-"""After a recording that took longer, the next one is not made for as long: a step of a program that calls many targets
-would wait for all of them at once."""
+"""Seconds of a recording above which the next one has to wait for as long as it took. A step of a program that calls
+many targets would wait for all their recordings at once."""
 
 IN_VAIN_FACTOR = 1.5
-"""By each recording in a row after which nothing was gained, the next one has to pay for itself so many times more."""
+"""Factor on a recording's price for each recording in a row after which nothing was gained."""
 
 OVERDRAWN_FACTOR = 2.0
-"""And so many times where accel has overdrawn its budget. Targets call each other: the same seconds on NumPy are what
-each of them loses. But they are lost at every call that follows, too: no more recordings would be worse."""
+"""Factor on that price if accel has overdrawn its budget. Targets call each other, so each loses the same seconds on
+NumPy. But they are lost at every later call, too: no more recordings would be worse."""
 
 EXPECTED_GAIN_SHARE, SHOWN_CALLS = 2 / 3, 8
 """Share of a call's NumPy time that a program is expected to save, until this many calls have shown it. The first calls
@@ -180,9 +180,9 @@ class Account:
     def covers_recording(self, *, found: bool) -> bool:
         """Whether another recording is worth its cost. found: whether a program of the target was on disk.
 
-        So it is where the budget covers it. And so it is where calls that no known path takes have lost as much by not
-        having a program, if it saves what the target's programs save on other calls; or a multiple of that, where this
-        process has lost much already, or nothing was gained after the last recordings.
+        It is if the budget covers it. It also is if the calls that no known path takes have lost a recording's price.
+        Their loss is their time, multiplied by the share that the target's programs save on other calls. The price is
+        a multiple of the recording's seconds if the budget is overdrawn, or if the last recordings gained nothing.
         """
         shown = self.ledger.compiled_calls >= SHOWN_CALLS
         share = self.ledger.saved_share if shown else EXPECTED_GAIN_SHARE

@@ -32,7 +32,7 @@ FOUND_SHARE = 0.25
 """OWN_SHARE of a target with a program on disk: the run that compiled it found it worth its cost."""
 
 OVERDRAFT = 1.0
-"""A process that has lost its budget, and so many times as much on top of it, is overdrawn."""
+"""Loss beyond the budget, as a multiple of it, at which a process is overdrawn."""
 
 for_later_runs = False
 """Whether this process compiles for later runs and not for itself (`accel compile`).

@@ -57,15 +57,16 @@ EARLY_S, TIMES_AS_LONG = 4.0, 2.0
 the whole is worth it then, even if programs of the parts save most of that time."""
 
 LATER_AFTER_S, LATER_LEFT_S = 2.0, 1.5
-"""For later runs alone, the whole is recorded after so many seconds of calls, if those to come take so many more. In
-these it is recorded, observed, and described to the process that compiles."""
+"""For later runs alone, the whole is recorded after LATER_AFTER_S seconds of calls, if those to come take LATER_LEFT_S
+more. In that time it is recorded, observed, and described to the process that compiles."""
 
 LAST = 16
-"""The fastest of so many calls shows how long those to come take."""
+"""Number of last calls whose fastest one predicts how long those to come take."""
 
 RETRY_SHARE = 3.0
-"""How many times as long as its refused recordings took calls have to miss before a target without a path is recorded
-again: it may never get one. Only as long where an earlier run has compiled it, or where there has been only one."""
+"""Time that calls have to miss before a target without a path is recorded again, as a multiple of its refused
+recordings' time. It may never get a path. The factor is 1 if an earlier run has compiled it, or if only one was
+refused."""
 
 TELLING = 2
 """Number of refused recordings that say something about all calls of a target that runs in parts. Most of its calls are

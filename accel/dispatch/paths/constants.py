@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from accel.lower import Known, Lowerable
 
 COMPARED_BYTES, COMPARED_CALLS = 1 << 16, 8
-"""While a path waits for its program, larger arrays are compared in its first so many calls, then ever more rarely."""
+"""While a path waits for its program, arrays of more bytes are compared in its first calls only, then ever more rarely.
+The number of first calls is the second figure."""
 
 COMPARED_BYTES_S, DEAR_SHARE = 8e9, 0.25
-"""An array is dear whose comparison, at so many bytes a second, takes this share of what a call takes on NumPy. To know
-it would have to save more than that: as an input, it is read by the program where it is."""
+"""Bytes compared a second, and the share of a call's NumPy time above which comparing an array is dear. A dear array
+would have to save more than that as a constant. As an input, it is read by the program where it is."""
 
 
 class PathConstants:

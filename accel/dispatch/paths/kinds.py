@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from accel.dispatch.paths.path import Path
 
 LATELY, FEW = 24, 2
-"""If of the last so many calls at most so few were of new kinds, those that come often have been recorded."""
+"""Number of last calls, and the most of them that may be of new kinds, if the frequent kinds have been recorded."""
 
 PATIENCE = 200
-"""After so many calls a program is wanted, whatever kinds it has. Some may never be recorded."""
+"""Number of calls after which a program is wanted, whatever kinds it has. Some may never be recorded."""
 
 
 class Kinds:

@@ -47,7 +47,7 @@ FIRST_IN_PARTS_THRESHOLD, IN_PARTS_THRESHOLD = 0.05, 0.15
 these calls miss counts then. Other paths that are recorded by then share one program with it."""
 
 MOST_STRANGERS = 2
-"""Of the paths that a run records, so many may be none of those that are on disk, before no more are expected to be."""
+"""Number of a run's recorded paths that may be missing on disk, before no more are expected to be there."""
 
 WAITING = (Stage.OBSERVING, Stage.PENDING)
 """The stages of a path that is to get a program."""

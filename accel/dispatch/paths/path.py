@@ -44,7 +44,7 @@ MAX_BACKOFF = 1023
 """The most calls on NumPy between two runs of a program whose last runs were all discarded."""
 
 COMES_WITHIN_S = 2.0
-"""A program that is on disk is there before its calls have taken so many seconds on NumPy."""
+"""Seconds of a path's calls on NumPy within which a program on disk is loaded."""
 
 DISCARDED_SHARE = 0.02
 """Maximum cost of discarded runs, as a share of the calls on NumPy between them. Fewer calls suffice for that."""

@@ -6,8 +6,8 @@ import time
 from enum import Enum
 
 REFOLD_SHARE, REFOLD_AFTER = 0.1, 4
-"""Constants change often if to fold them again has taken more than this share of the time since the program is in use,
-after so many times. Those become inputs of the next program."""
+"""Share of the time since a program is in use, and number of refolds, beyond which constants change often. Those
+constants become inputs of the next program."""
 
 
 class Refold(Enum):

@@ -41,8 +41,9 @@ WORTH = 0.9
 """A run for which was drawn ahead has to take less than this share of the time of another run."""
 
 MOST_LOST, MOST_SAVED = 2.0, 4.0
-"""Drawing ahead pauses once it has lost the time of so many runs. So many that it has saved before count against that,
-and no more: the machine may have become busy since. Few, as a program is given up after some slow runs in a row."""
+"""Prefetching draws pauses once it has lost the time of MOST_LOST runs. Runs that it saved before count against that,
+up to MOST_SAVED: the machine may have become busy since. Few, as a program is given up after some slow runs in a
+row."""
 
 PATIENCE = 1.0
 """Time that a call waits for the other thread, as a multiple of the draws' time. That thread may have lost its

@@ -147,8 +147,8 @@ def ready_effects(staged: StagedOutputs) -> list[Ready]:
 def store(steps: Sequence[Step], done: list[Any]) -> None:
     """Take the steps that are not done yet. done: gets an entry for each.
 
-    All of this is one call into C code, as most steps are: Python runs signal handlers between instructions only, and
-    so never between a step and its entry. An element that is appended is never appended twice.
+    All of this is one call into C code, as most steps are. Python runs signal handlers between instructions only, so
+    never between a step and its entry. An element that is appended is never appended twice.
     """
     done.extend(map(operator.call, steps[len(done) :]))
 

@@ -29,7 +29,7 @@ Numbers = NDArray[np.float64]
 KIND = KINDS[np.random.Generator]
 
 ADVANCING = frozenset({np.random.PCG64, np.random.PCG64DXSM})
-"""Bit generators that can go on by so many of their numbers at once."""
+"""Bit generators that can advance by many of their numbers at once."""
 
 
 class Rate(NamedTuple):
