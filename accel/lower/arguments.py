@@ -20,8 +20,8 @@ from accel.lower.program import PACKS, pack_of
 from accel.lower.repetition import CompactConstant, without_repetition
 
 EMBEDDED = 8
-"""Constants of up to so many elements are written into the program, where XLA computes with them. Larger ones are
-arguments, so that one compiled program serves whatever they hold; their values are no part of its fingerprint."""
+"""Maximum number of elements of a constant that is written into the program, where XLA computes with it. Larger
+constants are arguments, so that one compiled program serves any values; their values are no part of its fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)

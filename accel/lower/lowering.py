@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from jax import Array
 
 _ALWAYS = np.bool_(True)
-"""The last constant of every program: true, which XLA cannot know, so that it cannot fuse or contract across a choice
-by it (see accel.rules.fusion and accel.lower.rounding)."""
+"""The last constant of every program: true. XLA cannot know that, so it cannot fuse or contract across a choice by this
+value (see accel.rules.fusion and accel.lower.rounding)."""
 
 
 def lower(

@@ -29,7 +29,7 @@ FEW_WRITES = 3
 """To one view."""
 
 LEAST_SPARED = 1 << 17
-"""Bytes that each view must save: copying so many there and back takes about as long as one more result."""
+"""Minimum bytes that each view must save: copying these there and back takes about as long as one more result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ def place_of(view: View, shape: tuple[int, ...], host: Mapping[int, Any]) -> Ind
 class Changed:
     """An array as it is at the end of the call.
 
-    contents: by each view that the program gives of it, in the order in which they are to be stored, the node that has
-    its contents, or None where these are read at the end; None if it gives the whole.
+    contents: None if the program gives the whole array. Otherwise it holds the views that the program gives, in the
+    order in which they are stored. Each view has the node of its contents, or None if these are read at the end.
     """
 
     node: Node

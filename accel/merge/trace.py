@@ -26,7 +26,7 @@ MOST_GROWTH = 2.0
 """A merged tape may have this many times as many operations as its longest path: beyond, the paths share too little."""
 
 SMALL = 400
-"""Up to so many operations paths are merged whatever they share: such a program compiles fast as it is."""
+"""Maximum number of operations up to which paths are merged whatever they share: such a program compiles fast."""
 
 
 class NotMergeable(Exception):

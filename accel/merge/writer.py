@@ -63,8 +63,9 @@ class Writer:
                 self._write(column)  # type: ignore[arg-type]
 
     def current(self, path: int, node: Node) -> Node:
-        """The merged node that stands for a node of a path's from now on: that for all paths which the last join of its
-        has brought together, or its own.
+        """Return the merged node that stands for a path's node from now on.
+
+        That is the node for all paths brought together by the path's last join, or the path's own.
         """
         joined = self._joined[path].get(node.index)
         # what Python computes before launch cannot wait for a choice of the device's

@@ -26,7 +26,10 @@ def _is_of_view(node: Node) -> bool:
 
 
 def _direct(node: Node) -> Node | None:
-    """A read of a view, or a write of a view that was written to, as one of the array itself; None if it is neither."""
+    """Return a read or write of a view as one of the array itself; None if it is neither.
+
+    A write of a view counts if the view was written to.
+    """
     if node.rule is core.READ:
         return _direct_read(node)
     return _direct_write(node) if node.rule is core.WRITE else None

@@ -28,13 +28,13 @@ from accel.lower.passes.value_store import Compute, ValueStore
 from accel.rules import core, fusion
 
 FEW_ELEMENTS = 32
-"""Reads of so many elements of an array that the loop does not change are made before it. What all rounds
-read is copied together, so that more would be a copy of much of the array. No measurement is known."""
+"""Maximum number of elements read from an array that the loop does not change, if the read is made before the loop. The
+reads of all iterations are copied together, so more would copy much of the array. Guess: no measurement is known."""
 
 
 SMALL_PART = 4
-"""A read of a part so many times smaller than its array is made separately: that copies the part, where a fusion with
-the write might copy the array in every round."""
+"""A read of a part this many times smaller than its array is made separately. That copies the part. A fusion with the
+write might copy the array in every iteration."""
 
 
 def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
