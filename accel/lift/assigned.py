@@ -40,8 +40,10 @@ def own_names(function: FunctionNode, loop: Loop) -> set[str]:
 
 
 def temporary_names(loop: Loop) -> set[str]:
-    """The names that each round of a loop assigns before it reads them, if it reads them at all: a round takes nothing
-    over in them. Functions that the body calls may read them all the same."""
+    """Return the names that each iteration of a loop assigns before it reads them, if it reads them at all.
+
+    An iteration takes nothing over in them. Functions that the body calls may read them all the same.
+    """
     flow = _Flow(None)
     flow.block(loop.body, frozenset())
     tested = (

@@ -32,7 +32,7 @@ _PASSING = frozenset({"it has no program", BUSY})
 """Reasons why a round may not begin to hold state that need no mention unless they last: they pass."""
 
 LASTING = 256
-"""After so many rounds in a row that held none, the reason of the last one is said: it has not passed."""
+"""Number of iterations in a row without held state after which the last one's reason is reported: it has not passed."""
 
 CONDITION = "the loop's condition may look at arrays, or run code of the program's"
 

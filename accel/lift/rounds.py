@@ -14,11 +14,11 @@ from accel.lift.switch import Switch
 from accel.process.bodies import add_body
 
 LOOK_AFTER = 32
-"""After every so many rounds it is asked whether a loop can gain anything."""
+"""Number of iterations after which accel asks again whether a loop can gain anything."""
 
 COUNTED_S = 3e-4
-"""Rounds that take so many seconds may go on being counted where the loop's programs were slower than NumPy, as calls
-of functions are: the programs are tried again later."""
+"""Seconds of an iteration from which iterations go on being counted although the loop's programs were slower than
+NumPy. The programs are tried again later, as those of functions are."""
 
 
 class Rounds:

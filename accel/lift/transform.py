@@ -37,8 +37,8 @@ NOT_RUN, GONE_ON, BROKEN = 0, 1, 2
 """Results of `k.run`: the body has not run; it came to its end; it ended in `break`. A tuple means that it returned."""
 
 BODY, RESULT, ITERABLE, READ, SWITCH = ".body", ".result", ".iterable", ".read", "accel.lift/"
-"""The names of the body, its result, the loop's iterable and what is known of that, and of the constant in the place of
-`k`; a number follows."""
+"""Names of the body, its result, the loop's iterable and the facts about that iterable, and of the constant in the
+place of `k`. A number follows each."""
 
 CALL = "accel.lift/call/"
 """Name of a constant in the place of the object called after a statement; a number follows."""

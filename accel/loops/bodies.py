@@ -22,7 +22,7 @@ from accel.record.run.loops.trimming import statics
 from accel.rules import core
 
 MOST_KINDS = 8
-"""A loop's rounds may be of so many kinds: beyond, they hardly ever come to an end together."""
+"""Maximum number of kinds of iterations in a loop: beyond, they hardly ever come to an end together."""
 
 
 class Bodies:

@@ -27,8 +27,8 @@ BEGINNINGS = 6
 """Rounds that are tried as the first whose state repeats."""
 
 LIMITS = (1 << 12, 1 << 16, 1 << 20)
-"""A loop ends after so many rounds, at the latest: the smallest number that is `MARGIN` times those recorded. Few
-different ones, since the limit is a part of what is compiled."""
+"""Maximum number of iterations after which a loop ends: the smallest that is `MARGIN` times those recorded. Only a few
+values, as the limit is a part of what is compiled."""
 
 MARGIN = 16
 
