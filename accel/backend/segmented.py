@@ -38,9 +38,9 @@ from accel.lower.rounding import rounded_as_numpy
 from accel.process import interrupts, underflow
 
 _LEAST_PER_ROUND = 200_000
-"""Least number of elements that a loop's round computes, all operations together. A round of segments takes 25 us more
-than one of XLA's: five-point stencils are as fast at 200x200, which is 400,000 elements, and 1.7 times at 1000x1000.
-"""
+"""Minimum number of elements that a loop's iteration computes, all operations together. An iteration of segments takes
+25 us more than one of XLA's. Five-point stencils are as fast at 200x200, which is 400,000 elements, and 1.7 times as
+fast at 1000x1000."""
 
 _STEPS_PER_PART = 100
 """Least number of kernels' operations for each part that XLA compiles: a part takes 0.1 ms more in each run. Guess."""

@@ -18,14 +18,14 @@ from accel.backend.disk.references import Files, Unnamed
 from accel.reasons import Refusal
 
 LONG_S = 0.25
-"""A refused recording that takes so many seconds more than its call is noted, whatever the reason."""
+"""Seconds beyond its call from which a refused recording is noted, whatever the reason."""
 
 PAYS_FACTOR = 20.0
-"""How many times as long as all recordings in vain have taken a run's calls take before there is another one."""
+"""Time of a run's calls before another recording, as a multiple of the time of all recordings in vain."""
 
 SIZE_FACTOR = 8.0
-"""Calls that take so many times as long on NumPy, or so many times less, are of another size: no note is for them. Less
-than that a busy machine may make of calls of one size."""
+"""Ratio of NumPy times from which calls count as of another size: no note is for them. A busy machine changes calls of
+one size by less than that."""
 
 
 @dataclass(frozen=True, slots=True)

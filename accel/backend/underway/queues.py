@@ -235,10 +235,11 @@ def compile_in_background(
 
 
 def _load_now(pending: PendingProgram) -> bool:
-    """Load a program from disk in this thread, and import JAX if it needs it. Returns whether it was on disk.
+    """Load a program from disk in this thread, and import JAX if needed. Returns whether the program was on disk.
 
-    Imports hold the GIL, which the program's own thread needs too, so importing in the background gains nothing: JAX is
-    ready after some 40 of PyGCM's steps in the background, and after 20 this way, at the same cost to the program.
+    Imports hold the GIL, which the program's own thread needs too, so importing in the background gains nothing. JAX is
+    ready after some 40 of PyGCM's steps in the background. This way it is ready after 20, at the same cost to the
+    program.
     """
     with tuning.rare_garbage_collection():
         pending.prepare()
