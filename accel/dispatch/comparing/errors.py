@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 MAGNITUDE_FLOOR = 1e-3
-"""The error of a value is relative to its magnitude, or to this share of the largest magnitude that has an error, if
-that is larger. A small difference of two large numbers is exact only to the last place of the large ones."""
+"""Floor of the magnitude that an error is relative to, as a share of the largest magnitude that has an error. A small
+difference of two large numbers is exact only to the last place of the large ones."""
 
 
 class Verdict(StrEnum):

@@ -72,20 +72,22 @@ def explanation(
     *,
     exact: bool = True,
 ) -> Verdict:
-    """The verdict on a difference beyond the tolerance, by Monte Carlo arithmetic.
+    """Judge a difference beyond the tolerance, by Monte Carlo arithmetic.
 
     Where cancellation leaves nothing of its operands but rounding, NumPy and XLA differ in rounding only, and the
     relative error says nothing. So NumPy runs the tape with each input and each rounded result moved by at most one
-    unit in the last place; where arithmetic is exact, with what may differ and its operands moved (see `_moving`). This
-    shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997). In a first round all comparisons
-    and step functions keep their answers. In a second those are free that depend on a function whose last place may
-    differ, and comparisons of operands within the tolerance of each other are answered at random. Neither explains a
-    NaN or an infinity that is none in NumPy's call, or a sign (see `_within`).
+    unit in the last place. Where arithmetic is exact, inputs are moved that may differ, with their operands (see
+    `_moving`). This shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997).
+
+    In a first pass all comparisons and step functions keep their answers. In a second pass two kinds are free: those
+    that depend on a function whose last place may differ, and comparisons of operands within the tolerance of each
+    other, which are answered at random. Neither pass explains a NaN or an infinity that is none in NumPy's call, or a
+    sign (see `_within`).
 
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
-    wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place,
-    relative to the value; None: as the value's dtype has it. exact: the program's
-    arithmetic decides comparisons and step functions as NumPy's does: in float64 on the CPU.
+    wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place, relative
+    to the value; None: as the value's dtype has it. exact: whether the program's arithmetic decides comparisons and
+    step functions as NumPy's does: in float64 on the CPU.
     """
     if any(staged.values[slot].nbytes > MOST_EXPLAINED for slot, _ in staged.trace.outputs.changed):
         return Verdict.MISMATCH

@@ -1,7 +1,7 @@
-"""The policy of comparing: which replays of a target are compared with NumPy, and which differences demote it.
+"""Comparison policy: which replays of a target are compared with NumPy, and which differences demote it.
 
-The first replays of a program are compared, then ever fewer: the time that comparing takes stays below a share of the
-time that the compiled calls have gained.
+The first replays of a program are compared, then ever fewer. The time of comparisons stays below a share of the time
+that the compiled calls have gained.
 """
 
 from __future__ import annotations

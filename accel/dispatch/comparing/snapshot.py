@@ -28,11 +28,11 @@ class Snapshot:
     """A call's inputs as they are before NumPy runs. values: of the slots, with copies of all arrays.
 
     By these, `differences` finds effects of NumPy's call that the replay does not have. Explaining a difference needs
-    them too, because NumPy's call may change its arguments. parts: a copy of what the container or object in a slot
-    holds; see `copy_of`.
+    them too, because NumPy's call may change its arguments. parts: a copy of the contents of the container or object in
+    a slot; see `copy_of`.
 
-    Of a vast array that the replay changes in part there is a copy of those views alone, until `complete`; of one that
-    it does not change there is none. That NumPy changes nothing else of them is taken on trust, but where `whole` asks
+    If the replay changes a vast array in part, those views alone are copied, until `complete`. If it does not change
+    the array, there is no copy. That NumPy changes nothing else of vast arrays is taken on trust, unless `whole` asks
     for copies of all.
     """
 

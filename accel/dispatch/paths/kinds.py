@@ -1,9 +1,9 @@
-"""Kinds: what the programs of its parts show of a call that has none itself.
+"""Kinds: evidence from the programs of its parts about a call that has no program itself.
 
 Before a path has a program, nobody knows whether a call that matches it takes it: another side of a branch may be
-another path. Where a call runs in parts (see accel.dispatch.costs.parts), the programs of these show which sides their
-branches took. If each recorded path of the whole takes another side somewhere, the call was of a new kind: a path that
-is worth recording, and that the next program should have, too.
+another path. If a call runs in parts (see accel.dispatch.costs.parts), the parts' programs show which sides their
+branches took. If each recorded path of the whole takes another side somewhere, the call was of a new kind. Its path is
+worth recording, and the next program should have it, too.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Drawing ahead: what the next replay of a path will draw is drawn aside, while the program and this replay's end run.
+"""Prefetching draws: another thread makes the next replay's draws while the program and this replay's end run.
 
-A twin of the program's generator draws, from the state in which this replay's draws have left that. The generator
-itself is as NumPy would have it at any time. The next replay takes the numbers if it finds the generator in that very
-state, and puts it into the state in which the twin has ended; else it draws itself. So it does not matter what becomes
-of this replay, nor what the program does with its generator.
+A twin of the program's generator draws, from the state in which this replay's draws have left it. The generator itself
+is at any time as NumPy would have it. The next replay takes the numbers if it finds the generator in that very state,
+and puts it into the twin's final state; else it draws for itself. So the fate of this replay does not matter, nor what
+the program does with its generator.
 
-Where two threads can draw one stream (accel.dispatch.replay.halves), the next replay draws a part itself: as much as
-makes both end at the same time.
+If two threads can draw one stream (accel.dispatch.replay.halves), the next replay draws a part itself: as much as makes
+both end at the same time.
 """
 
 from __future__ import annotations

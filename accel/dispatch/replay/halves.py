@@ -1,10 +1,12 @@
-"""Halves: two threads draw the numbers of one stream, and get those that one alone would have got.
+"""Halves: two threads draw the numbers of one stream, and get those that one thread alone would have got.
 
-How many of a bit generator's numbers a draw takes is known beforehand only about: NumPy takes more for some of what it
-gives. But whoever begins to draw a little before or after the right place comes to draw the same as the others very
-soon, as soon as both begin a number at the same place. So the second thread begins some numbers before the place where
-the first one is expected to end. Where the first has ended, it is looked up among the second's first numbers. What
-proves the place is the generator's state there, which must be the very one at which the first has ended.
+The number of a bit generator's outputs that a draw takes is known beforehand only approximately: NumPy takes more for
+some of its numbers. But a thread that begins a little before or after the right place soon draws the same numbers. It
+does so as soon as both threads begin a number at the same place.
+
+So the second thread begins some numbers before the place where the first one is expected to end. The end of the first
+is then looked up among the second's first numbers. The generator's state proves the place: it must be the very state at
+which the first thread has ended.
 """
 
 from __future__ import annotations

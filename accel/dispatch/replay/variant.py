@@ -181,7 +181,7 @@ class Launchable:
         """Run the program on the slots' values. Raises HostError.
 
         Folded scalars are compared first: that is quick, and saves a run in vain. Folded arrays are compared while the
-        device computes, which costs no time of its own: the program does not read them, and its results are discarded
+        device computes, which costs no time of its own. The program does not read them, and its results are discarded
         if they have changed.
         """
         changed = self._constants.changed_scalars(values)
