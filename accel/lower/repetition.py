@@ -1,12 +1,12 @@
 """Repetition: arrays that repeat themselves along axes, in fewer bytes and fewer operations.
 
-A whole step reads a hundred and more megabytes, most of it the same few fields again and again; and on grids most of
-the constants, such as the cosine of latitude, are one number per row repeated along it. What is repeated is stored
-once, and what is computed from such arrays alone is computed once for each distinct element: the sun's hour angle has
-240 cosines on a grid of 29,040 points. Of a mask of numbers, all of them 0 or 1, a boolean array is stored.
+A whole step reads a hundred megabytes and more, most of it the same few fields again and again. On grids most of the
+constants, such as the cosine of latitude, are one number per row repeated along it. Such an array is stored without its
+repetition, and values computed from such arrays alone are computed once for each distinct element. The sun's hour angle
+has 240 cosines on a grid of 29,040 points. A mask of numbers, all of them 0 or 1, is stored as a boolean array.
 
-Not so of a field that is the same everywhere: often it is one that is yet to be filled, and a program that takes it for
-one number could not go on then (see accel.lower.renewing).
+A field that is the same everywhere is stored whole. Often it is yet to be filled, and a program with one number in its
+place could not go on then (see accel.lower.renewing).
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Aliasing: writes whose value XLA:CPU might compute from what the write has already overwritten.
+"""Aliasing: writes whose value XLA:CPU might compute from elements that the write has already overwritten.
 
 `b = a.reshape(4, 6) * 2.0; b[1:] = b[:-1]` must take all rows before it writes one. XLA:CPU makes one kernel of the
-read and the write, which works in place where nothing else reads the array. It looks for such readers, but misses those
-that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
-past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
-other, the first into all. The values of writes that might meet this are copied first. And a reshape that adds or drops
-axes of length 1 moves up past writes: so what happens to `b` later counts, too, as `z[::2] = b`, a scatter, or
-`np.array([b])`.
+read and the write, which works in place if nothing else reads the array. It looks for such readers, but misses those
+that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too). XLA may move the reshape past
+elementwise operations, and slices past the reshape, so `b` above is such a reader. Rows are then copied one after the
+other, the first into all.
+
+The values of writes that might meet this are copied first. A reshape that adds or drops axes of length 1 moves up past
+writes. So later operations on `b` count, too: `z[::2] = b`, a scatter, or `np.array([b])`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Branches: what only one side of a choice reads is computed only where that side is chosen.
+"""Branches: values that only one side of a choice reads are computed only if that side is chosen.
 
 On a merged tape (accel.merge) phis choose among values, all of which stand on the tape. The phis of one choice become
-the results of one conditional (`lax.switch`), each of whose *sides* has the operations that nothing but its phis reads.
-Conditionals may stand in the sides of others. Where a side would have little to do, the phi stays a selection: XLA
-fuses nothing across the border of a conditional, and stores what goes in and out.
+the results of one conditional (`lax.switch`). Each of its *sides* has the operations that nothing but its phis reads.
+Conditionals may be nested. If a side would have little to do, the phi stays a selection: XLA fuses nothing across the
+border of a conditional, and stores what goes in and out.
 """
 
 from __future__ import annotations

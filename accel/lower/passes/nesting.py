@@ -1,9 +1,9 @@
 """Views of views: a box of a box of an array is one box of it, to read and to write.
 
-`lower, diag = work[:2]; diag[1:] -= 1.0` comes as three reads one inside the other, and as three writes: into the view,
-that into the view that it lies in, and that into the array. XLA would copy each of these views whole at each write, in
-each round of a loop. Takes a program's operations, and gives them with one read and one write of the array itself.
-Whatever nobody needs any more is left out.
+`lower, diag = work[:2]; diag[1:] -= 1.0` is recorded as three nested reads and three nested writes. The first write
+goes into the view, the second into the view around it, and the third into the array. XLA would copy each of these views
+whole at each write, in each iteration of a loop. The pass replaces them by one read and one write of the array itself.
+Operations that nobody needs any more are left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Batching: a rolled loop whose rounds do not depend on one another is computed at once, along a new first axis.
+"""Batching: a rolled loop with independent iterations is computed at once, along a new first axis.
 
-`for i in range(n): out[i] = f(a[i])` is one vectorized `f`. Rounds may read and write parts of the same arrays: each
-read must see what was there before the loop, or what its own round wrote; and no two rounds may write to one element.
+`for i in range(n): out[i] = f(a[i])` is one vectorized `f`. Iterations may read and write parts of the same arrays.
+Each read must see the content from before the loop, or what its own iteration wrote. No two iterations may write to one
+element.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Dependences: what each operand of a rolled loop is, found by comparing the rounds.
+"""Dependences: the kind of each operand of a rolled loop, found by comparing the iterations.
 
-Takes the rounds of a candidate: equally long parts of a tape, operation by operation of the same kind. Gives a row of
-operands for each operation of a round (see `accel.lower.passes.loops.operands`), or None where some operand is nothing
-that a loop can have: a value of two rounds before, or keys of different forms.
+The iterations of a candidate are equally long parts of a tape, with operations of the same kinds in order. The result
+is a row of operands for each operation of an iteration (see `accel.lower.passes.loops.operands`). It is None if some
+operand cannot occur in a loop, such as a value from two iterations before, or keys of different forms.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Rerolling: a loop that the recording unrolled becomes a loop again.
 
 A program of hundreds of equal bodies takes XLA minutes to compile, and its fused stencils are computed again and again.
-Takes a program's operations, and gives them with a `Loop` in the place of each sequence that repeats: the same
-operations, whose operands are the same values, values of their own round, or values of the round before (see
-`accel.lower.passes.loops.dependences`). The first round stays as it is; the others become one `lax.scan`. Does nothing
-where fewer than `ROUNDS` rounds or `OPERATIONS` operations repeat, or where an operand is related otherwise.
+The pass puts a `Loop` in the place of each sequence of operations that repeats. The operations must be the same. Their
+operands must be the same values, values of their own iteration, or values of the one before (see
+`accel.lower.passes.loops.dependences`).
+
+The first iteration stays as it is; the others become one `lax.scan`. Nothing changes if fewer than `ROUNDS` iterations
+or `OPERATIONS` operations repeat, or if an operand is related otherwise.
 """
 
 from __future__ import annotations
@@ -163,10 +165,10 @@ def _distances(array: NDArray[Any]) -> list[int]:
 def _loop(
     body: Sequence[Node], start: int, length: int, rounds: int, uses: _Uses, value_of: Callable[[Node], Any]
 ) -> tuple[int, Loop] | None:
-    """Where the loop at a candidate begins, and the loop, if its operands are related as a loop's are.
+    """Return where the loop at a candidate begins, and the loop, if its operands are related as a loop's are.
 
-    A repetition does not tell where its rounds begin: some beginnings are tried, first those at which least is handed
-    from round to round, as it is where the program's own loop begins.
+    A repetition does not tell where its iterations begin. Several beginnings are tried, first those that hand the least
+    from iteration to iteration: the program's own loop begins at such a place.
     """
     for first in sorted(range(start, start + min(length, BEGINNINGS)), key=lambda at: _handed_on(body, at, length))[
         :SHIFTS
