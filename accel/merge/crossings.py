@@ -1,7 +1,7 @@
 """Crossings: the calls of a merged trace that none of its paths takes, but that it computes nevertheless.
 
-Such a call is a walk (accel.merge.walks) that agrees with what a run has shown, and that the merged tape has been
-proved to compute (accel.merge.following).
+Such a call is a walk (accel.merge.walks) that agrees with the outcomes of a run. The merged tape has been proved to
+compute it (accel.merge.following).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Following: the proof that a merged tape computes a walk.
 
-That a walk is a way of the program does not make the merged tape compute it: its phis may choose by an outcome that
-told the recorded paths apart by chance. So a walk is followed through the tape: each of its operations must be there,
-with the right operands, where phis choose by what the walk has been seen to assume. Only then it is accepted, with what
-it assumes. So each accepted walk is proved as the recorded paths are (`Writer.check`).
+A walk is a way of the program, but that does not make the merged tape compute it. Its phis may choose by an outcome
+that told the recorded paths apart by chance. So a walk is followed through the tape. Each of its operations must be
+there, with the right operands, where phis choose by the walk's own assumptions. Only then the walk is accepted, with
+these assumptions. So each accepted walk is proved as the recorded paths are (`Writer.check`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Merged outputs: what several paths return and leave, as one list of arrays and numbers.
 
-An output of the same use (the result, an attribute of an object, an array that is changed in place) is one array of the
-program, if it has one shape and dtype; a phi chooses which. What only some paths leave is chosen on the others, too:
-there it is any value, and nobody reads it.
+Outputs of the same use (the result, an attribute of an object, an array changed in place) are one array of the program,
+if they have one shape and dtype. A phi chooses its value. An output that only some paths have is chosen on the others,
+too: it has any value there, and nobody reads it.
 """
 
 from __future__ import annotations

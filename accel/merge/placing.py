@@ -1,9 +1,9 @@
 """Placing: the proof that a merged tape computes a path that was recorded after it was made.
 
-The program of some paths often computes another one, too, whose branches are all among theirs: in this process, or in
-an earlier one whose program is on disk. So a new path is followed through the merged tape, as walks are (see
-accel.merge.following): each of its operations must be there, with the right operands. Then the program that is in use
-takes its calls as well, and nothing is compiled.
+The program of some paths often computes another one, too, whose branches are all among theirs. The program may be of
+this process, or an earlier one's on disk. So a new path is followed through the merged tape, as walks are (see
+accel.merge.following). Each of its operations must be there, with the right operands. Then the program in use takes its
+calls as well, and nothing is compiled.
 """
 
 from __future__ import annotations
