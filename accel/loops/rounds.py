@@ -1,9 +1,12 @@
-"""Rounds: what a round of a loop does with the state at its head, and what the next state is.
+"""Rounds: what an iteration of a loop does with the state at its head, and what the next state is.
 
-A round is what was recorded between two heads. It computes all that it needs from the state at the first of them and
-from what was there before the loop's function was called: at a head, the recording forgets what it has computed
-(`Writer.forget`). So each operand from before a round has one meaning, unless the state holds one value at two places.
-Rounds that took the same branches are of one *kind*: each of them must be the first of the kind, with other values.
+An iteration (a *round*) is what was recorded between two heads. It computes all that it needs from two sources: the
+state at its first head, and what was there before the loop's function was called. At a head, the recording forgets what
+it has computed (`Writer.forget`). So each operand from before an iteration has one meaning, unless the state holds one
+value at two places.
+
+Iterations that took the same branches are of one *kind*: each must do the same as the first of the kind, with other
+values.
 """
 
 from __future__ import annotations
