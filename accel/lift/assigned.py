@@ -1,11 +1,11 @@
-"""Definite assignment: which names a loop's body may read while they have no value, and which no other round reads.
+"""Definite assignment: which names a loop's body may read unbound, and which no other iteration reads.
 
-In the function itself such a read raises UnboundLocalError, in a function nested in it NameError. What leaves the body
-can be translated; what the body's own handlers see cannot. So the body runs as a function only while those names that
-it may read unbound inside `try` or `with` are bound.
+In the function itself such a read raises UnboundLocalError, in a function nested in it NameError. An error that leaves
+the body can be translated; one that the body's own handlers see cannot. So the body runs as a function only while the
+names that it may read unbound inside `try` or `with` are bound.
 
-A name that nothing outside the body mentions, and that each round assigns before it reads it, is the round's own: the
-body has it as a variable of its own, and no program has to store what it holds.
+Some names are not mentioned outside the body, and each iteration assigns them before it reads them. Such a name is the
+iteration's own: the body has it as a local variable, and no program has to store its value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Holding state on the device: rounds of a lifted loop, one after the other, between which nothing else can look.
+"""Holding state on the device: consecutive iterations of an outlined loop, between which nothing else can look.
 
-Such rounds leave the program's arrays out of date (see accel.backend.resident). They are brought up to date when the
-loop leaves its compiled path, when it ends, when a round raises or leaves the loop, when a signal arrives, when garbage
-is to be collected, and before the first round that somebody could look behind.
+Such iterations leave the program's arrays out of date (see accel.backend.resident). They are brought up to date when
+the loop leaves its compiled path or ends, and when an iteration raises or leaves the loop. The same happens when a
+signal arrives, when garbage is to be collected, and before the first iteration that somebody could look behind.
 """
 
 from __future__ import annotations
