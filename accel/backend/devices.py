@@ -43,8 +43,8 @@ HOST = Host()
 plays_apart = False
 """Whether the CPU plays a device with a memory of its own, as it does in tests and benchmarks.
 
-All that tells such devices apart asks here, programs that are compiled elsewhere or found on disk among it: those for
-the CPU itself would run as the CPU's own.
+All code that tells such devices apart asks here. That includes code about programs compiled elsewhere or found on disk:
+those for the CPU itself would run as the CPU's own.
 """
 
 _LOOKED_S = 1.0

@@ -1,9 +1,9 @@
-"""Resident arrays: those whose values a device with a memory of its own has, so that they need not be handed to it.
+"""Resident arrays: arrays whose values are on a device with a memory of its own, and need not be handed to it.
 
-A round of a lifted loop takes, for the most part, what the round before has made. While nothing but such rounds runs
-(see accel.lift.between), the program's own arrays have their identity, shape and dtype alone, and their values stay
-where they were computed: an array is *behind* then. All of them are brought up to date before anything else may look.
-Nobody looks at most of them: the next round puts others in their place.
+An iteration of an outlined loop takes, for the most part, arrays that the one before has made. While nothing but such
+iterations runs (see accel.lift.between), these arrays of the program have their identity, shape and dtype alone. Their
+values stay where they were computed: an array is *behind* then. All of them are brought up to date before anything else
+may look. Nobody looks at most of them: the next iteration replaces them.
 
 Only arrays that own their memory are ever behind. So another array has part of that memory only if it is a view of one
 that is, and its chain of bases says so.

@@ -1,10 +1,10 @@
 """Shards: how a program's arrays are divided among several devices, of one machine or of several.
 
-Fields are divided by rows: arrays of two axes or more along their first one, where that has the length that most of
-them have there; or by columns, along their last one, where more devices divide these. JAX gives each device as much as
-the others: 721 rows are divided among 7 of 8 devices, and 1440 columns among 8. All else is on each device. XLA's
-partitioner divides the operations accordingly, and moves what is at the borders from device to device where a stencil
-reads it.
+Fields are divided by rows: arrays of two axes or more along their first one, if it has the length that most of them
+have there. If more devices can divide the columns, fields are divided by columns, along their last axis. JAX gives each
+device as much as the others: 721 rows are divided among 7 of 8 devices, and 1440 columns among 8. All else is on each
+device. XLA's partitioner divides the operations accordingly. If a stencil reads across a border, it moves the values
+there from device to device.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Trial: a program for several devices is tried on made-up numbers, against the same program for one device.
 
-XLA's partitioner has been seen to divide programs wrongly, without an error: one of many small writes to parts of a
-divided array, read again and again. No rule is known for which it does. So none is used before its results are those of
-one device.
+XLA's partitioner has been seen to divide programs wrongly, without an error. One such program made many small writes to
+parts of a divided array, and read it again and again. No rule is known for which programs this happens. So a program is
+used only if its results are those of one device.
 """
 
 from __future__ import annotations

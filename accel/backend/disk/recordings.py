@@ -1,9 +1,9 @@
 """Recordings on disk: a later run finds the paths of a target, and records nothing again.
 
-A recording that led to a program is kept with it: its tape, where its inputs come from, its guards, and the plan of
-what a replay leaves behind. It is kept under what the target runs, its code and the name of it. What it holds of the
-program's own is named (see accel.backend.disk.references); a recording that holds anything without a name is not kept.
-A later run takes it up as if it had just been made: guards are checked in each call, first replays are compared.
+A recording that led to a program is kept with it: its tape, the sources of its inputs, its guards, and the plan of its
+effects. Its key is what the target runs: its code and the code's name. Objects of the program are stored by name (see
+accel.backend.disk.references). A recording that holds anything without a name is not kept. A later run takes it up as
+if it had just been made: guards are checked in each call, first replays are compared.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""References: what of the program's a recording on disk names, in place of the things themselves.
+"""References: names by which a recording on disk refers to the program's own functions, classes and modules.
 
-A recording holds the program's own functions, classes and modules, and compares what it meets with them by identity.
-On disk stands the name under which each process finds them. That is enough for what is found under that name now, and
-was written in a file that has not changed since: whatever else they are, another process would make them the same.
-Everything else that has an identity (an object of a class of the program's, a list) is *without a name*, and what holds
-it is not kept.
+A recording in memory holds these objects, and compares objects that it meets with them by identity. On disk it has the
+name under which each process finds them. A name is enough for an object that is found under it now, and that was
+written in a file unchanged since: another process would make the same object. Everything else with an identity (an
+object of a class of the program's, a list) is *without a name*, and its holder is not kept.
 """
 
 from __future__ import annotations

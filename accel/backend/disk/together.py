@@ -1,8 +1,9 @@
-"""Programs of several paths on disk: what a later run needs to use one before it has recorded all of its paths.
+"""Programs of several paths on disk: data for a later run that has not yet recorded all of the paths.
 
-The tape of such a program is kept as it was compiled; and for each path, by its key, where on that tape it finds what,
-whether the program was made of it or computes it as well. A later run that has recorded some of the paths takes the
-whole tape. The others it takes once it has recorded them; the program on disk is the same.
+The tape of such a program is kept as it was compiled. For each path, by its key, an entry says where the path finds its
+values on that tape. There are entries for paths that the program was made of, and for others that it computes as well.
+A later run that has recorded some of the paths takes the whole tape. It takes the other paths once it has recorded
+them; the program on disk is the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Recordings in vain: what a target's recordings took that ended at a limit, or took long, kept on disk for later runs.
+"""Recordings in vain: times of a target's recordings that ended at a limit or took long, kept for later runs.
 
-Such a recording gains nothing, and a later run would make it again. So a later run first waits for calls that take so
-long in all that another recording is a small part of it. A note is for the code that was recorded, as its files hold
-it, for one limit on operations, and for calls of about one length.
+Such a recording gains nothing, and a later run would make it again. So a later run waits until its calls have taken so
+long that another recording is a small part of that. A note is for the code that was recorded, as its files hold it, for
+one limit on operations, and for calls of about one length.
 """
 
 from __future__ import annotations
