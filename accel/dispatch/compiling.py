@@ -88,7 +88,7 @@ class Compiling:
         return _is_worth_starting() and self._paths.is_worth_compiling(path)
 
     def note_missed(self, path: Path | None, seconds: float, calls: int = 1) -> None:
-        """Note calls that have run on NumPy, in so many seconds, while the path had no program."""
+        """Note calls that have run on NumPy while the path had no program, and their seconds."""
         if path is not None:
             path.wait(seconds)
             gain.potential_gain.add(expected_gain_s(seconds, calls))

@@ -67,7 +67,7 @@ FAULT_CALLERS = 4
 """Maximum number of accel's own lines in the report of a fault: a fault may not come again."""
 
 _TARGETS: WeakValueDictionary[str, Target] = WeakValueDictionary()
-"""By name: recordings on disk say so which of them ran inside."""
+"""Targets by name: recordings on disk name those that ran inside them."""
 
 
 class Target:

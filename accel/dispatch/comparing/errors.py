@@ -58,7 +58,7 @@ def parts_of(values: Any) -> list[Any]:
 
 
 def same(replayed: Any, actual: Any) -> Any:
-    """Which elements are equal, or NaN in the same parts."""
+    """Mask of the elements that are equal, or NaN in the same parts."""
     equal = [(a == b) | ((a != a) & (b != b)) for a, b in zip(parts_of(replayed), parts_of(actual), strict=True)]
     return equal[0] & equal[-1]
 

@@ -59,7 +59,7 @@ class FirstRun:
     def problem(
         self, executable: Executable, trace: JobTrace, limited: Callable[[float], AbstractContextManager[None]]
     ) -> str:
-        """Why the program must not be used, or "". limited: ends this process after so many seconds.
+        """Return why the program must not be used, or "". limited: ends this process after a number of seconds.
 
         Raises Unsupported where there is too little memory to tell.
         """

@@ -39,7 +39,7 @@ _BITS = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32, np.dtyp
 
 
 MOST_EXPLAINED = 1 << 28
-"""Where a call changes an array of more bytes in place, nothing is explained: each run of the tape holds copies."""
+"""Maximum bytes of an array changed in place for a difference to be explained: each run of the tape holds copies."""
 
 
 class NumpyValue(NamedTuple):
@@ -301,5 +301,5 @@ def _within(replay: NDArray[Any], value: Any, moved: tuple[Any, ...], rtol: floa
 
 
 def _other_signs(replay: NDArray[Any], value: NDArray[Any], noise: NDArray[Any]) -> Any:
-    """Where both are beyond the noise, and one is below 0 and the other above."""
+    """Mask of the elements beyond the noise in both, but of opposite sign."""
     return (np.sign(replay) * np.sign(value) < 0) & (np.minimum(np.abs(replay), np.abs(value)) > noise)

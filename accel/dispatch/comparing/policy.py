@@ -34,7 +34,7 @@ THRESHOLD_SHARE = 1e-3
 """The share of all compared elements that may differ because an operand of `<` or `>` lay near its threshold."""
 
 THRESHOLD_FREE = 16
-"""This many elements may always differ for that reason, however few were compared."""
+"""Number of elements that may always differ for that reason, however few were compared."""
 
 MAX_NAMED = 3
 """The most fields that a message names, the worst ones first. The report has all of them."""

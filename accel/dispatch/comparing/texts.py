@@ -107,7 +107,7 @@ class ShownTexts:
         return TextObserver(handle, note)
 
     def differences(self, rtol: float) -> list[Difference]:
-        """How NumPy's text differs: in numbers by more than their last digit, or in words."""
+        """Return the difference to NumPy's text: numbers that differ by more than their last digit, or words."""
         if self.replays is None or self.replays == self.numpys:
             return []
         found = _difference(self.numpys, self.replays, rtol)

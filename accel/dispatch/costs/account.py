@@ -68,7 +68,7 @@ class _Recorded:
         self.in_vain_s = 0.0
 
     def note_end(self, spent: float) -> None:
-        """A recording has ended that took so many seconds."""
+        """End a recording that took `spent` seconds."""
         if spent > BURST_S:
             self._goes_on = time.perf_counter() + spent
 
@@ -84,7 +84,7 @@ class _Recorded:
 
     @property
     def slowdown(self) -> float:
-        """How many times as long as on NumPy a recorded call is likely to take."""
+        """Likely time of a recorded call, as a multiple of its time on NumPy."""
         found = statistics.median(self._slowdowns) if self._slowdowns else 0.0
         return found if found > MUCH_SLOWER else RECORDING_SLOWDOWN
 
@@ -209,7 +209,7 @@ class Account:
         return self.call_s + max(LONGEST_RECORDING_S, min(LONGEST_RECORDING_S + GAIN_SHARE * self.total_s, left))
 
     def note_in_vain(self, spent: float) -> None:
-        """Note a recording that ended at a limit, after so many seconds."""
+        """Note a recording that ended at a limit."""
         recorded.in_vain_s += max(0.0, spent - self.call_s)
 
     def count_recorded(self, spent: float) -> None:
@@ -231,7 +231,7 @@ class Account:
         self.ledger.charge("recording", spent)
 
     def _begin_unmatched(self, recording_s: float) -> None:
-        """A recording has been made, in so many seconds: count anew what calls lose without one."""
+        """Note a recording: count anew what calls lose without one."""
         gained_s = self.ledger.gained_s
         if gained_s > self._gained_s:
             self._in_vain = 0

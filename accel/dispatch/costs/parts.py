@@ -44,7 +44,8 @@ MISSED_S = 1.0
 compile beside it, takes about as much of the program's time."""
 
 UNSETTLED_SHARE = 0.1
-"""This share of what rounds miss counts while programs of their parts are on the way: those will save most of it."""
+"""Share of the time missed by iterations that counts while programs of their parts are being compiled. Those will save
+most of it."""
 
 PARTS_SHARE = 0.5
 """The parts come first if their calls take this share of the whole call."""
@@ -211,7 +212,10 @@ class Parts:
 
     @property
     def _left_s(self) -> float:
-        """How long the calls to come take, as the last ones have; where nobody knows, as long as those so far."""
+        """Expected seconds of the calls to come, at the speed of the last ones.
+
+        If their number is unknown, the seconds of the calls so far.
+        """
         left = self.calls_left()
         return self._waited_s if left is None else left * min(self._last_s)
 

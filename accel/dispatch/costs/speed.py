@@ -107,8 +107,8 @@ class Times:
 
 
 class Speed:
-    """How long a path's calls take, compiled and on NumPy. Of times taken during a compile, only `disturbed_s` and
-    `busy_s` have any.
+    """Times of a path's calls, compiled and on NumPy. Only `disturbed_s` and `busy_s` have times taken during a
+    compile.
 
     parts_s: of calls without a program whose parts had programs (see accel.dispatch.costs.parts). disturbed_s: of calls
     on NumPy while something was compiled, or the worker was starting. busy_s: of compiled calls meanwhile. wanted:
@@ -185,7 +185,7 @@ class Speed:
         self._disturbed_s += seconds
 
     def more_slowdown_s(self) -> float:
-        """By how much compiling has slowed calls down, in seconds more than at the last time that this was asked.
+        """Return the seconds by which compiling has slowed calls down since this was last asked.
 
         It is negative where the usual time turns out to be longer than it seemed then.
         """

@@ -47,7 +47,7 @@ class Kinds:
 
     @property
     def expects_new(self) -> bool:
-        """Whether the next call is likely to be of a new kind: they come in rows, or every so many calls."""
+        """Whether the next call is likely to be of a new kind: such calls come in rows, or at regular intervals."""
         return self._since + 1 == self._gap
 
     @property

@@ -34,7 +34,7 @@ MAX_SEQUENCES = 1000
 """The most sequences of paths that the predictor keeps."""
 
 REPLACE_AFTER = 32
-"""After this many calls beyond the limit on variants, a new path takes the place of the least recently used one."""
+"""Number of calls beyond the limit on variants after which a new path replaces the least recently used one."""
 
 COMPILE_THRESHOLD = 0.1
 """A further path is compiled once its calls on NumPy have taken this share of the time that compiling it will take."""
@@ -200,7 +200,7 @@ class KnownPaths:
 
     @property
     def scattering(self) -> str:
-        """Which number was another one in each of the last discarded runs, so that no recording was of use; else ""."""
+        """A number that was different in each of the last discarded runs, so that no recording was of use; else ""."""
         if len(self._unmet) < MOST_SCATTERED:
             return ""
         first, *others = [_integers(path) for path in self._unmet]
@@ -392,5 +392,5 @@ def _answers(path: Path) -> dict[int, list[str]]:
 
 
 def _as_text(line: int, values: list[str]) -> list[str]:
-    """Each assumption at a line once."""
+    """Return the text of each distinct assumption at a line."""
     return [f"line {line} = {value}" for value in dict.fromkeys(values)]

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from accel.record import Trace
 
 MAX_RESPECIALIZED = 3
-"""How often a path is compiled again because a constant changed. After that, none of its inputs is folded."""
+"""Maximum number of times that a path is compiled again because a constant changed. Then none of its inputs is
+folded."""
 
 START_NODE_S = 1.2e-4
 """Seconds per operation that describing a path takes, for its key on disk and for the process that compiles it."""
@@ -51,7 +52,7 @@ DISCARDED_SHARE = 0.02
 
 
 class Stage(Enum):
-    """Where a path stands, and so what its calls do.
+    """State of a path, which decides how its calls run.
 
     OBSERVING: calls run on NumPy, while inputs that do not change are found. PENDING: its program is being compiled;
     calls run on NumPy. COMPILED: calls are replayed. JOINED: they are replayed by a program of several paths (see
@@ -81,7 +82,7 @@ TRANSITIONS = {
     (Stage.COMPILED, Stage.GIVEN_UP): "give_up: the program is slower than NumPy, or cannot be run",
     (Stage.GIVEN_UP, Stage.COMPILED): "try_again: it was slower; the machine may have been busy",
 }
-"""How a path's stage changes: the method that changes it, and when. A path begins in OBSERVING."""
+"""Transitions between a path's stages: the method that makes each, and when. A path begins in OBSERVING."""
 
 
 class Path:
@@ -231,7 +232,7 @@ class Path:
         self._enter(Stage.PENDING)
 
     def trial_on(self, call: Call, tolerance: float, unit: float | None) -> Trial | None:
-        """How the worker tries the path's program, on a call's inputs; None where it does not.
+        """Return the worker's trial of the path's program, on a call's inputs; None if there is none.
 
         tolerance, unit: of a comparison.
         """

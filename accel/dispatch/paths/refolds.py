@@ -23,7 +23,7 @@ class Refold(Enum):
 
 
 class Refolds:
-    """How often constants of the program in use have been folded again, and what that took."""
+    """Number and time of foldings again of constants of the program in use."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -43,5 +43,5 @@ class Refolds:
         return self._count >= REFOLD_AFTER and share > REFOLD_SHARE
 
     def cost_more(self, numpy_s: float) -> bool:
-        """Whether one costs more than a call on NumPy, which takes so many seconds."""
+        """Whether folding constants again costs more than a call on NumPy, which takes `numpy_s` seconds."""
         return self._last_s > numpy_s

@@ -162,7 +162,7 @@ class Shared:
 
 
 class Shares:
-    """How two threads share draws. count: of the numbers that the first one draws."""
+    """Division of draws between two threads. count: of the numbers that the first one draws."""
 
     def __init__(self, divisible: Divisible) -> None:
         self._divisible = divisible

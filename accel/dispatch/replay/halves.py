@@ -35,7 +35,7 @@ ADVANCING = frozenset({np.random.PCG64, np.random.PCG64DXSM})
 
 
 class Rate(NamedTuple):
-    """How many of a bit generator's numbers one number takes, and the deviation of that, which adds up as its root."""
+    """Number of a bit generator's outputs that one number takes, and its deviation, which adds up as a square root."""
 
     mean: float
     deviation: float
@@ -71,7 +71,7 @@ DEVIATIONS = 6.0
 """Number of standard deviations from the expected place that are provided for."""
 
 LEAST = 10_000
-"""Fewer numbers are not worth two threads."""
+"""Minimum number of random numbers that are worth two threads."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _parameters(draw: Draw) -> dict[str, float] | None:
 
 
 class Rooms:
-    """Aligned memory for so many numbers, which is used again once nothing refers to it."""
+    """Aligned memory for random numbers, which is used again once nothing refers to it."""
 
     MOST = 4
 
@@ -159,7 +159,7 @@ class Twins:
 
 
 class End(NamedTuple):
-    """Where the first half has ended: at which state, when by `time.perf_counter`, and how long it took."""
+    """End of the first half: the generator's state, its time by `time.perf_counter`, and the seconds that it took."""
 
     state: Any
     at: float
@@ -208,7 +208,7 @@ class Halves:
         return self._as_left(KIND.state(self._twins.second))
 
     def _drawn_before(self, end: End) -> int | None:
-        """How many numbers the second half's thread has drawn before the place where the first half ends.
+        """Return the number of draws by the second half's thread before the place where the first half ends.
 
         At least SKIP; None if it did not come to draw the same by then.
         """

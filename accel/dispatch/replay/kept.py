@@ -185,7 +185,7 @@ def _replaced(change: Any, owner: Any) -> Iterator[Any]:
 
 
 _UNKNOWN: MappingProxyType[str, Any] = MappingProxyType({})
-"""Not of a type that ends quietly."""
+"""Stands for an unknown object. Its type counts as one whose end may run code."""
 
 
 def _ends_quietly(value: Any, depth: int = 2) -> bool:

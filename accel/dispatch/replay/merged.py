@@ -264,7 +264,7 @@ class _Shown:
 
 
 class _Place:
-    """Where a call's values and outputs are among those of all paths.
+    """Positions of a call's values and outputs among those of all paths.
 
     host: indices of the nodes that Python computes before launch for this call, but not for all.
     """

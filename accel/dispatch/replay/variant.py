@@ -102,7 +102,7 @@ class Computed:
 
 @dataclass(slots=True)
 class Launches:
-    """How often a program was launched. fetched: how often these of its results were asked for, by their positions.
+    """Number of launches of a program. fetched: how often these of its results were asked for, by their positions.
 
     spared: how often an array was on the device already, by its position among those that the program takes.
     renewed: bytes of constants that were put there in the place of others.
