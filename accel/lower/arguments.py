@@ -54,7 +54,7 @@ class InputArray:
 
 
 Way = Embedded | Constant | HostScalar | InputArray
-"""How an argument comes into the program."""
+"""Way in which an argument comes into the program."""
 
 
 class ProgramArguments:
@@ -119,7 +119,7 @@ class ProgramArguments:
 
     @property
     def computed(self) -> dict[int, int]:
-        """Of the constants that are values of nodes: by index of the node, the position."""
+        """Positions of the constants that are values of nodes, by index of the node."""
         return {index: way.position for index, way in self._ways.items() if isinstance(way, Constant)}
 
     # -- for the fingerprint, and inside the program ------------------------------------------------------------------

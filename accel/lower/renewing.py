@@ -50,7 +50,7 @@ class ConstantsAnew:
         return cls(trace, arguments.computed, arguments.constants, decided)
 
     def packed(self) -> tuple[Any, ...]:
-        """It as data, without what the trace and the program's constants say."""
+        """Return it as data, without the facts that the trace and the program's constants hold."""
         return self._positions, [(constant.shape, constant.numbers) for constant in self._constants], self._decided
 
     @classmethod

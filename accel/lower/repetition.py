@@ -86,13 +86,13 @@ def _once(array: np.ndarray[Any, Any], axis: int) -> np.ndarray[Any, Any] | None
 
 
 def _truths(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """Where a mask of numbers is 1; None where an element is neither 0 nor 1, by bits."""
+    """Return the truths of a mask of numbers; None if an element is neither 0 nor 1, by bits."""
     others = _differs(array, array.dtype.type(0))
     return None if _differs(array[others], array.dtype.type(1)).any() else others
 
 
 def _differs(array: np.ndarray[Any, Any], value: np.generic) -> np.ndarray[Any, Any]:
-    """Where the bits are not those of `value`."""
+    """Mask of the elements whose bits are not those of `value`."""
     differs: np.ndarray[Any, Any] = (_bits(array) != _bits(np.asarray(value, array.dtype))).any(axis=-1)
     return differs
 

@@ -55,14 +55,14 @@ REWRITTEN = {
     "rsqrt": frozenset("div log mul".split()),
     "sqrt": frozenset("div log mul".split()),
 }
-"""By operation, the readers that XLA's algebra rewrites with it: `(a / b) / c`, `log(exp(a))`, `a / sqrt(b)`."""
+"""Readers that XLA's algebra rewrites with an operation: `(a / b) / c`, `log(exp(a))`, `a / sqrt(b)`."""
 
 REASSOCIATED = {
     "add": frozenset("add sub".split()),
     "sub": frozenset("add sub".split()),
     "mul": frozenset(["mul"]),
 }
-"""By operation, the readers that XLA joins with it where each has a constant or repeated operand: `x * 0.1 * n`."""
+"""Readers that XLA joins with an operation where each has a constant or repeated operand: `x * 0.1 * n`."""
 
 
 def rounded_as_numpy(function: Callable[..., Any], always_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -182,7 +182,7 @@ def _has_zeros(value: Any) -> bool:
 
 
 def _known_vars(jaxpr: Any, known: set[Any]) -> set[Any]:
-    """Which values of a jaxpr XLA knows, if it knows these."""
+    """Return the values of a jaxpr that XLA knows, if it knows these."""
     found = set(known)
     for eqn in jaxpr.eqns:
         if eqn.invars and all(is_literal(var) or var in found for var in eqn.invars):

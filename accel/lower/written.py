@@ -23,10 +23,10 @@ from accel.ir.views import Box, Index, Placed, box_of
 from accel.rules import core
 
 MOST_VIEWS = 8
-"""Of one array. Each is a result of its own, which costs some microseconds."""
+"""Maximum number of views of one array. Each is a result of its own, which costs some microseconds."""
 
 FEW_WRITES = 3
-"""To one view."""
+"""Maximum number of writes to one view."""
 
 LEAST_SPARED = 1 << 17
 """Minimum bytes that each view must save: copying these there and back takes about as long as one more result."""
@@ -44,7 +44,10 @@ View = Index | Placed
 
 
 def place_of(view: View, shape: tuple[int, ...], host: Mapping[int, Any]) -> Index:
-    """Where a view of an array of `shape` is in one run. host: what Python has computed for it, by index of nodes."""
+    """Return the place of a view of an array of `shape` in one run.
+
+    host: the values that Python has computed for it, by index of nodes.
+    """
     if isinstance(view, Index):
         return view
     known = [host[start.index] if isinstance(start, OnHost) else start for start in view.starts]
@@ -229,7 +232,7 @@ class Written:
         return Written(self.views, [np.array(place.read(array)) for place in self.places(array)], self.host)
 
     def places(self, array: NDArray[Any]) -> list[Index]:
-        """Where the views are in this run."""
+        """Return the places of the views in this run."""
         return [place_of(view, array.shape, self.host) for view in self.views]
 
     def of(self, before: NDArray[Any]) -> NDArray[Any]:

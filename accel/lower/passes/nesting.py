@@ -75,7 +75,7 @@ def _same_box(array: Node, one: object, other: object) -> bool:
 
 
 def _place(array: object, outer: object, inner: object) -> Index | None:
-    """Where `inner` of `outer` lies in the array; None if that is no box."""
+    """Return the place in the array of `inner` of `outer`; None if that is no box."""
     if not isinstance(array, Node) or not isinstance(outer, Index) or not isinstance(inner, Index):
         return None
     return within(array.shape, outer, inner)

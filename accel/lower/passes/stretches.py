@@ -1,4 +1,4 @@
-"""Where a sequence repeats itself: the rounds of a loop that may be rolled."""
+"""Repeating stretches of a sequence: the iterations of a loop that may be rolled."""
 
 from __future__ import annotations
 

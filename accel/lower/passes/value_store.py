@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jax import Array
 
 Compute = Callable[[Node, Sequence[Any]], Any]
-"""From an operation of a loop and its operands, in the order of their leaves, its value."""
+"""Function that computes a loop operation's value from its operands, in the order of their leaves."""
 
 
 class ValueStore(Protocol):

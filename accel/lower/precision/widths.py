@@ -54,7 +54,7 @@ ACCUMULATED = frozenset(
 """Narrow; where precision is mixed, wide."""
 
 EACH_ITS_OWN = frozenset("optimization_barrier sort".split())
-"""Each result as its operand."""
+"""Operations of which each result has the width of its own operand."""
 
 INLINED = {
     "jit": "jaxpr",
@@ -185,7 +185,7 @@ class Widths:
 
 
 def scan_counts(eqn: Any) -> tuple[int, int]:
-    """How many operands of a scan stay the same, and how many it carries.
+    """Return the number of operands that a scan keeps constant, and the number that it carries.
 
     By the axes: what moves has one less in a round. The parameters that say so have other names from JAX 0.11 on.
     """
@@ -210,7 +210,7 @@ def fits_narrow(var: Any) -> bool:
 
 
 class AsTraced(Widths):
-    """Each value keeps the dtype that it was traced with."""
+    """Widths as traced: each value keeps its dtype."""
 
     def is_narrowed(self, eqn: Any, given: Sequence[DType]) -> bool:
         return False

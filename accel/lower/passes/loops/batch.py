@@ -64,7 +64,7 @@ class _Dependent(Exception):
 
 
 def plan(loop: Loop) -> LoopBatch | None:
-    """How to compute a loop at once, or None."""
+    """Return a plan to compute a loop at once, or None."""
     try:
         return _plan(loop)
     except _Dependent:

@@ -29,10 +29,10 @@ from accel.lower.passes.stretches import stretches
 # across its rounds, and stores what they hand on. Straight code of this size compiles fast.
 
 ROUNDS = 6
-"""Fewer rounds than this are not worth a loop. The first stays straight code, so a loop of 6 has 5."""
+"""Minimum number of iterations that are worth a loop. The first stays straight code, so a loop of 6 has 5."""
 
 OPERATIONS = 48
-"""Fewer operations than this, all rounds together, are not worth a loop, or a nest. Chosen, not measured."""
+"""Minimum number of operations, all iterations together, that are worth a loop, or a nest. Chosen, not measured."""
 
 # The others bound the search, which runs while a path is recorded (see `arrange.is_worth`) and when it is compiled.
 # They are chosen, not measured; what they miss stays straight code.
@@ -184,7 +184,7 @@ def _loop(
 
 
 def _handed_on(body: Sequence[Node], first: int, length: int) -> int:
-    """How many values of its second round the third one uses, if rounds begin at `first`."""
+    """Return the number of values of the second iteration that the third uses, if iterations begin at `first`."""
     second, third = first + length, first + 2 * length
     inside = range(body[second].index, body[third].index)
     used = {operand.index for node in body[third : third + length] for operand in node.operands()}

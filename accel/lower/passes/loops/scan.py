@@ -85,8 +85,9 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
 
 
 def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
-    """By position, what reads of a few elements give, all rounds together: taken before the loop, which otherwise holds
-    the whole array.
+    """Return the results of reads of a few elements in all iterations, by position.
+
+    They are taken before the loop, which otherwise holds the whole array.
     """
     import jax
 
