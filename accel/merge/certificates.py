@@ -205,7 +205,7 @@ def _fits(before: Recorded, here: Node, after: Recorded, there: Node) -> bool:
 
 
 def _doubtful(before: Recorded, after: Recorded, pairs: list[tuple[Memory, Memory]]) -> dict[int, int | None] | None:
-    """Which arrays of what comes after are one with others, or the program's own, here but not there, or the other way.
+    """Return the arrays that are shared with others, or are the program's own, in only one of both recordings.
 
     See `Substitution`. None where that makes a difference to what comes after.
     """

@@ -147,7 +147,7 @@ class MergedWay:
         value_of: Callable[[Node], Node],
         likely: OutputPlaces | None = None,
     ) -> OutputPlaces:
-        """Where a recording's outputs are among the merged ones. Raises NotThere.
+        """Return the positions of a recording's outputs among the merged ones. Raises NotThere.
 
         slots: the merged slot of each of its own. value_of: gives the merged node that computes one of its own. likely:
         where the outputs probably are.
@@ -171,7 +171,10 @@ class MergedWay:
         )
 
     def _place(self, node: Node, computed: Node, outputs: Sequence[Node | None], likely: int | None) -> int:
-        """Where among some merged outputs the value of a node is. computed: the merged node that computes it."""
+        """Return the position of a node's value among some merged outputs.
+
+        computed: the merged node that computes it.
+        """
         positions = range(len(outputs))
         for at in positions if likely is None else (likely, *positions):
             output = outputs[at]
@@ -299,7 +302,7 @@ class Following:
         self._way.settle(waiting, is_shown)
 
     def _places(self, last: Member) -> OutputPlaces:
-        """Where what the walk leaves is among the merged outputs."""
+        """Return the positions of the walk's outputs among the merged ones."""
         place, number = last.placement, self._walk[-1].member
         return self._way.places(
             last.trace.outputs,

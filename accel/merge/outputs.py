@@ -21,7 +21,7 @@ from accel.record.state.shown import templates_of
 
 @dataclass(slots=True)
 class OutputPlaces:
-    """Where one path's outputs are among those of all: its arrays, numbers and changed arrays, in its own order."""
+    """Positions of one path's outputs among those of all: its arrays, numbers and changed arrays, in its own order."""
 
     arrays: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
@@ -55,7 +55,7 @@ class _Outputs:
                 self.uses.append(use)
 
     def places(self, path: int) -> list[int]:
-        """Where a path's own outputs are, in its order."""
+        """Return the positions of a path's own outputs, in its order."""
         return [self._places[path, use] for use, _ in self._of_path[path]]
 
 

@@ -31,7 +31,7 @@ class Placing:
         self._computed: list[Node] = []  # the merged node of each of the path's
 
     def placement(self) -> Placement:
-        """Where the path finds what. Raises NotThere where the merged tape does not compute it."""
+        """Return the path's placement. Raises NotThere if the merged tape does not compute it."""
         waiting = dict(enumerate(self._trace.tape.outcomes))
         assumed = {outcome.node.index for outcome in waiting.values()}
         for node in self._trace.tape.nodes:

@@ -59,7 +59,7 @@ class MergedTrace:
         return Crossings(self.tape, self.outputs, self.members, self._computing)
 
     def placement_of(self, trace: Trace) -> Placement:
-        """Where a path that was recorded later finds what. Raises NotMergeable where the tape does not compute it."""
+        """Return the placement of a path recorded later. Raises NotMergeable if the tape does not compute it."""
         pinned = {slot: content.tobytes() for slot, content in self.pinned.items()}
         slots = self.inputs.places_for(trace, self.tape)
         if trace.draws or self.draws:

@@ -71,7 +71,10 @@ class Walks:
             waiting += [(*other, way) for other in self._next(members, member, number)]
 
     def _next(self, members: int, member: int, number: int) -> Iterator[tuple[int, int]]:
-        """Where a walk may go on from the end of a member's part; last what is tried first: that it stays there."""
+        """Yield the members and parts at which a walk may go on from the end of a member's part.
+
+        The last of them, to stay with the member, is tried first.
+        """
         for other, join in self._at[self._classes[member][number]]:
             if other != member and members >> other & 1 and self._substitution(member, number, other, join) is not None:
                 yield other, join + 1

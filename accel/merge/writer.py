@@ -33,7 +33,7 @@ Joined = dict[int, Join]
 
 
 Settled = Mapping[int, Mapping[int, int]]
-"""For each path, the merged nodes of which it has assumed something, with when it did."""
+"""Merged nodes that each path has assumed something of, and when it did."""
 
 
 class Inseparable(Exception):
