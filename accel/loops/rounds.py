@@ -26,7 +26,7 @@ KINDS = "biufc"
 
 
 class NoLoop(Exception):
-    """Nothing proves that further rounds do the same; in words."""
+    """Reason, in words, why nothing proves that further iterations do the same."""
 
 
 def require(truth: object, why: str) -> None:
