@@ -120,7 +120,7 @@ _KNOWN: dict[type, Callable[[Any], list[Any] | None]] = {
     enumerate: _inside,
     zip: _inside,
 }
-"""By type of an iterable: what it goes through, as further iterables; None if nobody knows."""
+"""Functions by type of an iterable: each returns the iterables inside one, or None if they are unknown."""
 
 
 def _rest(iterator: Any) -> Any:
@@ -129,7 +129,7 @@ def _rest(iterator: Any) -> Any:
 
 
 def rounds_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
-    """How many rounds a loop over an iterable has, where that can be told without running code of the program's."""
+    """Return the number of iterations of a loop over an iterable, if known without running code of the program's."""
     if depth == 0:
         return None
     kind = type(iterable)
