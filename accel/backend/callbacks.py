@@ -25,7 +25,7 @@ import numpy as np
 from accel.process import interrupts
 
 NAME = "accel_callback"
-"""By which programs name the handler."""
+"""Name by which programs call the handler."""
 
 Form = tuple[tuple[int, ...], str]
 """Shape and dtype of an operand or result."""
@@ -101,7 +101,7 @@ _raised: list[BaseException] = []
 """Errors raised by the program's signal handlers during a callback. They must not get lost."""
 
 _unfilled = 0
-"""How often a function that was to fill its result raised, in any thread: which run it was in is not known."""
+"""Number of errors from functions that were to fill a result, in any thread: in which run is not known."""
 
 
 def unfilled() -> int:

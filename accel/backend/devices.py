@@ -17,7 +17,7 @@ from accel import config
 from accel.process import forks, interrupts, jax_internals, memory, tuning
 
 SMALL_ARRAY = 1 << 16
-"""Up to this many elements in a program's usual array, one thread is as fast as all: waking another takes 50 us."""
+"""Maximum elements of a program's usual array at which one thread is as fast as all: waking another takes 50 us."""
 
 ROOM, ROOM_PER_CPU = 2 * 2**30, 72 * 2**20
 """Bytes of address space that JAX's import, its clients, their threads and a large compile need on two processors, and
@@ -48,7 +48,7 @@ those for the CPU itself would run as the CPU's own.
 """
 
 _LOOKED_S = 1.0
-"""Before JAX is started, the result of `has_room` is cached for this many seconds."""
+"""Seconds for which the result of `has_room` is cached before JAX is started."""
 
 _lock = threading.Lock()
 _started = False

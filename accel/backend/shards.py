@@ -83,12 +83,15 @@ def shards_of(devices: Sequence[Any], axis: int, length: int) -> Shards:
 
 
 def equal_parts(total: int, most: int) -> int:
-    """Into how many parts of one size so many things can be divided, at most so many parts."""
+    """Return the largest number of equal parts, at most a limit, that divides a count."""
     return max(each for each in range(1, most + 1) if total % each == 0)
 
 
 def division(devices: Sequence[Any], shapes: Iterable[Sequence[int]]) -> Shards | str:
-    """How arrays of these shapes are divided among the devices, or as many of them as divide an axis; or why not."""
+    """Return the division of arrays of these shapes among the devices, or the reason why there is none.
+
+    Only as many devices are used as divide an axis.
+    """
     fields = [tuple(shape) for shape in shapes if len(shape) > 1 and 0 not in shape]
     if not fields:
         return "it takes no array of two axes"

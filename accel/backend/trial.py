@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from accel.backend.executable import Executable
 
 LIMITS = {config.FLOAT64: 1e-10, config.FLOAT32: 1e-4, config.MIXED: 1e-4}
-"""By precision, the largest accepted difference, relative to an array's largest magnitude: sums have another order."""
+"""Largest accepted difference by precision, relative to an array's largest magnitude: sums have another order."""
 
 
 def problem(divided: Executable, alone: Executable, samples: Sequence[Any]) -> str:
-    """How a divided program differs from the one for one device; "" if it does not. samples: as of `compile_trace`."""
+    """Describe the difference between a divided program and the one for one device; "" if there is none.
+
+    samples: as of `compile_trace`.
+    """
     random, program = np.random.default_rng(0), divided.program
     given = [_made_up(samples[slot], random) for slot in program.slots]
     scalars = {pack: np.ones(len(nodes), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}

@@ -23,7 +23,7 @@ from accel.rules.rule import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a product is kept. key: its own.
+    """Place of a product on disk. key: its own.
 
     program, paths: the keys of the program and of the recorded paths that have it; no paths if nobody can find it so.
     """

@@ -32,7 +32,7 @@ from accel.record.state import inputs
 from accel.record.state.inputs import Code, Inputs, Slot
 
 _IS = re.compile(r"\bis (?:not )?\{(\d+)\}")
-"""Where an expression compares with one of its constants by identity."""
+"""Pattern of an expression's comparison with one of its constants by identity."""
 
 
 Own = tuple[FunctionType, CodeType]
@@ -136,7 +136,7 @@ Places = dict[int, tuple[str, str]]
 
 
 def _places_of(slots: Iterable[Slot]) -> Places:
-    """Where inputs stand in modules and classes that have no names of their own, or others: lambdas, generated code."""
+    """Places of inputs in modules and classes without names of their own, or with others: lambdas, generated code."""
     places: Places = {}
     for slot in slots:
         held = _held_at(slot.fetch)
@@ -264,7 +264,7 @@ class _Writer(pickling.Pickler):
             return place
 
     def _library_path(self, value: Any) -> tuple[str, str]:
-        """Of what is neither the program's nor Python's: a function of NumPy's that Cython has made, for instance."""
+        """Return the path to an object of a library, such as a function of NumPy's that Cython has made."""
         kind = type(value)
         try:
             module, name = references.path_of(value)
@@ -327,7 +327,7 @@ _REDUCED: dict[type, Callable[[_Writer, Any], Any]] = {
     np.ndarray: _Writer._array,
     **dict.fromkeys(own_code.ENTRIES, _Writer._entry),
 }
-"""How what has no name of its own is written, by its type. Classes are by `_Writer._class`."""
+"""Writers of objects without a name of their own, by type. Classes are by `_Writer._class`."""
 
 
 class _Reader(pickle.Unpickler):

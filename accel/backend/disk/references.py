@@ -28,11 +28,11 @@ from accel.ir.fingerprint import code_number, is_versioned
 from accel.process import own_code
 
 CLOCKS_S = 2.0
-"""By so much the clocks of file systems may be behind, or round."""
+"""Seconds by which the clocks of file systems may be behind, or round."""
 
 
 def _process_start() -> float:
-    """When this process began, in seconds since the epoch, as Linux tells."""
+    """Return when this process began, in seconds since the epoch, according to Linux."""
     ticks = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
     boot = re.search(r"^btime (\d+)$", Path("/proc/stat").read_text(), re.MULTILINE)
     return int(boot[1]) + int(ticks) / os.sysconf("SC_CLK_TCK") if boot else math.inf

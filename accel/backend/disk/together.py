@@ -66,7 +66,7 @@ class TraceOnDisk:
         self._names = saved.names
 
     def placement_of(self, path: str | None) -> Placement | None:
-        """Where a path, by its key, finds what, if it is one of its paths."""
+        """Return a path's placement, by the path's key; None if it is not one of its paths."""
         return None if path is None else _read(digest(self._program, path), cache.PLACEMENT, Placement)
 
     def with_members(self, members: list[Member]) -> MergedTrace:

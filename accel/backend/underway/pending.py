@@ -269,7 +269,7 @@ class PendingProgram(Future[Executable]):
         self._note_kept(product.key, unkept)
 
     def _place(self) -> Place | None:
-        """Where its product is kept, and by which recorded paths later runs find it; None where it has no key."""
+        """Where its product is kept, and the recorded paths by which later runs find it; None if it has no key."""
         trace = self._arguments[0]
         if self._key is None or self.path is None:
             return None

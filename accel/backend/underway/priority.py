@@ -14,7 +14,7 @@ other programs kept two processors busy. No program was there then before a run 
 """
 
 _GROUP = "/proc/self/autogroup"
-"""Where Linux keeps the niceness of a process's session, if it has such groups."""
+"""File in which Linux keeps the niceness of a process's session, if it has such groups."""
 
 _WRITES = 5
 """Maximum attempts to write the niceness of the session. Linux accepts one write in 0.1 s from all users but root."""

@@ -175,7 +175,7 @@ _in_front: set[PendingProgram] = set()
 """Programs that the program's own threads wait for."""
 
 _begun = 0
-"""How many programs there were to compile since there was none."""
+"""Number of programs to compile since there was last none."""
 
 _ends_with_the_program = False
 

@@ -256,7 +256,7 @@ def serve(program: int) -> None:
 
     @contextlib.contextmanager
     def limited(seconds: float) -> Iterator[None]:
-        """Tell the program of a trial, and end this process if it takes more than so many seconds."""
+        """Tell the program of a trial, and end this process if the trial takes more than its maximum seconds."""
         _answer(answers, Trying(seconds))
         faulthandler.dump_traceback_later(seconds, exit=True)
         try:
