@@ -1,8 +1,8 @@
-"""The budget: what accel may cost a program that may end before it has gained anything.
+"""The budget: the most that accel may cost a program that may end before it has gained anything.
 
 The budget is a small fixed amount, plus a share of the program's run time so far, plus the time that accel is measured
 to have saved. Every cost is charged to it: recording, loading, comparing, guards, discarded runs. No recording starts
-that the budget does not cover. This is the ski-rental argument: as costs stay in proportion to the time already spent,
+that the budget does not cover. This is the ski-rental argument. Costs stay in proportion to the time already spent, so
 a program that ends at the worst moment has lost no more than that share. Two costs have bounds of their own: examining
 calls (accel.dispatch.costs.rest) and comparing (accel.dispatch.comparing.policy).
 

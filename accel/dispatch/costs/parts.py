@@ -1,29 +1,30 @@
 """Parts: the targets inside a call, which may use programs of their own while the call itself has none.
 
-Most calls without a program run on NumPy as a whole: their program is soon there, and what their parts would gain until
-then would not pay for recording and compiling them. A round of the program's own loop is another matter. It is large,
-its program takes long to compile, and some of its rounds (that print, or plot) never get one. So its parts come first.
-What a round then takes while no program runs is all that a program of the loop could save. It is *missed*:
+Most calls without a program run on NumPy as a whole. Their program is soon there, and the gain of their parts until
+then would not pay for recording and compiling them. An iteration (a *round*) of the program's own loop is another
+matter. It is large, its program takes long to compile, and some iterations (that print, or plot) never get one. So its
+parts come first. The time of an iteration while no program runs is all that a program of the loop could save. This time
+is *missed*:
 
-- The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes;
-  not where those to come are known to end before its program can be there.
-- It is recorded as well once rounds have taken some seconds, so that most of the parts have programs, which show the
-  kinds of rounds; and if those to come take far longer. A loop over `range(n)`, a list or a progress bar says how many
-  they are. Others are expected to go on for as long as they have.
-- Where rounds may end before that, it is recorded and compiled for later runs, if a process goes on to finish that
-  after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop.
-  Those of its parts, which this run uses, come first.
-- What an earlier run has begun to compile is compiled at once.
-- One refused recording says little of a loop: its round may have been one that prints, or plots. The next is made once
-  rounds have missed as much as that took. After a second one, where no kind of round is known, rounds have to miss far
-  more than all of them took; and where these were broken off as they took too long, the next has to be allowed longer
-  (see `Recordings.may_take`).
-- A round of a known kind may be of a new one after all: one is recorded once such rounds have missed what that takes,
-  and ever more rarely.
-- A round of a new kind is recorded once rounds of that kind have missed as much as a recording takes: kinds that come
-  rarely never pay for one. Kinds are told apart by the guard or the branch at which they leave the program in use
+- The loop is recorded once its iterations have missed enough, and compiled once they have missed a share of the compile
+  time. It is not compiled if the iterations to come are known to end before its program can be there.
+- It is recorded as well once iterations have taken some seconds, if those to come take far longer. Most of the parts
+  have programs by then, which show the kinds of iterations. A loop over `range(n)`, a list or a progress bar tells the
+  number of iterations. Other loops are expected to go on for as long as they have.
+- If iterations may end before that, the loop is recorded and compiled for later runs. A process has to go on with this
+  after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop. The
+  programs of its parts, which this run uses, come first.
+- A program that an earlier run has begun to compile is compiled at once.
+- One refused recording says little about a loop: its iteration may have been one that prints, or plots. The next
+  recording is made once iterations have missed as much as that one took. After a second refusal, if no kind of
+  iteration is known, they have to miss far more than all recordings took. If these were broken off for their time, the
+  next one has to be allowed longer (see `Recordings.may_take`).
+- An iteration that seems to be of a known kind may be of a new one. One is recorded once such iterations have missed
+  the time of a recording, and ever more rarely.
+- An iteration of a new kind is recorded once iterations of that kind have missed as much as a recording takes. Rare
+  kinds never pay for one. Kinds are told apart by the guard or the branch at which they leave the program in use
   (`note_kind`).
-- A program of the loop that takes longer than rounds in parts is given up.
+- A program of the loop that takes longer than iterations in parts is given up.
 """
 
 from __future__ import annotations

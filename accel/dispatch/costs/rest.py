@@ -44,9 +44,10 @@ class Rest:
     """A series of calls that go straight to NumPy.
 
     untimed: calls to come before the next one that is timed; settings: those under which it began (the wrapper reads
-    both, see accel.dispatch.decorator). allowed: False if every call has to be observed. seconds: the time of calls
-    that are not in the ledger yet, as far as the timed ones tell, without that of other targets called inside them. A
-    rest ends early if the settings change, if a profile is started, or if a timed call takes long.
+    both, see accel.dispatch.decorator). allowed: False if every call has to be observed. seconds: estimated time of the
+    calls that are not in the ledger yet, from the timed ones, without that of other targets called inside them.
+
+    A rest ends early if the settings change, if a profile is started, or if a timed call takes long.
     """
 
     __slots__ = (

@@ -53,8 +53,8 @@ aligned or random numbers are prefetched."""
 
 APART_S, MAX_APART_S = 0.03, 3.0
 """Minimum seconds between two such judgements, and the most that they grow to. Other processes may have used the
-processor for some milliseconds. The seconds double if two judgements in a row differ: for a program as fast as NumPy,
-every second one says "slower", and each of those takes new comparisons."""
+processor for some milliseconds. The seconds double if two judgements in a row differ. Every second judgement of a
+program as fast as NumPy says "slower", and each of those takes new comparisons."""
 
 PARTS_FACTOR = 1.25
 """Slowdown against the programs of its parts at which a program is given up for them. They were timed earlier, when the
