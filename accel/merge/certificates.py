@@ -1,12 +1,14 @@
 """Certificates: where one recording may go on as another did, because the program held the same there.
 
-At two joins of the same *class* everything that the program holds is the same but for recorded values: the same
-frames at the same instructions, variables and containers of the same form, with the same texts, flags and counts. What
-is hidden there (see accel.record.state.joins) is the same, too, because it follows from an earlier join of one class
-and from equal outcomes since. So a call that came to the one join, as one recording says, might go on as the other
-recording says, with its own values in the place of the other's: `substitution` gives these. That is no symmetric
-matter: the other recording must have told apart what is different here, must have written what is written here, and
-must not depend on it that two arrays are one, or are not.
+At two joins of the same *class* everything that the program holds is the same except recorded values. The frames are at
+the same instructions, and variables and containers have the same form, with the same texts, flags and counts. Hidden
+state (see accel.record.state.joins) is the same, too: it follows from an earlier join of one class and from equal
+outcomes since.
+
+So a call that came to the one join, as one recording says, might go on as the other recording says. It then has its own
+values in the place of the other's: `substitution` gives these. The relation is not symmetric. The other recording must
+have told apart what is different here, and must have written what is written here. It must not depend on whether two
+arrays are one.
 
 What a recording did after a join is a function of the state and of the outcomes since: it was recorded so. Guards of
 both recordings have to hold.
