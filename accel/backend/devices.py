@@ -20,8 +20,9 @@ SMALL_ARRAY = 1 << 16
 """Maximum elements of a program's usual array at which one thread is as fast as all: waking another takes 50 us."""
 
 ROOM, ROOM_PER_CPU = 2 * 2**30, 72 * 2**20
-"""Bytes of address space that JAX's import, its clients, their threads and a large compile need on two processors, and
-what each further processor adds: thread stacks and allocation arenas, hardly any of it ever touched.
+"""Bytes of address space that a large compile needs on two processors, with JAX's import, its clients and their
+threads; and bytes for each further processor. The latter are thread stacks and allocation arenas, hardly any of it ever
+touched.
 
 Measured on two processors: 1,160 MB for a first small program, 1,480 MB for one of 3,000 operations. With less, some
 thread of XLA's may get no stack: depending on the thread it crashes, aborts, hangs, or raises an error.

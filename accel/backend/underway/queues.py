@@ -1,11 +1,12 @@
-"""Compiling in the background: two queues of pending programs, their threads, and what happens at the process's end.
+"""Compiling in the background: two queues of pending programs, their threads, and the end of the process.
 
-A pending program first goes to the loading queue. If it is not on disk, it goes on to the compiling queue: the worker
-process compiles it (see accel.backend.underway.worker), or this process if there can be no worker. What the worker has
-compiled goes back to the loading queue. Each queue has a thread of its own, so that programs on disk do not wait for a
-compile. All threads end as soon as the program does. Before JAX is imported, the program's own thread looks on disk
-instead; see `_load_now`. What a worker that has outlived an earlier run is about to finish waits in a queue of its own
-for that.
+A pending program first goes to the loading queue. If it is not on disk, it goes on to the compiling queue. The worker
+process compiles it (see accel.backend.underway.worker), or this process if there can be no worker. A program compiled
+by the worker goes back to the loading queue. Each queue has a thread of its own, so that programs on disk do not wait
+for a compile. All threads end as soon as the program does.
+
+Before JAX is imported, the program's own thread looks on disk instead; see `_load_now`. A worker that has outlived an
+earlier run may be about to finish a program. Such a program waits in a queue of its own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The worker: a separate process that compiles, so that the program does not wait for the compiler or crash with it.
 
-The worker does not share the GIL or the memory of the program, it can be stopped at any moment, and a crash of the
+The worker does not share the GIL or the memory of the program. It can be stopped at any moment, and a crash of the
 compiler ends the worker only. It is detached in two ways. It is no child of the program's process, which may wait for
 all its children. And it is in a session of its own, which Ctrl-C at the terminal does not reach. It ends when its
 standard input closes or when the program's process is gone. Both are needed: a process that the program forked keeps
@@ -86,9 +86,9 @@ class Trying:
 class Worker:
     """The program's end of the connection. It takes one job at a time; `stop` may be called from another thread.
 
-    The connection is closed when this object is destroyed, and not by `stop`: a thread may still be reading, and the
-    descriptor's number could be reused. It is a socket, because writing to a pipe without a reader would kill a program
-    that does not ignore SIGPIPE.
+    The connection is closed when this object is destroyed, and not by `stop`. A thread may still be reading then, and
+    the descriptor's number could be reused. The connection is a socket, because writing to a pipe without a reader
+    would kill a program that does not ignore SIGPIPE.
     """
 
     def __init__(self) -> None:
