@@ -16,8 +16,8 @@ RECORDING_SLOWDOWN = 5.0
 """Approximate time of a first recorded call, as a multiple of its time on NumPy."""
 
 MUCH_SLOWER = 40.0
-"""Recording slowdown (recording time / NumPy time) above which later recordings of this process are assumed to be as
-slow: its calls make many operations on small arrays. Below it the figure says little: targets differ."""
+"""Recording slowdown (recording time / NumPy time) above which later recordings are assumed to be as slow. The
+process's calls make many operations on small arrays then. Below it the figure says little: targets differ."""
 
 LONGEST_RECORDING_S, GAIN_SHARE = 0.5, 0.25
 """Maximum time of a recording beyond its call on NumPy: seconds, plus a share of the time of all calls of the function

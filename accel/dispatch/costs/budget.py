@@ -38,7 +38,7 @@ for_later_runs = False
 """Whether this process compiles for later runs and not for itself (`accel compile`).
 
 If so, everything that a later run may look for on disk is compiled. No program is given up because it is slow here. A
-target that is inlined into another one gets a program of its own as well: a later run calls it directly until the outer
+target that is inlined into another one gets a program of its own as well. A later run calls it directly until the outer
 target's program is loaded.
 """
 
