@@ -2,7 +2,7 @@
 
 On a merged tape (accel.merge) phis choose among values, all of which stand on the tape. The phis of one choice become
 the results of one conditional (`lax.switch`). Each of its *sides* has the operations that nothing but its phis reads.
-Conditionals may be nested. If a side would have little to do, the phi stays a selection: XLA fuses nothing across the
+Conditionals may be nested. If a side would have little to do, the phi stays a selection. XLA fuses nothing across the
 border of a conditional, and stores what goes in and out.
 """
 

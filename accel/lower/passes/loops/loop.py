@@ -12,13 +12,13 @@ from accel.lower.passes.loops.operands import Invariant, LoopOperand, MovingRead
 
 @dataclass(slots=True)
 class Loop:
-    """Rounds of equal operations. The first is computed as it stands.
+    """Iterations of equal operations. The first is computed as it stands.
 
-    A *position* is an operation's in a round, counted from 0. The first round gives the values that the second takes
-    from the one before: a loop in JAX needs them to begin with, of the right shapes and dtypes.
+    A *position* is an operation's place in an iteration, counted from 0. The first iteration gives the values that the
+    second takes from the one before. A loop in JAX needs these initial values, of the right shapes and dtypes.
 
-    rows: for each operation of a round, its operands, in the order of `leaves`. carried: positions whose values go into
-    the next round, or out of the last. collected: positions whose values of every round are used.
+    rows: for each operation of an iteration, its operands, in the order of `leaves`. carried: positions whose values go
+    into the next iteration, or out of the last. collected: positions whose values of every iteration are used.
     """
 
     rounds: list[Sequence[Node]]
