@@ -1,8 +1,8 @@
 """Merged outputs: what several paths return and leave, as one list of arrays and numbers.
 
-Outputs of the same use (the result, an attribute of an object, an array changed in place) are one array of the program,
-if they have one shape and dtype. A phi chooses its value. An output that only some paths have is chosen on the others,
-too: it has any value there, and nobody reads it.
+Outputs of the same use are one array of the program, if they have one shape and dtype. A use is the result, an
+attribute of an object, or an array changed in place. A phi chooses the value. An output that only some paths have is
+chosen on the others, too: it has any value there, and nobody reads it.
 """
 
 from __future__ import annotations
