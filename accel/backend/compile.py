@@ -122,8 +122,8 @@ def _first_line(error: Exception) -> str:
 def _begin(samples: Sequence[Any]) -> tuple[Any, Shards | None, str]:
     """Start JAX for arrays like these. Raises Unsupported.
 
-    Returns the device to use, or the first of several; how arrays are divided among these; and the reason why they are
-    not, where the settings ask for it.
+    Returns the device to use, or the first of several. Also returns the division of arrays among these, and the reason
+    if they are not divided although the settings ask for it.
     """
     if not has_room():
         raise Unsupported("environment.memory", "")

@@ -1,9 +1,9 @@
 """References: names by which a recording on disk refers to the program's own functions, classes and modules.
 
 A recording in memory holds these objects, and compares objects that it meets with them by identity. On disk it has the
-name under which each process finds them. A name is enough for an object that is found under it now, and that was
-written in a file unchanged since: another process would make the same object. Everything else with an identity (an
-object of a class of the program's, a list) is *without a name*, and its holder is not kept.
+name under which each process finds them. A name is enough if the object is found under it now, and its file has not
+changed since: another process would make the same object. Everything else with an identity (an object of a class of the
+program's, a list) is *without a name*. Its holder is not kept.
 """
 
 from __future__ import annotations
