@@ -73,12 +73,12 @@ _TARGETS: WeakValueDictionary[str, Target] = WeakValueDictionary()
 class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
-    function: runs a call plainly. recorded: the function that is recorded: the same, but for that of a loop's rounds.
-    rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. in_parts: where
-    calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its programs are known.
-    final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it
-    has had, and which calls were refused. on_refused: lifts the function's loops once it is refused as a whole, and
-    says whether it could; None where nothing is to be lifted.
+    function: runs a call plainly. recorded: the function that is recorded: the same, but for that of a loop's
+    iterations. rtol, mode: its own, or None for those in the settings. effects: whether replays may show text.
+    in_parts: where calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its
+    programs are known. final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take.
+    recordings: how many it has had, and which calls were refused. on_refused: lifts the function's loops once it is
+    refused as a whole, and says whether it could; None where nothing is to be lifted.
     """
 
     def __init__(
@@ -611,7 +611,7 @@ class Target:
         """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on.
 
         Of a loop, recordings are kept that nothing was compiled of. They took long, and a later run's first program has
-        the kinds of rounds that this one met.
+        the kinds of iterations that this one met.
         """
         if self.parts.used and not self.final:
             self._earlier.keep(self.recorded, self.paths, [Stage.OBSERVING])
