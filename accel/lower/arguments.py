@@ -88,7 +88,7 @@ class ProgramArguments:
             self._ways[node.index] = self._way_of(node)
 
     def add_table(self, table: NDArray[Any]) -> None:
-        """Make an argument of what a loop's rounds look up, if it is large."""
+        """Make an argument of what a loop's iterations look up, if it is large."""
         if table.size > EMBEDDED:
             self._tables[id(table)] = len(self.constants)
             self.constants.append(CompactConstant(table, table.shape))

@@ -37,7 +37,7 @@ class Parameters:
 
 
 class RoundValues(Protocol):
-    """The values of one round while it is traced."""
+    """The values of one iteration while it is traced."""
 
     def fetch(self, node: Node) -> Any: ...
 
@@ -45,7 +45,7 @@ class RoundValues(Protocol):
 
 
 def parts_of(body: LoopBody) -> Sequence[Part]:
-    """The operations of a round after all passes, with the loops in it."""
+    """The operations of an iteration after all passes, with the loops in it."""
     about = pipeline.About(
         results=frozenset(node.index for node in body.roots),
         state=list(enumerate(body.updates)),
@@ -86,11 +86,11 @@ def run(
 
 Carry = tuple[list[Any], Any, Any, Any]
 """Between two rounds: the values that move, what was asked last, whether all that was assumed holds, and how many
-rounds there were."""
+iterations there were."""
 
 
 def before_rounds(body: LoopBody, begin: Any, entry: Any, moving: Sequence[Any]) -> Carry:
-    """The carry of the first round; arguments as of `run`."""
+    """The carry of the first iteration; arguments as of `run`."""
     from jax import numpy as jnp
 
     first = [_as_carried(value, node) for value, node in zip(moving, body.parameters, strict=False)]
@@ -100,13 +100,13 @@ def before_rounds(body: LoopBody, begin: Any, entry: Any, moving: Sequence[Any])
 
 
 def goes_on(carry: Carry, limit: int) -> Any:
-    """Whether there is another round."""
+    """Whether there is another iteration."""
     _, asked, holds, count = carry
     return asked & holds & (count < limit)
 
 
 def after_round(body: LoopBody, fetch: Callable[[Node], Any], carry: Carry) -> Carry:
-    """The carry after a round. fetch: gives its values. carry: the one before it."""
+    """The carry after an iteration. fetch: gives its values. carry: the one before it."""
     from jax import numpy as jnp
 
     after = [_as_carried(fetch(node), model) for node, model in zip(body.updates, body.parameters, strict=False)]
@@ -122,7 +122,7 @@ def after_rounds(carry: Carry) -> list[Any]:
 
 
 def _takes_any(body: LoopBody, assumed: Sequence[Any]) -> Any:
-    """Whether a round takes one of the ways that were recorded."""
+    """Whether an iteration takes one of the ways that were recorded."""
     from jax import numpy as jnp
 
     found = jnp.asarray(False)

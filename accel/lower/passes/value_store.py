@@ -23,7 +23,7 @@ class ValueStore(Protocol):
         """The node's value."""
 
     def ensure(self, nodes: Iterable[Node]) -> None:
-        """Fetch what a loop takes from outside, before its rounds are traced."""
+        """Fetch what a loop takes from outside, before its iterations are traced."""
 
     def set(self, node: Node, value: object) -> None:
         """Set the value of a node that is used after the loop."""

@@ -36,7 +36,7 @@ LARGEST_BATCH = 1 << 17
 ten bands of 121x240 take 4 ms round by round, and 9 at once."""
 
 MOST_ROUNDS = 4096
-"""Rounds whose boxes are compared, each with each: 16 million pairs for each two writes."""
+"""Iterations whose boxes are compared, each with each: 16 million pairs for each two writes."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class LoopBatch:
 
 
 class _Dependent(Exception):
-    """The rounds depend on one another, or in a way that is not looked into."""
+    """The iterations depend on one another, or in a way that is not looked into."""
 
 
 def plan(loop: Loop) -> LoopBatch | None:
@@ -96,7 +96,7 @@ def _plan(loop: Loop) -> LoopBatch:
 
 
 def _boxes_of(loop: Loop, position: int) -> MovingBox:
-    """The boxes that a read or write looks at, one for each round."""
+    """The boxes that a read or write looks at, one for each iteration."""
     node, operand = loop.operations[position], loop.rows[position][1]
     if isinstance(operand, MovingBox):
         boxes = operand
@@ -111,7 +111,7 @@ def _boxes_of(loop: Loop, position: int) -> MovingBox:
 
 
 def _chains(loop: Loop, writes: list[int]) -> list[list[int]]:
-    """The writes of a round, those to one array together: each goes on from the one before."""
+    """The writes of an iteration, those to one array together: each goes on from the one before."""
     chains: list[list[int]] = []
     for position in writes:
         base = loop.rows[position][0]
@@ -128,7 +128,10 @@ def _chains(loop: Loop, writes: list[int]) -> list[list[int]]:
 
 
 def _check_writes(batch: LoopBatch, chain: list[int]) -> None:
-    """Two rounds must not write to one element. Two writes of one round must be disjoint, or one cover the other."""
+    """Require that no two iterations write to one element.
+
+    Two writes of one iteration must be disjoint, or one cover the other.
+    """
     for i, earlier in enumerate(chain):
         for later in chain[i:]:
             # (rounds, rounds). Off the diagonal: another round's.
@@ -164,7 +167,10 @@ def _check_uses(batch: LoopBatch, position: int, node: Node) -> None:
 
 
 def _check_read(batch: LoopBatch, position: int, base: SameRound | Carried) -> None:
-    """A read of an array that the loop writes to: of what was there before the loop, or of its own round's value."""
+    """A read of an array that the loop writes to.
+
+    It reads the content from before the loop, or its own iteration's value.
+    """
     boxes = _boxes_of(batch.loop, position)
     chain = next(chain for chain in batch.chains if base.position in chain)
     _require(isinstance(base, SameRound) or base.position == chain[-1])
@@ -186,7 +192,7 @@ def _check_read(batch: LoopBatch, position: int, base: SameRound | Carried) -> N
 
 
 def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
-    """Compute the rounds after the first, in a traced program; arguments as in `scan.run`."""
+    """Compute the iterations after the first, in a traced program; arguments as in `scan.run`."""
     import jax
 
     loop = batch.loop

@@ -33,7 +33,7 @@ from accel.lower.passes.loops.operands import (
 
 
 def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any]) -> list[list[LoopOperand]] | None:
-    """The operands of each operation of a round, from the second round on; None if the rounds are no loop.
+    """The operands of each operation of an iteration, from the second iteration on; None if the iterations are no loop.
 
     value_of: a node's value where it is known before launch, else None.
     """
@@ -82,7 +82,7 @@ def _value(
 def _by_origin(
     column: tuple[Any, ...], found: list[tuple[int, int] | None], value_of: Callable[[Node], Any]
 ) -> LoopOperand | None:
-    """found: round and position of the operation that computes the value; None for a value from before the rounds."""
+    """found: iteration and position of the operation that computes the value; None if it is from before the loop."""
     if all(leaf is column[0] for leaf in column) and (found[0] is None or found[0][0] == 0):
         return Invariant(column[0])  # from before the loop, or from its first round, which is computed as it stands
     if all(position is None for position in found):  # other values from before the loop: a table, if they are known

@@ -1,4 +1,4 @@
-"""Rolled loops: rounds of equal operations, with what their operands are."""
+"""Rolled loops: iterations of equal operations, with what their operands are."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Loop:
 
     @property
     def size(self) -> int:
-        """Operations of a round."""
+        """Operations of an iteration."""
         return len(self.rows)
 
     @property
     def first(self) -> Sequence[Node]:
-        """The first round, which is computed before the loop."""
+        """The first iteration, which is computed before the loop."""
         return self.rounds[0]
 
     @property
@@ -43,12 +43,12 @@ class Loop:
 
     @property
     def last(self) -> Sequence[Node]:
-        """The last round, whose values go by its own nodes after the loop."""
+        """The last iteration, whose values go by its own nodes after the loop."""
         return self.rounds[-1]
 
     @property
     def count(self) -> int:
-        """The rounds after the first."""
+        """The iterations after the first."""
         return len(self.rounds) - 1
 
     def numbered_operands(self) -> Iterator[tuple[tuple[int, int], LoopOperand]]:
@@ -76,7 +76,7 @@ class Loop:
             yield from row
 
     def from_outside(self) -> Iterator[Node]:
-        """The values that the rounds take from outside the loop."""
+        """The values that the iterations take from outside the loop."""
         for operand in self.all_operands():
             if isinstance(operand, MovingRead):
                 yield operand.base

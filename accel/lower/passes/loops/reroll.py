@@ -38,17 +38,18 @@ OPERATIONS = 48
 # They are chosen, not measured; what they miss stays straight code.
 
 CANDIDATES = 24
-"""Lengths of a round that are tried, of those at which most repeats. For each, all repetitions at it are listed."""
+"""Lengths of an iteration that are tried, of those at which most repeats. For each, all repetitions at it are
+listed."""
 
 LONGEST = 2048
-"""Operations of the longest round that is looked for. For each length the whole program is compared with itself."""
+"""Operations of the longest iteration that is looked for. For each length the whole program is compared with itself."""
 
 ATTEMPTS = 24
 """Repetitions that may turn out to be no loops before the search ends, those that cover most first. Each costs a
-comparison of all operands of all its rounds, for each beginning that is tried."""
+comparison of all operands of all its iterations, for each beginning that is tried."""
 
 BEGINNINGS = 64
-"""Operations of a round that are looked at as its beginning."""
+"""Operations of an iteration that are looked at as its beginning."""
 
 SHIFTS = 8
 """Beginnings that are tried: those of the above where least is handed from round to round."""
@@ -131,9 +132,10 @@ def _leaf_form(leaf: Any) -> Any:
 
 
 def _repetitions(kinds: list[int]) -> list[tuple[int, int, int]]:
-    """Candidates (start, operations per round, rounds): the shortest rounds first, among what covers nearly most.
+    """Candidates (start, operations per iteration, iterations): the shortest iterations first, among what covers nearly
+    most.
 
-    The rounds of a loop taken two by two repeat as well, and cover no more: the shortest are the program's own.
+    The iterations of a loop taken two by two repeat as well, and cover no more: the shortest are the program's own.
     """
     array = np.asarray(kinds)
     found = []

@@ -38,7 +38,7 @@ write might copy the array in every iteration."""
 
 
 def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
-    """Compute the rounds after the first, in a traced program.
+    """Compute the iterations after the first, in a traced program.
 
     values: the program's values by node; those that are used later are set. compute: from an operation and its
     operands, its value.
@@ -132,7 +132,10 @@ def _computed_separately(node: Node, operands: list[Any], compute: Compute) -> A
 
 
 def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], values: ValueStore, entry: Any) -> Any:
-    """An operand in a round. own: the round's values so far. before: those carried into it. entry: what it looks up."""
+    """An operand in an iteration.
+
+    own: the iteration's values so far. before: those carried into it. entry: what it looks up.
+    """
     match operand:
         case SameRound(position):
             return own[position]
