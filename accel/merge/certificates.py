@@ -168,7 +168,7 @@ class Recorded:
 
 
 class Alone(Recorded):
-    """A tape by itself, without joins: that of a loop's round."""
+    """A tape by itself, without joins: that of a loop's iteration."""
 
     def __init__(self, tape: Tape, slots: Sequence[int]) -> None:
         self.tape, self.joins, self.slots = tape, [], slots
