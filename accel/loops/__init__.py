@@ -24,8 +24,8 @@ A loop is entered only if the path's assumptions before it hold. It ends after a
 NumPy would not make may have no end.
 
 draft    a tape that is being rewritten
-rounds   what a round does with the state at its head, and of which kind it is
-bodies   the body of all kinds of rounds, and what is computed before the loop
+rounds   what an iteration does with the state at its head, and of which kind it is
+bodies   the body of all kinds of iterations, and what is computed before the loop
 rolled   the loops of a trace, inner ones first
 """
 

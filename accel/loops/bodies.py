@@ -28,8 +28,8 @@ MOST_KINDS = 8
 class Bodies:
     """The body of a loop, and what has to be computed before it. Raises NoLoop.
 
-    hoisted: new nodes, in order. fixed: what every round takes beside the values that move. in_place: what stands for
-    the values that were hoisted, by numbers. on_host: what the rounds assume of numbers that Python computes.
+    hoisted: new nodes, in order. fixed: what every iteration takes beside the values that move. in_place: what stands
+    for the values that were hoisted, by numbers. on_host: what the iterations assume of numbers that Python computes.
     """
 
     def __init__(self, passage: Passage, kinds: Sequence[Kind]) -> None:

@@ -24,7 +24,7 @@ from accel.record.values.draws.early import early_nodes
 from accel.rules import core
 
 BEGINNINGS = 6
-"""Rounds that are tried as the first whose state repeats."""
+"""Iterations that are tried as the first whose state repeats."""
 
 LIMITS = (1 << 12, 1 << 16, 1 << 20)
 """Maximum number of iterations after which a loop ends: the smallest that is `MARGIN` times those recorded. Only a few
@@ -105,7 +105,7 @@ def _draw_with_nodes(draw: Draw, former: dict[int, Node]) -> Draw:
 
 
 class _Rolling:
-    """Replaces the rounds of loops on a draft.
+    """Replaces the iterations of loops on a draft.
 
     loops: those that it has made, by number, each with how many outcomes the path had before it.
     """
@@ -119,7 +119,7 @@ class _Rolling:
         self._results = [node.index for node in nodes]
 
     def roll(self, segment: RolledSegment) -> None:
-        """Replace the rounds of one passage, from the first on whose state repeats, if there is one."""
+        """Replace the iterations of one passage, from the first on whose state repeats, if there is one."""
         run, heads = segment
         why = ""
         for first in range(min(len(heads) - 1, BEGINNINGS)):
@@ -216,7 +216,7 @@ class _Rolling:
 
 
 def _limit(passage: Passage) -> int:
-    """The most rounds that the loop may have."""
+    """The most iterations that the loop may have."""
     rounds = len(passage.heads) + passage.run.dropped
     limit = next((each for each in LIMITS if each >= MARGIN * rounds), LIMITS[-1])
     return limit if passage.most is None else min(limit, passage.most)

@@ -36,7 +36,7 @@ def require(truth: object, why: str) -> None:
 
 @dataclass(slots=True)
 class Kind:
-    """A round that stands for all of its kind, by the numbers of a draft's nodes.
+    """An iteration that stands for all of its kind, by the numbers of a draft's nodes.
 
     at: which of the heads it begins at. operations: in order. asked: what the head at its end was. outcomes: what it
     assumed otherwise, in order. on_host: the same of numbers that Python computes.
@@ -57,9 +57,9 @@ class Kind:
 class Passage:
     """Heads of one passage through a loop whose states are alike, as values by their place in the state.
 
-    moving: for each value that some round changes, what it is at each head; fixed: the same for the others. Places that
-    hold the same at all heads are one value. most: the rounds that the ranges of `for` statements allow from the first
-    head on; None without any. Raises NoLoop.
+    moving: for each value that some iteration changes, what it is at each head; fixed: the same for the others. Places
+    that hold the same at all heads are one value. most: the iterations that the ranges of `for` statements allow from
+    the first head on; None without any. Raises NoLoop.
     """
 
     def __init__(self, draft: Draft, run: LoopRun, heads: Sequence[Head]) -> None:
@@ -103,7 +103,7 @@ class Passage:
         return [number for number in stretch if not self.draft.nodes[number].is_input]
 
     def kind(self, at: int) -> Kind:
-        """The round that begins at a head, as one that stands for its kind. Raises NoLoop."""
+        """The iteration that begins at a head, as one that stands for its kind. Raises NoLoop."""
         draft, operations = self.draft, self.operations(at)
         assumed = self._assumed(at)
         for number in operations:
@@ -132,7 +132,7 @@ class Passage:
         return found
 
     def is_of(self, kind: Kind, at: int) -> bool:
-        """Whether the round that begins at a head does what a kind's does, with the values that are there."""
+        """Whether the iteration that begins at a head does what a kind's does, with the values that are there."""
         draft = self.draft
         # what stands here for each value of the kind's own round; what is not in it is the same
         here = {column[kind.at]: column[at] for column in (*self.moving, *self.fixed)}
@@ -178,7 +178,7 @@ def _is_value(node: Node, *, several: bool = False) -> bool:
 
 
 def kinds_of(passage: Passage) -> list[Kind]:
-    """The kinds of the rounds of a passage, each round being of one. Raises NoLoop."""
+    """The kinds of the iterations of a passage, each iteration being of one. Raises NoLoop."""
     kinds: list[Kind] = []
     rest = list(range(len(passage.heads) - 1))
     while rest:
