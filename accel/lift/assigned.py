@@ -30,7 +30,7 @@ def uncertain_reads(function: FunctionNode, loop: Loop) -> set[str]:
 
 
 def own_names(function: FunctionNode, loop: Loop) -> set[str]:
-    """The function's own names that are the variables of one round of `loop` alone."""
+    """The function's own names that are the variables of one iteration of `loop` alone."""
     names = function_names(function)
     flow = _Flow(None)
     flow.block(loop.body, frozenset())

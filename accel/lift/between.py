@@ -1,4 +1,5 @@
-"""Between two rounds of a lifted loop: what Python runs there of the program's, and whether it could look at arrays.
+"""Between two iterations of an outlined loop: what Python runs there of the program's, and whether it could look at
+arrays.
 
 That is the loop's own line. `for i, t in enumerate(times)` reads numbers that exist already; `for x in generator()`
 runs whatever the generator does.

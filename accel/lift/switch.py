@@ -1,4 +1,4 @@
-"""Switches: what decides, in each round of a lifted loop, which of its two bodies runs.
+"""Switches: what decides, in each iteration of an outlined loop, which of its two bodies runs.
 
 A switch is a constant of the lifted code, so that asking it costs one attribute read while it is off.
 """
@@ -25,7 +25,8 @@ Call = Callable[[FunctionType], Any]
 """Runs a body."""
 
 Beside = Callable[[FunctionType, Call | None], Any]
-"""Runs a body by what is given, and does something else in each round. None: this round cannot run as a function."""
+"""Runs a body by what is given, and does something else in each iteration. None: this iteration cannot run as a
+function."""
 
 
 def run_plainly(body: FunctionType) -> Any:
@@ -106,7 +107,7 @@ class Switch:
         self.uncertain = tuple(sorted(found))
 
     def wait(self, is_time: Callable[[], bool], begin: Callable[[], object]) -> None:
-        """Run rounds plainly until `is_time`, and then call `begin`, which sets `call`."""
+        """Run iterations plainly until `is_time`, and then call `begin`, which sets `call`."""
 
         def call(body: FunctionType) -> Any:
             if self.call is call and is_time():
@@ -123,7 +124,7 @@ class Switch:
         self.on = True
 
     def turn_off(self) -> None:
-        """Let rounds be the program's own."""
+        """Let iterations be the program's own."""
         if self.holds:
             self.release()
         self.call = run_plainly
@@ -159,7 +160,7 @@ class Switch:
             residents.bring_up_to_date()
 
     def run(self, body: FunctionType | None, read: Iterated | Literal[False] | None = None) -> Any:
-        """Run one round. body: None for a loop at the top of a module. read: what `knows` has given, or False.
+        """Run one iteration. body: None for a loop at the top of a module. read: what `knows` has given, or False.
 
         Returns NOT_RUN, GONE_ON, BROKEN or a tuple.
         """
@@ -185,7 +186,7 @@ class Switch:
         raise made
 
     def amend(self) -> None:
-        """Let the exception that is handled look as if the round had run in its place."""
+        """Let the exception that is handled look as if the iteration had run in its place."""
         error = sys.exc_info()[1]
         assert error is not None
         amended(error, self.code, self.line)

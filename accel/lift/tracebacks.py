@@ -27,7 +27,7 @@ def translated(error: NameError, code: CodeType | None, owned: Collection[str]) 
 
 
 def amended(error: BaseException, code: CodeType | None, line: int) -> None:
-    """Change the traceback of an error that has just reached the frame of a lifted loop.
+    """Change the traceback of an error that has just reached the frame of an outlined loop.
 
     The body's entry becomes the loop's, and accel's own are left out, unless accel itself raised the error, outside the
     body. code: the body's. line: the loop's.

@@ -17,7 +17,7 @@
 
 `k` is a constant of the code, and the names `body`, `r`, `x` and `n` are such that no program can name them. At the top
 of a module, where they would be seen among its names, `k` holds all of this. `n` says what the loop itself reads, and
-`k.release` brings arrays up to date that rounds have left on a device (see accel.lift.between, which says too why
+`k.release` brings arrays up to date that iterations have left on a device (see accel.lift.between, which says too why
 `n.given` may put another iterable in the place of the program's).
 """
 
