@@ -50,9 +50,9 @@ class Residents:
 
     possible: whether a program has run on a device with a memory of its own. is_open: arrays may be behind at present.
     is_held: some may be, or were and are just being brought up to date. closed_by: why that was last done, in words.
-    round: counts the rounds. kept: bytes of arrays that the program has kept since they may be. iterated: arrays that
-    the loop reads itself, which may not be behind.
-    closes: called when all are up to date, and again where a signal's handler comes in between.
+    round: counts the iterations. kept: bytes of arrays that the program has kept since they may be. iterated: arrays
+    that the loop reads itself, which may not be behind. closes: called when all are up to date, and again where a
+    signal's handler comes in between.
     """
 
     # a signal's handler may run anywhere, and has all of them forgotten: what is gone through is a list made at once
@@ -130,7 +130,7 @@ class Residents:
         return any(each is not None and np.may_share_memory(each, array) for each in arrays)
 
     def end_round(self) -> None:
-        """Fetch what the program has kept, and no round has taken: else the device's memory would fill."""
+        """Fetch what the program has kept, and no iteration has taken: else the device's memory would fill."""
         kept = [each for each in list(self._known.values()) if each.is_behind and each.round < self.round]
         self._fetch(kept)
         self.kept += sum(array.nbytes for each in kept if (array := each.of()) is not None)
@@ -141,7 +141,7 @@ class Residents:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def bring_up_to_date(self, why: str = "something else ran") -> None:
-        """Give all arrays their values, and forget what the device has: something else than a round may run now.
+        """Give all arrays their values, and forget what the device has: something else than an iteration may run now.
 
         why: what that is, for the report. It may be interrupted at any place, and called again.
         """

@@ -48,8 +48,8 @@ class PendingProgram(Future[Executable]):
 
     arguments: of compile_trace. name: the target's, for the status line. trial: how the worker tries it. missed: the
     priority. It is the binary logarithm of the seconds of calls that ran without the program, each weighted by its time
-    (see HALF_LIFE_S). is_for_this_run: False for programs of later runs alone; those come after all others. found_on_disk:
-    whether it was loaded from disk.
+    (see HALF_LIFE_S). is_for_this_run: False for programs of later runs alone; those come after all others.
+    found_on_disk: whether it was loaded from disk.
     kept: keys and suffixes of the cache entries from which a later process loads it; unkept: why there are none. path:
     the key of its path on disk.
 
