@@ -38,6 +38,6 @@ def aligned_room(nbytes: int) -> np.ndarray[Any, Any]:
 
 
 def address_of(array: NDArray[Any]) -> int:
-    """Where an array's memory begins. It takes half as long as `array.ctypes.data`."""
+    """Return the address of an array's memory. Takes half as long as `array.ctypes.data`."""
     address: int = array.__array_interface__["data"][0]
     return address

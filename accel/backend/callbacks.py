@@ -25,7 +25,7 @@ import numpy as np
 from accel.process import interrupts
 
 NAME = "accel_callback"
-"""By which programs name the handler."""
+"""Name by which programs call the handler."""
 
 Form = tuple[tuple[int, ...], str]
 """Shape and dtype of an operand or result."""
@@ -98,14 +98,14 @@ class Failed(RuntimeError):
 
 
 _raised: list[BaseException] = []
-"""What signal handlers of the program's raised in a callback: it must not get lost."""
+"""Errors raised by the program's signal handlers during a callback. They must not get lost."""
 
 _unfilled = 0
-"""How often a function that was to fill its result raised, in any thread: which run it was in is not known."""
+"""Number of errors from functions that were to fill a result, in any thread: in which run is not known."""
 
 
 def unfilled() -> int:
-    """What `raise_waiting` is to be given after a run, as it was before."""
+    """Return the count that `raise_waiting` takes after a run, as it is before the run."""
     return _unfilled
 
 
@@ -168,7 +168,10 @@ def _called(function: Callable[..., Any], operands: Sequence[Any], forms: Sequen
 
 
 def called_by(params: Mapping[str, Any]) -> tuple[Any, list[Form], list[Form], bool] | None:
-    """What a traced `ffi_call` calls, as `_called` has it; None if that is not the handler. params: the operation's."""
+    """Return what a traced `ffi_call` calls, in the form of `_called`; None if its target is not the handler.
+
+    params: the operation's.
+    """
     if params.get("target_name") != NAME:
         return None
     found: tuple[Any, list[Form], list[Form], bool] = _unpickled(dict(params["attributes"])["function"].encode())
@@ -191,7 +194,7 @@ def are_used() -> bool:
 
 
 def _handle(address: int) -> None:
-    """What XLA calls, in whatever thread runs the program. Returns a null pointer: there is no error."""
+    """Handle a call from XLA, in whatever thread runs the program. Returns a null pointer: there is no error."""
     # whatever goes wrong: the truth among the results was set to False at first, and stays so
     try:
         frame = _Frame.from_address(address)
@@ -245,7 +248,7 @@ def results_of(function: Callable[..., Any], operands: Sequence[Any], forms: Seq
 
 
 def fill(function: Callable[..., object], operands: Sequence[Any], places: Sequence[Any]) -> None:
-    """Have a function fill these arrays. Counts and raises what it raises."""
+    """Call a function to fill these arrays. Counts and raises its errors."""
     global _unfilled
     try:
         function(*operands, *places)

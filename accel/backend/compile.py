@@ -120,8 +120,11 @@ def _first_line(error: Exception) -> str:
 
 
 def _begin(samples: Sequence[Any]) -> tuple[Any, Shards | None, str]:
-    """Start JAX for arrays like these. Returns the device to use, or the first of several, how arrays are divided among
-    these, and why they are not, where the settings ask for it. Raises Unsupported."""
+    """Start JAX for arrays like these. Raises Unsupported.
+
+    Returns the device to use, or the first of several. Also returns the division of arrays among these, and the reason
+    if they are not divided although the settings ask for it.
+    """
     if not has_room():
         raise Unsupported("environment.memory", "")
     tuning.keep_freed()
@@ -214,7 +217,7 @@ def _built(program: Program, arguments: tuple[Any, ...], options: dict[str, Any]
 
 
 def _common(program: Program, arguments: tuple[Any, Any], shards: Shards, options: dict[str, Any]) -> Any:
-    """Have the program compiled by this process and the others that have some of the devices."""
+    """Compile the program together with the other processes that have some of the devices."""
     assert crew.current is not None, "others' devices are known to rank 0 alone"
     return common.build(crew.current, entry(program), arguments, program.constants, shards, options)
 

@@ -17,18 +17,19 @@ from accel import config
 from accel.process import forks, interrupts, jax_internals, memory, tuning
 
 SMALL_ARRAY = 1 << 16
-"""Up to this many elements in a program's usual array, one thread is as fast as all: waking another takes 50 us."""
+"""Maximum elements of a program's usual array at which one thread is as fast as all: waking another takes 50 us."""
 
 ROOM, ROOM_PER_CPU = 2 * 2**30, 72 * 2**20
-"""Bytes of address space that JAX's import, its clients, their threads and a large compile need on two processors, and
-what each further processor adds: thread stacks and allocation arenas, hardly any of it ever touched.
+"""Bytes of address space that a large compile needs on two processors, with JAX's import, its clients and their
+threads; and bytes for each further processor. The latter are thread stacks and allocation arenas, hardly any of it ever
+touched.
 
 Measured on two processors: 1,160 MB for a first small program, 1,480 MB for one of 3,000 operations. With less, some
 thread of XLA's may get no stack: depending on the thread it crashes, aborts, hangs, or raises an error.
 """
 
 ROOM_STARTED = 2**29
-"""The same for a compile once JAX is started."""
+"""Bytes of address space that a compile needs once JAX is started."""
 
 
 class Host(NamedTuple):
@@ -43,12 +44,12 @@ HOST = Host()
 plays_apart = False
 """Whether the CPU plays a device with a memory of its own, as it does in tests and benchmarks.
 
-All that tells such devices apart asks here, programs that are compiled elsewhere or found on disk among it: those for
-the CPU itself would run as the CPU's own.
+All code that tells such devices apart asks here. That includes code about programs compiled elsewhere or found on disk:
+those for the CPU itself would run as the CPU's own.
 """
 
 _LOOKED_S = 1.0
-"""Before JAX is started, the result of `has_room` is cached for this many seconds."""
+"""Seconds for which the result of `has_room` is cached before JAX is started."""
 
 _lock = threading.Lock()
 _started = False
@@ -106,10 +107,10 @@ def import_jax() -> Any:
 def start(usual: int) -> None:
     """Start JAX's clients for the process's first program. usual: elements that its arrays usually have.
 
-    The CPU's client runs programs in the calling thread: to hand them to another one and back takes as long as a small
-    program (250 instead of 120 us for one at 121x240, 160 instead of 114 ms for PyGCM's step at 361x720). It uses one
-    thread if `Settings.threads` is unset and the first program's arrays are small. If the user's program imported JAX
-    first, the clients are started as they would be without accel.
+    The CPU's client runs programs in the calling thread: handing them to another thread takes as long as a small
+    program. Measured: 250 instead of 120 us for one at 121x240, 160 instead of 114 ms for PyGCM's step at 361x720. The
+    client uses one thread if `Settings.threads` is unset and the first program's arrays are small. If the user's
+    program imported JAX first, the clients are started as they would be without accel.
     """
     global _started
     with _lock:
@@ -211,7 +212,7 @@ def all_devices(chosen: config.Settings) -> list[Any]:
 
 
 def own(found: Sequence[Any]) -> list[Any]:
-    """Those of these devices that belong to this process."""
+    """Return those of the devices that belong to this process."""
     import jax
 
     return [each for each in found if each.process_index == jax.process_index()]

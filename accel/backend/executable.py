@@ -33,7 +33,7 @@ _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDi
 _numbers = itertools.count()
 
 _REFUSED_COPY = "Disallowed host-to-device transfer"
-"""What JAX says of an argument that is no array of its own, where `jax.transfer_guard` forbids copies."""
+"""JAX's message about an argument that is no array of its own, where `jax.transfer_guard` forbids copies."""
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -119,7 +119,7 @@ class Executable:
 
     @property
     def keeps(self) -> bool:
-        """Whether what it takes and gives may stay on the device from run to run."""
+        """Whether inputs and outputs may stay on the device from run to run."""
         return not self.on_cpu and self.shards is None
 
     def on_device(self, arrays: Sequence[Any]) -> list[int]:

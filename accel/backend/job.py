@@ -108,7 +108,7 @@ class Trial(Protocol):
     def problem(
         self, executable: Executable, trace: JobTrace, limited: Callable[[float], AbstractContextManager[None]]
     ) -> str:
-        """Why the program must not be used, or "". limited: ends this process after so many seconds."""
+        """Return why the program must not be used, or "". limited: ends this process after a number of seconds."""
 
 
 def describe(trace: Lowerable, known: Known, samples: Sequence[Any], threads: int | None) -> Job:

@@ -1,8 +1,8 @@
 """Kernels: initialises the compiled functions of jaxlib that a program from disk calls by name.
 
 jaxlib's LAPACK kernels get their functions from SciPy when such an operation is lowered, and not before. A program from
-disk was lowered by another process, so its kernels would call a null pointer and crash the process (JAX issues 28908
-and 29610; PR 33522 fixes it for `jax.export` only). So a program is saved with the names of its kernels, and they are
+disk was lowered by another process, so its kernels would call a null pointer and crash the process. (JAX issues 28908
+and 29610; PR 33522 fixes it for `jax.export` only.) So a program is saved with the names of its kernels, and they are
 initialised before it is loaded.
 
 No other module uses jaxlib's internals. If a kernel cannot be shown to be initialised, the program is not saved to

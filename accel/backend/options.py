@@ -20,10 +20,11 @@ results have the same bits. A round of PyGCM's loop takes 0.92 of the time so.""
 _PLAIN_REDUCTIONS = MappingProxyType({"xla_cpu_experimental_ynn_fusion_type": ""})
 """Make reductions use XLA's own loops.
 
-jaxlib 0.10 passes reductions, together with the computation of their operands, to a library that does not wrap 8-bit
-integers (`(x * 2 + 1).max(axis=1)` of uint8 saturates) and loses NaN in minima and maxima. That library is up to five
-times as fast for sums, so only programs with such operands are compiled this way. A jaxlib without the option does not
-have the library."""
+jaxlib 0.10 passes reductions to a library, together with the computation of their operands. That library does not wrap
+8-bit integers (`(x * 2 + 1).max(axis=1)` of uint8 saturates) and loses NaN in minima and maxima. It is up to five times
+as fast for sums, so only programs with such operands are compiled this way. A jaxlib without the option does not have
+the library.
+"""
 
 
 _NUMPYS_ROUNDING = MappingProxyType({"xla_allow_excess_precision": False})

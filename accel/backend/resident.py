@@ -1,9 +1,9 @@
-"""Resident arrays: those whose values a device with a memory of its own has, so that they need not be handed to it.
+"""Resident arrays: arrays whose values are on a device with a memory of its own, and need not be handed to it.
 
-A round of a lifted loop takes, for the most part, what the round before has made. While nothing but such rounds runs
-(see accel.lift.between), the program's own arrays have their identity, shape and dtype alone, and their values stay
-where they were computed: an array is *behind* then. All of them are brought up to date before anything else may look.
-Nobody looks at most of them: the next round puts others in their place.
+An iteration of an outlined loop takes, for the most part, arrays that the one before has made. While nothing but such
+iterations runs (see accel.lift.between), these arrays of the program have their identity, shape and dtype alone. Their
+values stay where they were computed: an array is *behind* then. All of them are brought up to date before anything else
+may look. Nobody looks at most of them: the next iteration replaces them.
 
 Only arrays that own their memory are ever behind. So another array has part of that memory only if it is a view of one
 that is, and its chain of bases says so.
@@ -32,10 +32,10 @@ def room(shape: tuple[int, ...], dtype: Any) -> Array:
 
 @dataclass(slots=True, eq=False)
 class Resident:
-    """What the device has of one array. of: the array. buffer: its values on the device.
+    """Device copy of one array. of: the array. buffer: its values on the device.
 
-    is_behind: the array's own memory has not got them. round: the last one that made or took it. fetched: counts that
-    the values have been fetched.
+    is_behind: whether the array's own memory lacks these values. round: the last one that made or took it. fetched:
+    counts that the values have been fetched.
     """
 
     of: weakref.ref[Array]
@@ -50,9 +50,9 @@ class Residents:
 
     possible: whether a program has run on a device with a memory of its own. is_open: arrays may be behind at present.
     is_held: some may be, or were and are just being brought up to date. closed_by: why that was last done, in words.
-    round: counts the rounds. kept: bytes of arrays that the program has kept since they may be. iterated: arrays that
-    the loop reads itself, which may not be behind.
-    closes: called when all are up to date, and again where a signal's handler comes in between.
+    round: counts the iterations. kept: bytes of arrays that the program has kept since they may be. iterated: arrays
+    that the loop reads itself, which may not be behind. closes: called when all are up to date, and again where a
+    signal's handler comes in between.
     """
 
     # a signal's handler may run anywhere, and has all of them forgotten: what is gone through is a list made at once
@@ -113,7 +113,10 @@ class Residents:
     # -- what a run leaves on the device ------------------------------------------------------------------------------
 
     def note(self, array: Array, buffer: Any, fetched: Callable[[], object]) -> Callable[[], object]:
-        """What makes an array behind, its values being in the buffer: one call of C code, to be made later."""
+        """Return a call, to be made later, that marks an array as behind its values in the buffer.
+
+        It is one call of C code.
+        """
         # what else is known of this memory is no longer so
         for key, known in list(self._known.items()):
             if not known.is_behind and key != id(array) and _overlap(known, array):
@@ -127,7 +130,7 @@ class Residents:
         return any(each is not None and np.may_share_memory(each, array) for each in arrays)
 
     def end_round(self) -> None:
-        """Fetch what the program has kept, and no round has taken: else the device's memory would fill."""
+        """Fetch what the program has kept, and no iteration has taken: else the device's memory would fill."""
         kept = [each for each in list(self._known.values()) if each.is_behind and each.round < self.round]
         self._fetch(kept)
         self.kept += sum(array.nbytes for each in kept if (array := each.of()) is not None)
@@ -138,7 +141,7 @@ class Residents:
     # -- the end ------------------------------------------------------------------------------------------------------
 
     def bring_up_to_date(self, why: str = "something else ran") -> None:
-        """Give all arrays their values, and forget what the device has: something else than a round may run now.
+        """Give all arrays their values, and forget what the device has: something else than an iteration may run now.
 
         why: what that is, for the report. It may be interrupted at any place, and called again.
         """

@@ -38,9 +38,9 @@ from accel.lower.rounding import rounded_as_numpy
 from accel.process import interrupts, underflow
 
 _LEAST_PER_ROUND = 200_000
-"""Least number of elements that a loop's round computes, all operations together. A round of segments takes 25 us more
-than one of XLA's: five-point stencils are as fast at 200x200, which is 400,000 elements, and 1.7 times at 1000x1000.
-"""
+"""Minimum number of elements that a loop's iteration computes, all operations together. An iteration of segments takes
+25 us more than one of XLA's. Five-point stencils are as fast at 200x200, which is 400,000 elements, and 1.7 times as
+fast at 1000x1000."""
 
 _STEPS_PER_PART = 100
 """Least number of kernels' operations for each part that XLA compiles: a part takes 0.1 ms more in each run. Guess."""
@@ -127,7 +127,7 @@ def _xla_parts(parts: Sequence[_Part]) -> str:
 
 
 _KERNEL, _CALL, _PRODUCT, _XLA = "kernel", "call", "product", "XLA"
-"""What computes a part of a program, if it is none of `_NESTED`."""
+"""Kinds of segments that run no other program (see `_NESTED`): what computes each."""
 
 _Part = tuple[str, Sequence[Translation]]
 
@@ -152,7 +152,7 @@ def _parts(is_kernel: bool, steps: Sequence[Translation]) -> Iterator[_Part]:
 
 
 def _kind(step: Translation) -> str:
-    """What computes an operation that kernels do not take."""
+    """Return the kind of segment for an operation that kernels do not take."""
     if step.name in _NESTED:
         return step.name
     if callbacks.called_by(step.eqn.params):
@@ -294,11 +294,11 @@ _NESTED: Mapping[str, Callable[[_Numbers, _Numbers, Translation, Mapping[str, An
     "scan": _scan,
     "while": _while,
 }
-"""What makes the segments that run other programs, by the operation's name."""
+"""Functions that make the segments which run other programs, by the operation's name."""
 
 
 def _round(closed: Any, options: Mapping[str, Any]) -> Segmented:
-    """The program of a loop's round."""
+    """The program of a loop's iteration."""
     body = jaxprs.flat(closed)
     if sum(math.prod(each.shape) for step in body.steps for each in step.results) < _LEAST_PER_ROUND:
         raise NotWorthwhile("it has a loop with little to compute in a round")
@@ -329,7 +329,7 @@ def programs(program: Segmented) -> Iterator[Segmented]:
 
 
 def of_xla(program: Segmented) -> list[Any]:
-    """What XLA has compiled of a program."""
+    """Return the parts of a program that XLA has compiled."""
     return [each.compiled for part in programs(program) for each in part.segments if isinstance(each, InXla)]
 
 

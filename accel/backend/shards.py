@@ -1,10 +1,10 @@
 """Shards: how a program's arrays are divided among several devices, of one machine or of several.
 
-Fields are divided by rows: arrays of two axes or more along their first one, where that has the length that most of
-them have there; or by columns, along their last one, where more devices divide these. JAX gives each device as much as
-the others: 721 rows are divided among 7 of 8 devices, and 1440 columns among 8. All else is on each device. XLA's
-partitioner divides the operations accordingly, and moves what is at the borders from device to device where a stencil
-reads it.
+Fields are divided by rows: arrays of two axes or more along their first one, if it has the length that most of them
+have there. If more devices can divide the columns, fields are divided by columns, along their last axis. JAX gives each
+device as much as the others: 721 rows are divided among 7 of 8 devices, and 1440 columns among 8. All else is on each
+device. XLA's partitioner divides the operations accordingly. If a stencil reads across a border, it moves the values
+there from device to device.
 """
 
 from __future__ import annotations
@@ -83,12 +83,15 @@ def shards_of(devices: Sequence[Any], axis: int, length: int) -> Shards:
 
 
 def equal_parts(total: int, most: int) -> int:
-    """Into how many parts of one size so many things can be divided, at most so many parts."""
+    """Return the largest number of equal parts, at most a limit, that divides a count."""
     return max(each for each in range(1, most + 1) if total % each == 0)
 
 
 def division(devices: Sequence[Any], shapes: Iterable[Sequence[int]]) -> Shards | str:
-    """How arrays of these shapes are divided among the devices, or as many of them as divide an axis; or why not."""
+    """Return the division of arrays of these shapes among the devices, or the reason why there is none.
+
+    Only as many devices are used as divide an axis.
+    """
     fields = [tuple(shape) for shape in shapes if len(shape) > 1 and 0 not in shape]
     if not fields:
         return "it takes no array of two axes"

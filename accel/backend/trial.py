@@ -1,8 +1,8 @@
 """Trial: a program for several devices is tried on made-up numbers, against the same program for one device.
 
-XLA's partitioner has been seen to divide programs wrongly, without an error: one of many small writes to parts of a
-divided array, read again and again. No rule is known for which it does. So none is used before its results are those of
-one device.
+XLA's partitioner has been seen to divide programs wrongly, without an error. One such program made many small writes to
+parts of a divided array, and read it again and again. No rule is known for which programs this happens. So a program is
+used only if its results are those of one device.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from accel.backend.executable import Executable
 
 LIMITS = {config.FLOAT64: 1e-10, config.FLOAT32: 1e-4, config.MIXED: 1e-4}
-"""By precision, the largest accepted difference, relative to an array's largest magnitude: sums have another order."""
+"""Largest accepted difference by precision, relative to an array's largest magnitude: sums have another order."""
 
 
 def problem(divided: Executable, alone: Executable, samples: Sequence[Any]) -> str:
-    """How a divided program differs from the one for one device; "" if it does not. samples: as of `compile_trace`."""
+    """Describe the difference between a divided program and the one for one device; "" if there is none.
+
+    samples: as of `compile_trace`.
+    """
     random, program = np.random.default_rng(0), divided.program
     given = [_made_up(samples[slot], random) for slot in program.slots]
     scalars = {pack: np.ones(len(nodes), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
@@ -53,7 +56,10 @@ def _made_up(like: NDArray[Any], random: np.random.Generator) -> NDArray[Any]:
 def _results(
     executable: Executable, views: Mapping[int, Sequence[View]], given: Sequence[Any], scalars: dict[str, Any]
 ) -> list[NDArray[Any]]:
-    """What it gives. views: of some results; a program that gives those as a whole is asked for the views alone."""
+    """Run the program and return its results.
+
+    views: of some results. A program that gives those as a whole is asked for the views alone.
+    """
     made, packs = executable(given, scalars)
     found: list[Any] = []
     for position, each in enumerate(made):

@@ -26,7 +26,7 @@ class _ThreadState(threading.local):
     inside = False
     """Whether a target's call is under way in this thread. Targets that are called inside it then run on NumPy."""
     opens_at = inf
-    """From this time on they do not: the call around them is a first one, and takes long (see LONG_CALL_S)."""
+    """Time after which such targets leave NumPy: the call around them is a long first one (see LONG_CALL_S)."""
     taken: list[Path] | None = None
     """The paths that targets in a call in parts have taken so far; None where nobody asks."""
     counted_s = 0.0

@@ -34,8 +34,8 @@ MIN_OBSERVED = 2
 """The fewest observed calls: one call alone cannot show a change."""
 
 MAX_OBSERVED = 12
-"""In a process that compiles for later runs, a path waits until nested targets have programs of their own, but no
-longer than this many calls."""
+"""Maximum number of calls that a path waits for nested targets to have programs of their own. For processes that
+compile for later runs."""
 
 
 class Compiling:
@@ -88,7 +88,7 @@ class Compiling:
         return _is_worth_starting() and self._paths.is_worth_compiling(path)
 
     def note_missed(self, path: Path | None, seconds: float, calls: int = 1) -> None:
-        """Note calls that have run on NumPy, in so many seconds, while the path had no program."""
+        """Note calls that have run on NumPy while the path had no program, and their seconds."""
         if path is not None:
             path.wait(seconds)
             gain.potential_gain.add(expected_gain_s(seconds, calls))
@@ -130,7 +130,7 @@ class Compiling:
             joint.admit(path)
 
     def _let_others_join(self, joint: JointPath) -> None:
-        """The same for paths that were recorded while the program was on its way. It may be an earlier run's."""
+        """Let paths share the program if they were recorded while it was compiled. It may be an earlier run's."""
         for path in self._paths:
             if path.stage is Stage.OBSERVING and joining.may_join(path):
                 self.join_at_once(path)

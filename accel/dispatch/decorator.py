@@ -135,7 +135,7 @@ def accelerated(
 
 
 _codes: dict[str, list[CodeType]] = {}
-"""By name: the code of each function that has had it."""
+"""Code objects of functions, by the target's name that they have had."""
 
 
 def _own_name(function: FunctionType) -> str:

@@ -29,10 +29,10 @@ _WORTH_KEEPING = (Stage.PENDING, Stage.COMPILED, Stage.JOINED)
 
 
 class Earlier:
-    """What is on disk of one target's recordings.
+    """Recordings of one target that are on disk.
 
-    code: what its calls run, where that is not the recorded function's own. effects: whether replays may show text.
-    looked: whether it has been looked for them. taken: the paths that were taken up from there.
+    code: the code that its calls run, if it is not the recorded function's own. effects: whether replays may show text.
+    looked: whether the disk was searched. taken: the paths that were restored from there.
     """
 
     def __init__(self, name: str, code: CodeType | None, effects: bool) -> None:

@@ -83,7 +83,7 @@ class _EarlyStart:
 
 
 early = _EarlyStart()
-"""This process's."""
+"""This process's early start."""
 
 
 @forks.in_child

@@ -27,21 +27,22 @@ MAX_RECORDINGS = 12
 """Recordings that may end in a refusal before the target stays on NumPy, if none of its paths was compiled."""
 
 FREE_RECORDINGS = 4
-"""From so many recordings on, each refusal doubles the number of calls until the next one. Before, that is one call."""
+"""Number of recordings from which each refusal doubles the calls until the next one. Before, that is one call."""
 
 MAX_SKIPPED = 1024
-"""The most calls on NumPy between two recordings that may end in a refusal. After a long recording at once so many."""
+"""Maximum number of calls on NumPy between two recordings that may be refused. After a long recording, this number at
+once."""
 
 LIMIT_PENALTY = 4
 """A recording that ran into a limit counts as this many more: it was a long one, and the next would be too."""
 
 BROKEN_OFF_FACTOR = 3.0
-"""A round of a loop whose recording was broken off for its time is recorded again once that may take so many times as
-long: the longer the run, the longer it may. With this factor all of them take half as long again as the last, at most.
-"""
+"""Factor on the recording time after which a loop's iteration is recorded again, if its recording was broken off for
+time. The longer the run, the longer a recording may take. With this factor all of them take at most half as long again
+as the last."""
 
 REFUSED_PER_PATH = 4
-"""The guards of so many refused calls are kept, for each path that a target may have."""
+"""Number of refused calls whose guards are kept, for each path that a target may have."""
 
 
 class Recordings:

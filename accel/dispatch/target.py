@@ -54,31 +54,31 @@ FIRST_AGAIN = 8
 """The first of the calls that match a path without a program that is recorded again."""
 
 SHORT_BACKOFF = 7
-"""The last so many calls before a program is tried again run on NumPy alone, so that their times can be compared."""
+"""Number of calls that run on NumPy alone before a program is tried again, so that their times can be compared."""
 
 LIFT_AFTER, LIFTED_CALL_S = 3, 5e-3
-"""After so many refused calls, and none that was not, a function whose calls take so many seconds has its loops lifted.
-The first one or two may have been refused for what only the first call does."""
+"""Number of refused calls, none accepted, and seconds of a call from which a function has its loops outlined. The first
+one or two may have been refused for what only the first call does."""
 
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
 
 FAULT_CALLERS = 4
-"""So many of accel's lines that led to a fault are told with it: a fault may not come again."""
+"""Maximum number of accel's own lines in the report of a fault: a fault may not come again."""
 
 _TARGETS: WeakValueDictionary[str, Target] = WeakValueDictionary()
-"""By name: recordings on disk say so which of them ran inside."""
+"""Targets by name: recordings on disk name those that ran inside them."""
 
 
 class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
-    function: runs a call plainly. recorded: the function that is recorded: the same, but for that of a loop's rounds.
-    rtol, mode: its own, or None for those in the settings. effects: whether replays may show text. in_parts: where
-    calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its programs are known.
-    final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take. recordings: how many it
-    has had, and which calls were refused. on_refused: lifts the function's loops once it is refused as a whole, and
-    says whether it could; None where nothing is to be lifted.
+    function: runs a call plainly. recorded: the function that is recorded: the same, but for that of a loop's
+    iterations. rtol, mode: its own, or None for those in the settings. effects: whether replays may show text.
+    in_parts: where calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its
+    programs are known. final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take.
+    recordings: how many it has had, and which calls were refused. on_refused: lifts the function's loops once it is
+    refused as a whole, and says whether it could; None where nothing is to be lifted.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class Target:
     def _after_fault(
         self, call: Call | None, fault: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """What the program gets after a fault of accel's: NumPy's answer, for this call and for all that follow."""
+        """Answer a call on NumPy after a fault of accel's. All calls that follow stay on NumPy, too."""
         self._stay_on_numpy()
         if resident.current.is_held:
             resident.current.bring_up_to_date("a fault")
@@ -611,7 +611,7 @@ class Target:
         """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on.
 
         Of a loop, recordings are kept that nothing was compiled of. They took long, and a later run's first program has
-        the kinds of rounds that this one met.
+        the kinds of iterations that this one met.
         """
         if self.parts.used and not self.final:
             self._earlier.keep(self.recorded, self.paths, [Stage.OBSERVING])
@@ -622,10 +622,10 @@ class Target:
     # -- programs -----------------------------------------------------------------------------------------------------
 
     def compile_remaining(self) -> None:
-        """At the end of a process that compiles for later runs: compile what this one had no occasion to.
+        """Compile what this process had no occasion to. Called at the end of a process that compiles for later runs.
 
-        That is: paths that were called too few times; and paths whose program takes for constant what changed while
-        another path ran, as a later run may try them after the change.
+        Paths that were called too few times are compiled. So are paths whose program has constants that changed while
+        another path ran: a later run may try them after the change.
         """
         for path in () if self.final else self._compiling.start_remaining():
             self._finish(path)

@@ -7,14 +7,14 @@ checks      what keeps a body from being lifted; which loops are: the outermost 
 transform   the loop with two bodies
 tracebacks  of what leaves a body: as if it had been raised in the loop itself
 passed      functions that a program hands on, which must have been replaced before
-codes       code objects of lifted loops: their constants and names
-switch      decides in each round which body runs
-rounds      the target of a lifted loop
-between     what Python runs between two rounds, and whether it could look at arrays
-holding     rounds one after the other that leave state on a device with a memory of its own
+codes       code objects of outlined loops: their constants and names
+switch      decides in each iteration which body runs
+rounds      the target of an outlined loop
+between     what Python runs between two iterations, and whether it could look at arrays
+holding     iterations one after the other that leave state on a device with a memory of its own
 lifting     `lift_function` and `lifted_module_code`: all of this together, and how to undo it
 decorator   `accelerate`, for functions and for their loops
 
 A function cannot be replaced while it runs, and a program's `main` runs once. So both bodies are in the code from the
-start, and the switch is asked in each round.
+start, and the switch is asked in each iteration.
 """

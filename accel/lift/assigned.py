@@ -1,11 +1,11 @@
-"""Definite assignment: which names a loop's body may read while they have no value, and which no other round reads.
+"""Definite assignment: which names a loop's body may read unbound, and which no other iteration reads.
 
-In the function itself such a read raises UnboundLocalError, in a function nested in it NameError. What leaves the body
-can be translated; what the body's own handlers see cannot. So the body runs as a function only while those names that
-it may read unbound inside `try` or `with` are bound.
+In the function itself such a read raises UnboundLocalError, in a function nested in it NameError. An error that leaves
+the body can be translated; one that the body's own handlers see cannot. So the body runs as a function only while the
+names that it may read unbound inside `try` or `with` are bound.
 
-A name that nothing outside the body mentions, and that each round assigns before it reads it, is the round's own: the
-body has it as a variable of its own, and no program has to store what it holds.
+Some names are not mentioned outside the body, and each iteration assigns them before it reads them. Such a name is the
+iteration's own: the body has it as a local variable, and no program has to store its value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def uncertain_reads(function: FunctionNode, loop: Loop) -> set[str]:
 
 
 def own_names(function: FunctionNode, loop: Loop) -> set[str]:
-    """The function's own names that are the variables of one round of `loop` alone."""
+    """The function's own names that are the variables of one iteration of `loop` alone."""
     names = function_names(function)
     flow = _Flow(None)
     flow.block(loop.body, frozenset())
@@ -40,8 +40,10 @@ def own_names(function: FunctionNode, loop: Loop) -> set[str]:
 
 
 def temporary_names(loop: Loop) -> set[str]:
-    """The names that each round of a loop assigns before it reads them, if it reads them at all: a round takes nothing
-    over in them. Functions that the body calls may read them all the same."""
+    """Return the names that each iteration of a loop assigns before it reads them, if it reads them at all.
+
+    An iteration takes nothing over in them. Functions that the body calls may read them all the same.
+    """
     flow = _Flow(None)
     flow.block(loop.body, frozenset())
     tested = (
@@ -270,7 +272,7 @@ def _either(one: _State, other: _State) -> _State:
 
 
 def _bound_for_sure(node: ast.AST) -> set[str]:
-    """What a simple statement or an expression binds whenever it goes through."""
+    """Return the names that a simple statement or an expression binds whenever it completes."""
     match node:
         case ast.Import() | ast.ImportFrom():
             return set(imported_names(node))

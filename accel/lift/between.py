@@ -1,4 +1,5 @@
-"""Between two rounds of a lifted loop: what Python runs there of the program's, and whether it could look at arrays.
+"""Between two iterations of an outlined loop: what Python runs there of the program's, and whether it could look at
+arrays.
 
 That is the loop's own line. `for i, t in enumerate(times)` reads numbers that exist already; `for x in generator()`
 runs whatever the generator does.
@@ -24,9 +25,9 @@ from accel.process import bars
 
 @dataclass(frozen=True, slots=True)
 class Iterated:
-    """What a loop reads itself as it goes on.
+    """Objects that a loop reads itself as it iterates.
 
-    arrays: those that it goes through. bars: progress bars, whose code runs before each round.
+    arrays: those that it iterates over. bars: progress bars, whose code runs before each iteration.
     """
 
     arrays: tuple[weakref.ref[np.ndarray[Any, Any]], ...] = ()
@@ -34,14 +35,13 @@ class Iterated:
     _ends: list[weakref.ref[Any]] = field(default_factory=list)
 
     def given(self, iterable: Iterable[Any]) -> Iterable[Any]:
-        """What the loop goes through in the place of its iterable: the same elements.
+        """Return an iterable that the loop takes in place of its own, with the same elements.
 
-        The code of a bar may raise, as where its stream is closed, and then the program may look at arrays. Python lets
-        go of what a loop goes through before it looks for a handler, and before it leaves the function. So that has a
-        last part, which is empty, and whose end brings arrays up to date. All of it is code in C: no frame, line or
-        tracer's event is another one. (Ctrl-C that arrives in that moment is lost to the error that is on its way.)
-
-        If the loop comes to that part, it is called, so that what a signal's handler raises meanwhile is not lost.
+        The code of a bar may raise, for example if its stream is closed, and the program may look at arrays after that.
+        Python releases a loop's iterator before it looks for a handler, and before it leaves the function. So the
+        iterator has an empty last part, and the end of this part brings arrays up to date. All of it is C code: frames,
+        lines and tracer events stay the same. (Ctrl-C at that moment is lost to the error that is being raised.) A loop
+        that reaches the last part calls it, so that an error from a signal handler is not lost.
         """
         if not self.bars:
             return iterable
@@ -69,10 +69,10 @@ MOST_NESTED = 8
 
 
 def iterated(iterable: Any, depth: int = MOST_NESTED) -> Iterated | None:
-    """What is behind an iterable that runs no code of the program's to give its next element; None for others.
+    """Return the arrays and bars behind an iterable whose next element runs no code of the program's; None for others.
 
-    Nor does it, or giving a plain target that element, raise after the first one, unless there is a bar: nobody would
-    bring arrays up to date.
+    After the first element, neither the iterable nor the assignment to a plain target raises, unless there is a bar.
+    Otherwise nobody would bring arrays up to date.
     """
     if depth == 0:
         return None
@@ -100,7 +100,7 @@ def _of_elements(elements: Any) -> list[Any] | None:
 
 
 def _inside(iterator: Any) -> list[Any] | None:
-    """What `enumerate` or `zip` goes through: they tell it to whoever copies them."""
+    """Return the iterators inside an `enumerate` or `zip`, as its `__reduce__` gives them."""
     _, given, *strict = iterator.__reduce__()
     if type(iterator) is zip and strict:  # it raises if one of them ends early
         return None
@@ -121,16 +121,16 @@ _KNOWN: dict[type, Callable[[Any], list[Any] | None]] = {
     enumerate: _inside,
     zip: _inside,
 }
-"""By type of an iterable: what it goes through, as further iterables; None if nobody knows."""
+"""Functions by type of an iterable: each returns the iterables inside one, or None if they are unknown."""
 
 
 def _rest(iterator: Any) -> Any:
-    """What the iterator of a sequence goes through, from its start: it tells that to whoever copies it."""
+    """Return the sequence behind an iterator, from its start, as the iterator's `__reduce__` gives it."""
     return iterator.__reduce__()[1][0]
 
 
 def rounds_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
-    """How many rounds a loop over an iterable has, where that can be told without running code of the program's."""
+    """Return the number of iterations of a loop over an iterable, if known without running code of the program's."""
     if depth == 0:
         return None
     kind = type(iterable)

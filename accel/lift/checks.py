@@ -24,7 +24,7 @@ _LOOKS_AT_NAMES = frozenset({"locals", "vars", "dir", "exec", "eval", "breakpoin
 """Builtins that read or change the variables of the function that calls them, some only without arguments."""
 
 _WITH_ARGUMENTS = frozenset({"vars", "dir"})
-"""Those that leave the function's variables alone if they are given an argument."""
+"""Builtins that leave the function's variables alone if they are given an argument."""
 
 _LOOKS_AT_FRAMES = frozenset({"_getframe", "currentframe", "f_locals", "f_back"})
 

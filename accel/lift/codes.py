@@ -1,4 +1,4 @@
-"""Code objects of lifted loops: the switches among their constants, and the names that their bodies bear."""
+"""Code objects of outlined loops: the switches among their constants, and the names that their bodies bear."""
 
 from __future__ import annotations
 

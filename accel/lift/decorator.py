@@ -60,9 +60,9 @@ def accelerate(
     fn: a function, method, static method or class method written in Python. name: its name in the report; by default
     module and qualified name. rtol: the relative error that comparisons with NumPy allow; default `Settings.rtol`.
     mode: "off", "auto", "verify" or "strict" for this function alone; by default `Settings.mode`, read at every call.
-    effects: whether calls that print or log may be compiled; their text then appears at the end of the call.
-    loops: the function runs as it is, and each round of its loops is compiled: for a function that is called once, such
-    as a program's `main`.
+    effects: whether calls that print or log may be compiled; their text then appears at the end of the call. loops: the
+    function runs as it is, and each iteration of its loops is compiled: for a function that is called once, such as a
+    program's `main`.
 
     Raises TypeError if `fn` is not a Python function, and SettingError if `mode`, `rtol` (a number more than 0) or a
     setting in the environment is invalid. Calls of the accelerated function never raise SettingError.
@@ -88,7 +88,7 @@ def accelerate(
 
 
 def _lift_once_refused(made: Any, lift: Lift) -> None:
-    """Have the loops of an accelerated function lifted once it is refused as a whole."""
+    """Outline the loops of an accelerated function once it is refused as a whole."""
     target = getattr(getattr(made, "__func__", made), "_self_target", None)
     if target is not None:
         target.on_refused = lambda: lift(target.function, target.name) is None

@@ -1,8 +1,8 @@
-"""Holding state on the device: rounds of a lifted loop, one after the other, between which nothing else can look.
+"""Holding state on the device: consecutive iterations of an outlined loop, between which nothing else can look.
 
-Such rounds leave the program's arrays out of date (see accel.backend.resident). They are brought up to date when the
-loop leaves its compiled path, when it ends, when a round raises or leaves the loop, when a signal arrives, when garbage
-is to be collected, and before the first round that somebody could look behind.
+Such iterations leave the program's arrays out of date (see accel.backend.resident). They are brought up to date when
+the loop leaves its compiled path or ends, and when an iteration raises or leaves the loop. The same happens when a
+signal arrives, when garbage is to be collected, and before the first iteration that somebody could look behind.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _unobserved = Unobserved(functools.partial(resident.current.bring_up_to_date, "a
 resident.current.closes = _unobserved.end
 
 _PASSING = frozenset({"it has no program", BUSY})
-"""Reasons why a round may not begin to hold state that need no mention unless they last: they pass."""
+"""Reasons why an iteration may not begin to hold state that need no mention unless they last: they pass."""
 
 LASTING = 256
-"""After so many rounds in a row that held none, the reason of the last one is said: it has not passed."""
+"""Number of iterations in a row without held state after which the last one's reason is reported: it has not passed."""
 
 CONDITION = "the loop's condition may look at arrays, or run code of the program's"
 
 
 class Holding:
-    """What the rounds of one loop leave on the device. switch, target: the loop's."""
+    """Arrays that the iterations of one loop leave on the device. switch, target: the loop's."""
 
     def __init__(self, switch: Switch, target: Target) -> None:
         self._switch = switch
@@ -51,7 +51,7 @@ class Holding:
         self._is_hooked = False
 
     def run(self, call: Callable[[FunctionType], Any], body: FunctionType) -> Any:
-        """Run one round by `call`, as it would run otherwise. Raises what that raises."""
+        """Run one iteration by `call`, as it would run otherwise. Raises what that raises."""
         state = resident.current
         why = None if state.is_open else self._open(body)
         if why is not None:
@@ -75,7 +75,7 @@ class Holding:
         return result
 
     def _why_not_on(self, result: Any, body: FunctionType) -> str | None:
-        """Why arrays have to be up to date after a round; None if they may stay as they are."""
+        """Why arrays have to be up to date after an iteration; None if they may stay as they are."""
         if not resident.current.is_open:
             return resident.current.closed_by
         if not (result is None or (type(result) is int and result == GONE_ON)) or not self._switch.on:
@@ -87,7 +87,10 @@ class Holding:
         return None if self._are_numbers(self._shared(body)) else CONDITION
 
     def _count(self, why: str | None) -> None:
-        """Count a round. why: it has left nothing on the device, as the report says; None if it has left its state."""
+        """Count an iteration.
+
+        why: the report's reason why it has left nothing on the device; None if it has left its state.
+        """
         book = open_ledger(self._target.name)
         if why is None:
             book.held_rounds += 1
@@ -123,7 +126,7 @@ class Holding:
         return None if state.is_open else state.closed_by
 
     def _why_not(self, body: FunctionType) -> str | None:
-        """Why nothing may be out of date after this round; None if it may."""
+        """Why nothing may be out of date after this iteration; None if it may."""
         switch = self._switch
         if switch.beside is not None:
             return "its rounds are watched"
@@ -150,7 +153,7 @@ class Holding:
         return all(type(values[name]) in NUMBERS for name in self._tested if name in values)
 
     def _shared(self, body: FunctionType) -> Mapping[str, Any]:
-        """The variables that rounds may change."""
+        """The variables that iterations may change."""
         if not self._tested:
             return {}
         if not body.__closure__:
@@ -179,7 +182,8 @@ def _contents(cell: CellType) -> Any:
 
 
 def plainly_run(function: FunctionType) -> FunctionType:
-    """A function like that of a loop's rounds, which brings arrays up to date first: whoever runs it runs the program.
+    """A function like that of a loop's iterations, which brings arrays up to date first: whoever runs it runs the
+    program.
 
     It stands where that function stands, for warnings and tracebacks.
     """

@@ -1,7 +1,7 @@
-"""Lifting: a function, or a module's code, in which chosen loops have two bodies.
+"""Lifting (outlining): a function, or a module's code, in which chosen loops have two bodies.
 
-The file on disk stays as it is. The code stays where it was, too: file name, lines, columns and names are the
-program's, so that tracebacks, reports and coverage tools show nothing else.
+The file on disk stays as it is. File name, lines, columns and names of the code are still the program's. So tracebacks,
+reports and coverage tools show nothing else.
 """
 
 from __future__ import annotations

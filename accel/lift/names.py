@@ -102,7 +102,7 @@ class Names(ast.NodeVisitor):
 
 
 def evaluated_at_definition(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
-    """What a definition evaluates in the scope around it: decorators, defaults and annotations."""
+    """Return the parts of a definition evaluated in the scope around it: decorators, defaults and annotations."""
     arguments = parameters(node.args)
     annotations = [each.annotation for each in arguments if each.annotation is not None]
     returns = [] if node.returns is None else [node.returns]

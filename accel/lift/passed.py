@@ -50,7 +50,7 @@ def passed_functions(tree: ast.Module) -> list[Passed]:
 
 
 def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, Passed]]:
-    """What a statement binds: functions by name, and methods by theirs with a dot before it."""
+    """Yield the names that a statement binds: functions by name, and methods by name after a dot."""
     if isinstance(statement, ast.FunctionDef) and not statement.decorator_list:
         yield statement.name, Passed(statement, None, statement.name)
     elif isinstance(statement, ast.ClassDef):

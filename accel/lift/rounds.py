@@ -1,4 +1,4 @@
-"""Rounds: the target of a lifted loop answers them, one call each."""
+"""Rounds: the target of an outlined loop answers them, one call each."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from accel.lift.switch import Switch
 from accel.process.bodies import add_body
 
 LOOK_AFTER = 32
-"""After every so many rounds it is asked whether a loop can gain anything."""
+"""Number of iterations after which accel asks again whether a loop can gain anything."""
 
 COUNTED_S = 3e-4
-"""Rounds that take so many seconds may go on being counted where the loop's programs were slower than NumPy, as calls
-of functions are: the programs are tried again later."""
+"""Seconds of an iteration from which iterations go on being counted although the loop's programs were slower than
+NumPy. The programs are tried again later, as those of functions are."""
 
 
 class Rounds:
-    """Answers the rounds of one loop.
+    """Answers the iterations of one loop.
 
     accelerated: a function that runs the body that it is given. Each call of the program's function makes a new body.
 
@@ -47,7 +47,7 @@ class Rounds:
         return self._accelerated(body)
 
     def _look(self) -> None:
-        """Turn the switch off if the target stays on NumPy, or if rounds are too short for a program."""
+        """Turn the switch off if the target stays on NumPy, or if iterations are too short for a program."""
         now, target = time.perf_counter(), self._target
         round_s = (now - self._since) / LOOK_AFTER
         self._left, self._since = LOOK_AFTER, now
@@ -85,7 +85,7 @@ def start(
     mode: str | None = None,
     effects: bool = True,
 ) -> None:
-    """Give a lifted loop a target of this name, and turn its switch on. names: the globals of its module.
+    """Give an outlined loop a target of this name, and turn its switch on. names: the globals of its module.
 
     rtol, mode, effects: see `accel.accelerate`.
     """

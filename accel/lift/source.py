@@ -84,7 +84,7 @@ def compiled(tree: ast.Module, filename: str, flags: int = 0) -> CodeType:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """What the compiler warns of, it has warned of when the program was imported."""
+    """Suppress the compiler's warnings: it gave them when the program was imported."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""Switches: what decides, in each round of a lifted loop, which of its two bodies runs.
+"""Switches: what decides, in each iteration of an outlined loop, which of its two bodies runs.
 
 A switch is a constant of the lifted code, so that asking it costs one attribute read while it is off.
 """
@@ -25,7 +25,8 @@ Call = Callable[[FunctionType], Any]
 """Runs a body."""
 
 Beside = Callable[[FunctionType, Call | None], Any]
-"""Runs a body by what is given, and does something else in each round. None: this round cannot run as a function."""
+"""Runs a body by what is given, and does something else in each iteration. None: this iteration cannot run as a
+function."""
 
 
 def run_plainly(body: FunctionType) -> Any:
@@ -38,13 +39,13 @@ def _nothing() -> None:
 
 
 def _residents() -> Any:
-    """What devices hold; None before any program has run. NumPy may not have been imported yet, nor may it be here."""
+    """Return the device-resident arrays; None before any program has run. Imports nothing: NumPy may be missing."""
     resident = sys.modules.get("accel.backend.resident")
     return None if resident is None else resident.current
 
 
 class Switch:
-    """What one lifted loop asks.
+    """State that one outlined loop checks.
 
     on: whether rounds run the body as a function. tracer: gives the trace function in force: a debugger or coverage
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
@@ -106,7 +107,7 @@ class Switch:
         self.uncertain = tuple(sorted(found))
 
     def wait(self, is_time: Callable[[], bool], begin: Callable[[], object]) -> None:
-        """Run rounds plainly until `is_time`, and then call `begin`, which sets `call`."""
+        """Run iterations plainly until `is_time`, and then call `begin`, which sets `call`."""
 
         def call(body: FunctionType) -> Any:
             if self.call is call and is_time():
@@ -117,20 +118,20 @@ class Switch:
         self.on = True
 
     def go_beside(self, beside: Beside) -> None:
-        """Have something else done in each round. No round is missed then, not even under a debugger."""
+        """Do something else in each iteration. No iteration is skipped then, not even under a debugger."""
         self.beside = beside
         self.tracer = _nothing
         self.on = True
 
     def turn_off(self) -> None:
-        """Let rounds be the program's own."""
+        """Let iterations be the program's own."""
         if self.holds:
             self.release()
         self.call = run_plainly
         self.on = self.beside is not None
 
     def knows(self, iterable: Any) -> Iterated | None:
-        """What is behind a loop's iterable, as far as that is known (see accel.lift.between)."""
+        """Return the arrays and bars behind a loop's iterable, as far as known (see accel.lift.between)."""
         if "numpy" not in sys.modules:  # the program's first import of it is not to be accel's
             return None
         from accel.lift.between import iterated, rounds_of
@@ -146,7 +147,7 @@ class Switch:
             return None
 
     def knows_kept(self) -> None:
-        """The same at the top of a module."""
+        """Do as `knows` for a loop at the top of a module."""
         iterable = self._kept.pop()
         self.read = self.knows(iterable)
         self._kept.append(iterable if self.read is None else self.read.given(iterable))
@@ -159,7 +160,7 @@ class Switch:
             residents.bring_up_to_date()
 
     def run(self, body: FunctionType | None, read: Iterated | Literal[False] | None = None) -> Any:
-        """Run one round. body: None for a loop at the top of a module. read: what `knows` has given, or False.
+        """Run one iteration. body: None for a loop at the top of a module. read: what `knows` has given, or False.
 
         Returns NOT_RUN, GONE_ON, BROKEN or a tuple.
         """
@@ -185,7 +186,7 @@ class Switch:
         raise made
 
     def amend(self) -> None:
-        """Let the exception that is handled look as if the round had run in its place."""
+        """Let the exception that is handled look as if the iteration had run in its place."""
         error = sys.exc_info()[1]
         assert error is not None
         amended(error, self.code, self.line)

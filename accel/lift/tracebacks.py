@@ -13,7 +13,10 @@ _UNBOUND_LOCAL = "cannot access local variable {!r} where it is not associated w
 
 
 def translated(error: NameError, code: CodeType | None, owned: Collection[str]) -> UnboundLocalError | None:
-    """What the function itself raises where its body, of `code`, found a variable unbound. None for other errors."""
+    """Return the error that the function itself raises if its body, of `code`, found a variable unbound.
+
+    None for other errors.
+    """
     innermost = entries(error.__traceback__)[-1]
     if type(error) is not NameError or innermost.tb_frame.f_code is not code:
         return None
@@ -24,7 +27,7 @@ def translated(error: NameError, code: CodeType | None, owned: Collection[str]) 
 
 
 def amended(error: BaseException, code: CodeType | None, line: int) -> None:
-    """Change the traceback of an error that has just reached the frame of a lifted loop.
+    """Change the traceback of an error that has just reached the frame of an outlined loop.
 
     The body's entry becomes the loop's, and accel's own are left out, unless accel itself raised the error, outside the
     body. code: the body's. line: the loop's.

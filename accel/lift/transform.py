@@ -17,7 +17,7 @@
 
 `k` is a constant of the code, and the names `body`, `r`, `x` and `n` are such that no program can name them. At the top
 of a module, where they would be seen among its names, `k` holds all of this. `n` says what the loop itself reads, and
-`k.release` brings arrays up to date that rounds have left on a device (see accel.lift.between, which says too why
+`k.release` brings arrays up to date that iterations have left on a device (see accel.lift.between, which says too why
 `n.given` may put another iterable in the place of the program's).
 """
 
@@ -34,14 +34,14 @@ from accel.lift.names import Names, function_names
 from accel.lift.source import FunctionNode
 
 NOT_RUN, GONE_ON, BROKEN = 0, 1, 2
-"""What `k.run` gives: the body has not run; it came to its end; it ended in `break`. If it returned, a tuple."""
+"""Results of `k.run`: the body has not run; it came to its end; it ended in `break`. A tuple means that it returned."""
 
 BODY, RESULT, ITERABLE, READ, SWITCH = ".body", ".result", ".iterable", ".read", "accel.lift/"
-"""The names of the body, its result, the loop's iterable and what is known of that, and of the constant in the place of
-`k`; a number follows."""
+"""Names of the body, its result, the loop's iterable and the facts about that iterable, and of the constant in the
+place of `k`. A number follows each."""
 
 CALL = "accel.lift/call/"
-"""The same of a constant in the place of what is called after a statement."""
+"""Name of a constant in the place of the object called after a statement; a number follows."""
 
 _IN_FUNCTION = """
 if k.on and k.tracer() is None:
@@ -200,7 +200,7 @@ def _definition(
 def _declarations(
     loop: Loop, function: FunctionNode | None, free: Sequence[str], own: Collection[str]
 ) -> list[ast.stmt]:
-    """What makes the variables that the body binds those of the function, or of the module."""
+    """Return declarations that make the body's variables those of the function, or of the module."""
     bound = Names(loop.body).bound
     if function is None:
         outside, shared = bound, set()

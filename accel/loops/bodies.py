@@ -22,14 +22,14 @@ from accel.record.run.loops.trimming import statics
 from accel.rules import core
 
 MOST_KINDS = 8
-"""A loop's rounds may be of so many kinds: beyond, they hardly ever come to an end together."""
+"""Maximum number of kinds of iterations in a loop: beyond, they hardly ever come to an end together."""
 
 
 class Bodies:
     """The body of a loop, and what has to be computed before it. Raises NoLoop.
 
-    hoisted: new nodes, in order. fixed: what every round takes beside the values that move. in_place: what stands for
-    the values that were hoisted, by numbers. on_host: what the rounds assume of numbers that Python computes.
+    hoisted: new nodes, in order. fixed: what every iteration takes beside the values that move. in_place: what stands
+    for the values that were hoisted, by numbers. on_host: what the iterations assume of numbers that Python computes.
     """
 
     def __init__(self, passage: Passage, kinds: Sequence[Kind]) -> None:
@@ -129,7 +129,7 @@ class Bodies:
     def _at(
         self, writer: Writer, tapes: Sequence[tuple[Tape, dict[int, Node]]], numbers: Sequence[int]
     ) -> dict[int, Node | None]:
-        """What one value is on each kind."""
+        """Return one value's node for each kind."""
         return {
             path: writer.node_of[path][local[self._placed(number)].index]
             for path, ((_, local), number) in enumerate(zip(tapes, numbers, strict=True))

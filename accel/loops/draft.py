@@ -39,13 +39,13 @@ class Draft:
         self._next = len(tape.nodes)
 
     def now(self, number: int) -> int | None:
-        """What stands for a node now; None where nothing does."""
+        """Return the node that replaces a node now; None if it is gone."""
         while number in self._in_place:
             number = self._in_place[number]
         return None if number in self._gone else number
 
     def operands(self, number: int) -> list[int | None]:
-        """What an operation is computed from, in order."""
+        """Return the operands of an operation, in order."""
         return [self.now(operand.index) for operand in self.nodes[number].operands()]
 
     def between(self, start: int, stop: int) -> list[int]:

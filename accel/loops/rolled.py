@@ -24,11 +24,11 @@ from accel.record.values.draws.early import early_nodes
 from accel.rules import core
 
 BEGINNINGS = 6
-"""Rounds that are tried as the first whose state repeats."""
+"""Iterations that are tried as the first whose state repeats."""
 
 LIMITS = (1 << 12, 1 << 16, 1 << 20)
-"""A loop ends after so many rounds, at the latest: the smallest number that is `MARGIN` times those recorded. Few
-different ones, since the limit is a part of what is compiled."""
+"""Maximum number of iterations after which a loop ends: the smallest that is `MARGIN` times those recorded. Only a few
+values, as the limit is a part of what is compiled."""
 
 MARGIN = 16
 
@@ -105,7 +105,7 @@ def _draw_with_nodes(draw: Draw, former: dict[int, Node]) -> Draw:
 
 
 class _Rolling:
-    """Replaces the rounds of loops on a draft.
+    """Replaces the iterations of loops on a draft.
 
     loops: those that it has made, by number, each with how many outcomes the path had before it.
     """
@@ -119,7 +119,7 @@ class _Rolling:
         self._results = [node.index for node in nodes]
 
     def roll(self, segment: RolledSegment) -> None:
-        """Replace the rounds of one passage, from the first on whose state repeats, if there is one."""
+        """Replace the iterations of one passage, from the first on whose state repeats, if there is one."""
         run, heads = segment
         why = ""
         for first in range(min(len(heads) - 1, BEGINNINGS)):
@@ -163,7 +163,8 @@ class _Rolling:
         self.loops[loop.index] = first.outcomes
 
     def _used(self, last: Head) -> tuple[set[int], set[int]]:
-        """What is used after the loop; and of that, what must be there: other states may look at what is not."""
+        """Return the values used after the loop, and those of them that must exist: other states may look at missing
+        ones."""
         draft = self._draft
         wanted: set[int | None] = set()
         for number in draft.since(last.nodes):
@@ -215,7 +216,7 @@ class _Rolling:
 
 
 def _limit(passage: Passage) -> int:
-    """The most rounds that the loop may have."""
+    """The most iterations that the loop may have."""
     rounds = len(passage.heads) + passage.run.dropped
     limit = next((each for each in LIMITS if each >= MARGIN * rounds), LIMITS[-1])
     return limit if passage.most is None else min(limit, passage.most)

@@ -1,9 +1,12 @@
-"""Rounds: what a round of a loop does with the state at its head, and what the next state is.
+"""Rounds: what an iteration of a loop does with the state at its head, and what the next state is.
 
-A round is what was recorded between two heads. It computes all that it needs from the state at the first of them and
-from what was there before the loop's function was called: at a head, the recording forgets what it has computed
-(`Writer.forget`). So each operand from before a round has one meaning, unless the state holds one value at two places.
-Rounds that took the same branches are of one *kind*: each of them must be the first of the kind, with other values.
+An iteration (a *round*) is what was recorded between two heads. It computes all that it needs from two sources: the
+state at its first head, and what was there before the loop's function was called. At a head, the recording forgets what
+it has computed (`Writer.forget`). So each operand from before an iteration has one meaning, unless the state holds one
+value at two places.
+
+Iterations that took the same branches are of one *kind*: each must do the same as the first of the kind, with other
+values.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ KINDS = "biufc"
 
 
 class NoLoop(Exception):
-    """Nothing proves that further rounds do the same; in words."""
+    """Reason, in words, why nothing proves that further iterations do the same."""
 
 
 def require(truth: object, why: str) -> None:
@@ -33,7 +36,7 @@ def require(truth: object, why: str) -> None:
 
 @dataclass(slots=True)
 class Kind:
-    """A round that stands for all of its kind, by the numbers of a draft's nodes.
+    """An iteration that stands for all of its kind, by the numbers of a draft's nodes.
 
     at: which of the heads it begins at. operations: in order. asked: what the head at its end was. outcomes: what it
     assumed otherwise, in order. on_host: the same of numbers that Python computes.
@@ -54,9 +57,9 @@ class Kind:
 class Passage:
     """Heads of one passage through a loop whose states are alike, as values by their place in the state.
 
-    moving: for each value that some round changes, what it is at each head; fixed: the same for the others. Places that
-    hold the same at all heads are one value. most: the rounds that the ranges of `for` statements allow from the first
-    head on; None without any. Raises NoLoop.
+    moving: for each value that some iteration changes, what it is at each head; fixed: the same for the others. Places
+    that hold the same at all heads are one value. most: the iterations that the ranges of `for` statements allow from
+    the first head on; None without any. Raises NoLoop.
     """
 
     def __init__(self, draft: Draft, run: LoopRun, heads: Sequence[Head]) -> None:
@@ -100,7 +103,7 @@ class Passage:
         return [number for number in stretch if not self.draft.nodes[number].is_input]
 
     def kind(self, at: int) -> Kind:
-        """The round that begins at a head, as one that stands for its kind. Raises NoLoop."""
+        """The iteration that begins at a head, as one that stands for its kind. Raises NoLoop."""
         draft, operations = self.draft, self.operations(at)
         assumed = self._assumed(at)
         for number in operations:
@@ -119,7 +122,7 @@ class Passage:
         return Kind(at, operations, asked.number, [each for each in inner if each not in on_host], on_host)
 
     def _assumed(self, at: int) -> list[Assumed]:
-        """What the round that begins at a head assumed; last what the head at its end was."""
+        """Return the assumptions of the iteration that begins at a head; the last is that of the head at its end."""
         found = []
         for each in self.draft.outcomes[self.heads[at].outcomes : self.heads[at + 1].outcomes]:
             if each is not None:
@@ -129,7 +132,7 @@ class Passage:
         return found
 
     def is_of(self, kind: Kind, at: int) -> bool:
-        """Whether the round that begins at a head does what a kind's does, with the values that are there."""
+        """Whether the iteration that begins at a head does what a kind's does, with the values that are there."""
         draft = self.draft
         # what stands here for each value of the kind's own round; what is not in it is the same
         here = {column[kind.at]: column[at] for column in (*self.moving, *self.fixed)}
@@ -175,7 +178,7 @@ def _is_value(node: Node, *, several: bool = False) -> bool:
 
 
 def kinds_of(passage: Passage) -> list[Kind]:
-    """The kinds of the rounds of a passage, each round being of one. Raises NoLoop."""
+    """The kinds of the iterations of a passage, each iteration being of one. Raises NoLoop."""
     kinds: list[Kind] = []
     rest = list(range(len(passage.heads) - 1))
     while rest:

@@ -20,8 +20,8 @@ from accel.lower.program import PACKS, pack_of
 from accel.lower.repetition import CompactConstant, without_repetition
 
 EMBEDDED = 8
-"""Constants of up to so many elements are written into the program, where XLA computes with them. Larger ones are
-arguments, so that one compiled program serves whatever they hold; their values are no part of its fingerprint."""
+"""Maximum number of elements of a constant that is written into the program, where XLA computes with it. Larger
+constants are arguments, so that one compiled program serves any values; their values are no part of its fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class InputArray:
 
 
 Way = Embedded | Constant | HostScalar | InputArray
-"""How an argument comes into the program."""
+"""Way in which an argument comes into the program."""
 
 
 class ProgramArguments:
@@ -88,7 +88,7 @@ class ProgramArguments:
             self._ways[node.index] = self._way_of(node)
 
     def add_table(self, table: NDArray[Any]) -> None:
-        """Make an argument of what a loop's rounds look up, if it is large."""
+        """Make an argument of what a loop's iterations look up, if it is large."""
         if table.size > EMBEDDED:
             self._tables[id(table)] = len(self.constants)
             self.constants.append(CompactConstant(table, table.shape))
@@ -119,13 +119,16 @@ class ProgramArguments:
 
     @property
     def computed(self) -> dict[int, int]:
-        """Of the constants that are values of nodes: by index of the node, the position."""
+        """Positions of the constants that are values of nodes, by index of the node."""
         return {index: way.position for index, way in self._ways.items() if isinstance(way, Constant)}
 
     # -- for the fingerprint, and inside the program ------------------------------------------------------------------
 
     def described(self, node: Node) -> Any:
-        """What the device does not compute, as the fingerprint has it. Raises Indescribable for what it does."""
+        """Describe a value that the device does not compute, in the form of the fingerprint.
+
+        Raises Indescribable for values that it computes.
+        """
         match self._ways.get(node.index):
             case Embedded(value):
                 return "value", value

@@ -41,7 +41,7 @@ class _Operand:
 
 @dataclass(frozen=True)
 class _Operation:
-    """What the program calls. template: the arguments, with operands in them."""
+    """An operation called by the program. template: the arguments, with operands in them."""
 
     rule: Rule
     template: tuple[tuple[Any, ...], dict[str, Any]]

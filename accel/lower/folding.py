@@ -18,7 +18,7 @@ from accel.rules.evaluation import evaluate
 
 
 class Folding:
-    """Which nodes of a trace are fixed, as they depend on constants alone, and their values.
+    """The fixed nodes of a trace, which depend on constants alone, and their values.
 
     decided: nodes whose values lowering has asked for, so that the program may be another one for other values.
     """

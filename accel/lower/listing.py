@@ -23,7 +23,7 @@ _INDENT = "    "
 
 
 def listing(parts: Sequence[Part], name_of: Callable[[int], str] = "slot {}".format) -> list[str]:
-    """A line for each operation; those of a loop's round are indented, and stand for all rounds.
+    """A line for each operation; those of a loop's iteration are indented, and stand for all iterations.
 
     name_of: an input's name, by its slot.
     """
@@ -47,7 +47,10 @@ def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
 
 
 def _rounds(body: LoopBody) -> Iterator[str]:
-    """The rounds of a loop by data: the operations of one, whose values have numbers of their own, and when it ends."""
+    """List a loop by data: the operations of one iteration, and the condition of its end.
+
+    The values of the iteration have numbers of their own.
+    """
     moving = ", ".join(f"%{node.index}" for node in body.parameters[: len(body.updates)])
     after = ", ".join(f"%{node.index}" for node in body.updates)
     yield f"{_INDENT}rounds with ({moving}), then with ({after}), while %{body.asked.index} is {body.stay}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Parameters:
-    """What the operations of a body are given, as `ProgramArguments` is for a program's: values of this round."""
+    """Values of one iteration for the operations of a loop body, as `ProgramArguments` is for a program."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = values
@@ -37,7 +37,7 @@ class Parameters:
 
 
 class RoundValues(Protocol):
-    """The values of one round while it is traced."""
+    """The values of one iteration while it is traced."""
 
     def fetch(self, node: Node) -> Any: ...
 
@@ -45,7 +45,7 @@ class RoundValues(Protocol):
 
 
 def parts_of(body: LoopBody) -> Sequence[Part]:
-    """The operations of a round after all passes, with the loops in it."""
+    """The operations of an iteration after all passes, with the loops in it."""
     about = pipeline.About(
         results=frozenset(node.index for node in body.roots),
         state=list(enumerate(body.updates)),
@@ -63,12 +63,12 @@ def run(
     fixed: Sequence[Any],
     values_of: Callable[[Parameters], RoundValues],
 ) -> list[Any]:
-    """What a loop gives: the values that move, and whether it was left by its condition.
+    """Emit a loop. Returns the values that it carries, and whether its condition ended it.
 
-    begin: what was asked before it. entry: whether all holds that the path has assumed so far; None if that is nothing.
-    values_of: the values of a round, from what it is given.
+    begin: the condition's value before the loop. entry: whether the path's assumptions so far hold; None if there are
+    none. values_of: the values of an iteration, from its parameters.
 
-    A round that takes a way which was not recorded is the last one: rounds that NumPy does not make may have no end.
+    An iteration on a way that was not recorded is the last one: iterations that NumPy does not make may never end.
     """
     from jax import lax
 
@@ -86,11 +86,11 @@ def run(
 
 Carry = tuple[list[Any], Any, Any, Any]
 """Between two rounds: the values that move, what was asked last, whether all that was assumed holds, and how many
-rounds there were."""
+iterations there were."""
 
 
 def before_rounds(body: LoopBody, begin: Any, entry: Any, moving: Sequence[Any]) -> Carry:
-    """The carry of the first round; arguments as of `run`."""
+    """The carry of the first iteration; arguments as of `run`."""
     from jax import numpy as jnp
 
     first = [_as_carried(value, node) for value, node in zip(moving, body.parameters, strict=False)]
@@ -100,13 +100,13 @@ def before_rounds(body: LoopBody, begin: Any, entry: Any, moving: Sequence[Any])
 
 
 def goes_on(carry: Carry, limit: int) -> Any:
-    """Whether there is another round."""
+    """Whether there is another iteration."""
     _, asked, holds, count = carry
     return asked & holds & (count < limit)
 
 
 def after_round(body: LoopBody, fetch: Callable[[Node], Any], carry: Carry) -> Carry:
-    """The carry after a round. fetch: gives its values. carry: the one before it."""
+    """The carry after an iteration. fetch: gives its values. carry: the one before it."""
     from jax import numpy as jnp
 
     after = [_as_carried(fetch(node), model) for node, model in zip(body.updates, body.parameters, strict=False)]
@@ -116,13 +116,13 @@ def after_round(body: LoopBody, fetch: Callable[[Node], Any], carry: Carry) -> C
 
 
 def after_rounds(carry: Carry) -> list[Any]:
-    """What the loop gives, from the last carry."""
+    """Return the loop's results, from the last carry."""
     after, asked, holds, _ = carry
     return [*after, holds & ~asked]
 
 
 def _takes_any(body: LoopBody, assumed: Sequence[Any]) -> Any:
-    """Whether a round takes one of the ways that were recorded."""
+    """Whether an iteration takes one of the ways that were recorded."""
     from jax import numpy as jnp
 
     found = jnp.asarray(False)

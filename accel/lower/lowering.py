@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from jax import Array
 
 _ALWAYS = np.bool_(True)
-"""The last constant of every program: true, which XLA cannot know, so that it cannot fuse or contract across a choice
-by it (see accel.rules.fusion and accel.lower.rounding)."""
+"""The last constant of every program: true. XLA cannot know that, so it cannot fuse or contract across a choice by this
+value (see accel.rules.fusion and accel.lower.rounding)."""
 
 
 def lower(
@@ -148,7 +148,7 @@ class _Lowering:
         return Fixed(self._folding.value(node))
 
     def _outcomes(self) -> list[Outcome]:
-        """What the device checks. Outcomes on the host are guards, which the matcher checks."""
+        """Outcomes that the device checks. Outcomes on the host are guards, which the matcher checks."""
         device: list[Outcome] = []
         for outcome in self._trace.tape.outcomes:
             # of a merged trace: what it is says which paths a call may take, whether it changes or not
@@ -175,7 +175,8 @@ class _Lowering:
         return [found[index] for index in sorted(found)]
 
     def _host(self) -> list[Node]:
-        """What Python evaluates before launch: all that depends on scalars alone. Any of it may raise, read or not."""
+        """Nodes that Python evaluates before launch: they depend on scalars alone. Any may raise, whether it is read or
+        not."""
         return [node for node in self._trace.tape.nodes if node.host and not self._folding.is_fixed(node)]
 
     # -- the function -------------------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
-"""The passes: what is done to a program's operations before JAX traces them, one after the other.
+"""The passes: transformations of a program's operations before JAX traces them, one after the other.
 
-First those of `PASSES`, then the arrangement into branches and loops (`with_loops`). Which rounds of a loop are
-computed at once is decided later, while JAX traces (`accel.lower.values`).
+First come those of `PASSES`, then the arrangement into branches and loops (`with_loops`). Which iterations of a loop
+are computed at once is decided later, while JAX traces (`accel.lower.values`).
 
-A pass takes operations and gives operations; neither the tape nor what it was given changes, as another thread may be
+A pass takes operations and returns operations. Neither the tape nor the pass's input changes, as another thread may be
 lowering the same tape with other constants. A node that a pass replaces (`Node.replaced`) keeps its index and stands in
-the list alone: operands still refer to the tape's node. So whatever passes note of nodes, they note by index.
+the list alone: operands still refer to the tape's node. So passes keep their notes of nodes by index.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from accel.lower.passes.arrange import Part
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What passes know of the program that the operations belong to.
+    """Facts for the passes about the program that the operations belong to.
 
     results: indices of the nodes that it returns. state: what it leaves where its next call reads, by slot. value_of:
     a node's value where it is known before launch, else None. left: results that something outside goes on to compute

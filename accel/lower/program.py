@@ -18,7 +18,7 @@ from accel.rules.rule import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is taken for constant: values of input slots. Guards hold the program to them.
+    """Input slots that are treated as constants. Guards hold the program to their values.
 
     scalars: Python and NumPy scalars. arrays: copies of arrays.
     """
@@ -49,7 +49,7 @@ class Fixed:
 
 
 OutputNumber = Packed | OnHost | Fixed
-"""Where a number that leaves the call comes from."""
+"""Source of a number that leaves the call."""
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Renewal(Protocol):
     """See accel.lower.renewing."""
 
     def packed(self) -> tuple[Any, ...]:
-        """It as data, for another process's trace."""
+        """Return it as data, for another process's trace."""
 
     def constants(self, known: Known, changed: Collection[int]) -> Mapping[int, Any] | None:
         """The constants, by position, that are others where these slots have changed; None: it is another program."""

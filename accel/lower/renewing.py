@@ -23,10 +23,10 @@ class OtherWay(Exception):
 
 
 class ConstantsAnew:
-    """What of one program depends on what it takes for constant.
+    """Parts of one program that depend on its constants.
 
-    All values that lowering has asked for are among it. Those that the program is given at each launch may change. By
-    any other, lowering has decided something, or has written it into the program: it has to be the same.
+    They include all values that lowering has asked for. Values that the program is given at each launch may change. On
+    any other, lowering has based a decision, or has written it into the program: it has to stay the same.
     """
 
     def __init__(
@@ -45,17 +45,17 @@ class ConstantsAnew:
 
     @classmethod
     def of(cls, trace: Lowerable, folding: Folding, arguments: ProgramArguments) -> ConstantsAnew:
-        """What lowering has asked for."""
+        """Collect the values that lowering has asked for."""
         decided = {index: folding.computed(node) for index, node in folding.decided.items()}
         return cls(trace, arguments.computed, arguments.constants, decided)
 
     def packed(self) -> tuple[Any, ...]:
-        """It as data, without what the trace and the program's constants say."""
+        """Return it as data, without the facts that the trace and the program's constants hold."""
         return self._positions, [(constant.shape, constant.numbers) for constant in self._constants], self._decided
 
     @classmethod
     def unpacked(cls, packed: tuple[Any, ...], trace: Lowerable, stored: Iterable[Any]) -> ConstantsAnew:
-        """The same on another process's trace. stored: what the device keeps of the constants."""
+        """Restore it from data, on another process's trace. stored: the constants as the device keeps them."""
         positions, forms, decided = packed
         constants = [CompactConstant(each, *form) for each, form in zip(stored, forms, strict=True)]
         return cls(trace, positions, constants, decided)

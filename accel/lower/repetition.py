@@ -1,12 +1,12 @@
 """Repetition: arrays that repeat themselves along axes, in fewer bytes and fewer operations.
 
-A whole step reads a hundred and more megabytes, most of it the same few fields again and again; and on grids most of
-the constants, such as the cosine of latitude, are one number per row repeated along it. What is repeated is stored
-once, and what is computed from such arrays alone is computed once for each distinct element: the sun's hour angle has
-240 cosines on a grid of 29,040 points. Of a mask of numbers, all of them 0 or 1, a boolean array is stored.
+A whole step reads a hundred megabytes and more, most of it the same few fields again and again. On grids most of the
+constants, such as the cosine of latitude, are one number per row repeated along it. Such an array is stored without its
+repetition, and values computed from such arrays alone are computed once for each distinct element. The sun's hour angle
+has 240 cosines on a grid of 29,040 points. A mask of numbers, all of them 0 or 1, is stored as a boolean array.
 
-Not so of a field that is the same everywhere: often it is one that is yet to be filled, and a program that takes it for
-one number could not go on then (see accel.lower.renewing).
+A field that is the same everywhere is stored whole. Often it is yet to be filled, and a program with one number in its
+place could not go on then (see accel.lower.renewing).
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class CompactConstant:
         return self.shape, None if self.numbers is None else self.numbers.str
 
     def of(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-        """What the device is to keep of another array, so that the same program restores that; None if it cannot."""
+        """Return the form of another array that the device keeps, if the same program restores that array; else
+        None."""
         stored = array
         for axis, length in enumerate(self.stored.shape):
             if length < array.shape[axis]:
@@ -79,19 +80,19 @@ def without_repetition(array: np.ndarray[Any, Any]) -> CompactConstant:
 
 
 def _once(array: np.ndarray[Any, Any], axis: int) -> np.ndarray[Any, Any] | None:
-    """What repeats along an axis; None where something else stands there."""
+    """Return the slice that repeats along an axis; None if the slices differ."""
     first = array.take([0], axis)
     return first if _same_bits(array, first) else None
 
 
 def _truths(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """Where a mask of numbers is 1; None where an element is neither 0 nor 1, by bits."""
+    """Return the truths of a mask of numbers; None if an element is neither 0 nor 1, by bits."""
     others = _differs(array, array.dtype.type(0))
     return None if _differs(array[others], array.dtype.type(1)).any() else others
 
 
 def _differs(array: np.ndarray[Any, Any], value: np.generic) -> np.ndarray[Any, Any]:
-    """Where the bits are not those of `value`."""
+    """Mask of the elements whose bits are not those of `value`."""
     differs: np.ndarray[Any, Any] = (_bits(array) != _bits(np.asarray(value, array.dtype))).any(axis=-1)
     return differs
 

@@ -1,13 +1,13 @@
 """Rounding: `+ - * / sqrt` of a compiled program give NumPy's own bits.
 
-XLA's code generator contracts `a*b - c*d` into a fused multiply-add. Its algebra rewrites `x / 3.0` as a product,
-`(x + 1e16) - 1e16` as `x`, `(a / b) / c` as `a / (b*c)`. Each leaves out a rounding that NumPy makes. Where two
-products are equal, NumPy has 0, and the contracted difference is 1e-17 of either sign: its square root may be NaN.
+XLA's code generator contracts `a*b - c*d` into a fused multiply-add. Its algebra rewrites `x / 3.0` as a product, `(x +
+1e16) - 1e16` as `x`, `(a / b) / c` as `a / (b*c)`. Each leaves out a rounding that NumPy makes. If two products are
+equal, NumPy has 0, and the contracted difference is 1e-17 of either sign: its square root may be NaN.
 
-So a program is traced once more. A result that XLA could merge with its reader is hidden from it, by an exclusive or
-of the bits with a zero that XLA cannot know. That costs one vector instruction. Barriers do not help, as they are gone
-before code is generated. Measured at 121x240: an iteration of PyGCM's loop takes 7.4 ms without, 7.9 ms so, 8.9 ms with
-the instruction set limited to AVX, which has no fused multiply-add.
+So a program is traced once more. A result that XLA could merge with its reader is hidden from it, by an exclusive or of
+the bits with a zero that XLA cannot know. That costs one vector instruction. Barriers do not help, as they are gone
+before code is generated. Measured at 121x240: an iteration of PyGCM's loop takes 7.4 ms without this, and 7.9 ms with
+it. With the instruction set limited to AVX, which has no fused multiply-add, it takes 8.9 ms.
 
 The tables say which results are hidden from which readers. tests/rounding tries random expressions against NumPy.
 """
@@ -55,14 +55,14 @@ REWRITTEN = {
     "rsqrt": frozenset("div log mul".split()),
     "sqrt": frozenset("div log mul".split()),
 }
-"""By operation, the readers that XLA's algebra rewrites with it: `(a / b) / c`, `log(exp(a))`, `a / sqrt(b)`."""
+"""Readers that XLA's algebra rewrites with an operation: `(a / b) / c`, `log(exp(a))`, `a / sqrt(b)`."""
 
 REASSOCIATED = {
     "add": frozenset("add sub".split()),
     "sub": frozenset("add sub".split()),
     "mul": frozenset(["mul"]),
 }
-"""By operation, the readers that XLA joins with it where each has a constant or repeated operand: `x * 0.1 * n`."""
+"""Readers that XLA joins with an operation where each has a constant or repeated operand: `x * 0.1 * n`."""
 
 
 def rounded_as_numpy(function: Callable[..., Any], always_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,11 +99,11 @@ class _Rounding(ReducedEvaluation):
         self._repeating: dict[int, Any] = {}  # those of fewer elements than their shape says
 
     def program(self, closed: Any, given: Sequence[Any]) -> list[Any]:
-        """What the whole program gives for these values. Nothing reads its results."""
+        """Evaluate the whole program for these values. Nothing reads its results."""
         return self._computed(closed, given, ())
 
     def closed(self, closed: Any, given: Sequence[Any]) -> list[Any]:
-        """What a function inside the program gives."""
+        """Evaluate a function inside the program."""
         return self._computed(closed, given, (_OUTSIDE,))
 
     def _computed(self, closed: Any, given: Sequence[Any], outside: Sequence[_Reader]) -> list[Any]:
@@ -182,7 +182,7 @@ def _has_zeros(value: Any) -> bool:
 
 
 def _known_vars(jaxpr: Any, known: set[Any]) -> set[Any]:
-    """Which values of a jaxpr XLA knows, if it knows these."""
+    """Return the values of a jaxpr that XLA knows, if it knows these."""
     found = set(known)
     for eqn in jaxpr.eqns:
         if eqn.invars and all(is_literal(var) or var in found for var in eqn.invars):

@@ -49,7 +49,7 @@ class Values:
         return value.whole() if isinstance(value, RepeatedValue) else value
 
     def ensure(self, nodes: Iterable[Node]) -> None:
-        """Fetch what a loop takes from outside, before its rounds are traced.
+        """Fetch what a loop takes from outside, before its iterations are traced.
 
         What is first computed inside a loop exists only there, but would be kept for the rest of the program (a leaked
         tracer).
@@ -115,7 +115,7 @@ class Values:
         self._values[node.index] = value
 
     def compute(self, part: Part) -> None:
-        """Compute an operation, or all rounds of a loop."""
+        """Compute an operation, or all iterations of a loop."""
         if isinstance(part, Node):
             if body_of(part) is None:
                 self._compute_node(part)
@@ -181,7 +181,7 @@ class Values:
             batch.run(batched, self, self._compute_in_loop)
 
     def _compute_in_loop(self, node: Node, operands: Sequence[Any]) -> Any:
-        """One operation of a loop's rounds."""
+        """One operation of a loop's iterations."""
         return compute(node, *filled(node, operands))
 
     def _before_writes(self, node: Node) -> Node:

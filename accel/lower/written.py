@@ -23,13 +23,13 @@ from accel.ir.views import Box, Index, Placed, box_of
 from accel.rules import core
 
 MOST_VIEWS = 8
-"""Of one array. Each is a result of its own, which costs some microseconds."""
+"""Maximum number of views of one array. Each is a result of its own, which costs some microseconds."""
 
 FEW_WRITES = 3
-"""To one view."""
+"""Maximum number of writes to one view."""
 
 LEAST_SPARED = 1 << 17
-"""Bytes that each view must save: copying so many there and back takes about as long as one more result."""
+"""Minimum bytes that each view must save: copying these there and back takes about as long as one more result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,10 @@ View = Index | Placed
 
 
 def place_of(view: View, shape: tuple[int, ...], host: Mapping[int, Any]) -> Index:
-    """Where a view of an array of `shape` is in one run. host: what Python has computed for it, by index of nodes."""
+    """Return the place of a view of an array of `shape` in one run.
+
+    host: the values that Python has computed for it, by index of nodes.
+    """
     if isinstance(view, Index):
         return view
     known = [host[start.index] if isinstance(start, OnHost) else start for start in view.starts]
@@ -55,8 +58,8 @@ def place_of(view: View, shape: tuple[int, ...], host: Mapping[int, Any]) -> Ind
 class Changed:
     """An array as it is at the end of the call.
 
-    contents: by each view that the program gives of it, in the order in which they are to be stored, the node that has
-    its contents, or None where these are read at the end; None if it gives the whole.
+    contents: None if the program gives the whole array. Otherwise it holds the views that the program gives, in the
+    order in which they are stored. Each view has the node of its contents, or None if these are read at the end.
     """
 
     node: Node
@@ -98,7 +101,10 @@ def changed(slot: int, node: Node, value_of: Callable[[Node], Any]) -> Changed:
 
 
 def _contents(node: Node, writes: Sequence[_Write]) -> dict[View, Node | None]:
-    """As of `Changed`; empty where only the whole array shows what is at the end. writes: the last first."""
+    """Return the written views, as in `Changed`; empty if only the whole array shows its content at the end.
+
+    writes: the last first.
+    """
     last: dict[View, _Write] = {}
     for write in writes:
         last.setdefault(write.view, write)
@@ -118,7 +124,7 @@ def _at_the_end(node: Node, write: _Write, writes: Sequence[_Write]) -> Node | N
 
 
 def _value(node: Node, write: _Write, writes: Sequence[_Write]) -> Node | None:
-    """What is written, if it is an array of the view's own form, and to be had."""
+    """Return the written value, if it is an array of the view's own form and available."""
     # of many writes, a loop may be made: what its last round writes is not to be had alone
     if sum(each.view == write.view for each in writes) > FEW_WRITES:
         return None
@@ -129,7 +135,7 @@ def _value(node: Node, write: _Write, writes: Sequence[_Write]) -> Node | None:
 
 
 def _view_of(write: Node, value_of: Callable[[Node], Any]) -> View | None:
-    """What it writes to; None where nobody knows that before the program has run."""
+    """Return the view that a write goes to; None if it is not known before the program has run."""
     if write.rule is core.WRITE:
         step = write.args[1]
         return step if isinstance(step, Index) else None
@@ -202,7 +208,7 @@ def _read(array: Node, view: View, index: int) -> Node:
 
 
 def grouped(values: Iterable[Any], arrays: Iterable[Changed]) -> list[Any]:
-    """What `results` gives, computed: for each array that, or a list of its views."""
+    """Group the computed values of `results` by array: for each its whole value, or a list of its views."""
     rest = iter(values)
     return [next(rest) if array.views is None else [next(rest) for _ in array.views] for array in arrays]
 
@@ -216,16 +222,17 @@ class Written:
     host: Mapping[int, Any]
 
     def steps(self, array: NDArray[Any]) -> list[Callable[[], None]]:
-        """What writes them to the array, each of them C code: Python runs no signal's handler within."""
+        """Return the calls that write the contents to the array. Each is C code: Python runs no signal handler
+        within."""
         pairs = zip(self.places(array), self.contents, strict=True)
         return [partial(operator.setitem, array, place.key, content) for place, content in pairs]
 
     def now(self, array: NDArray[Any]) -> Written:
-        """What the array holds in these views at present."""
+        """Return the array's present contents in these views."""
         return Written(self.views, [np.array(place.read(array)) for place in self.places(array)], self.host)
 
     def places(self, array: NDArray[Any]) -> list[Index]:
-        """Where the views are in this run."""
+        """Return the places of the views in this run."""
         return [place_of(view, array.shape, self.host) for view in self.views]
 
     def of(self, before: NDArray[Any]) -> NDArray[Any]:

@@ -13,8 +13,8 @@ placing     the proof that it computes a path that was recorded later
 crossings   those that it computes
 trace       a merged trace, and what its paths find where in it: `merged`
 
-What makes it sound is not the alignment, which only decides how much the paths share: a run counts only if its outcomes
-are those of a path that was recorded, and the merged tape, followed as that path goes, is that path's own tape, node
+Soundness does not depend on the alignment, which only decides how much the paths share. A run counts only if its
+outcomes are those of a recorded path. The merged tape, followed as that path goes, must be the path's own tape, node
 for node. `writer.check` makes sure of that whenever paths are merged.
 """
 

@@ -25,10 +25,10 @@ class TooLong(Exception):
 
 
 def keys_of(nodes: Sequence[Node], slots: Sequence[int]) -> Keys:
-    """What tells each operation of a tape from the others, whatever values it computes with.
+    """Return a key for each operation of a tape that identifies it, whatever values it computes with.
 
-    That is the instruction and the calls that led there, how often they have led there before, the arguments that are
-    no values, and the form of those that are. slots: the merged slot of each of the tape's slots.
+    A key has the instruction and the calls that led there, and how often they have led there before. It also has the
+    arguments that are no values, and the form of those that are. slots: the merged slot of each of the tape's slots.
     """
     met: Counter[Hashable] = Counter()
     keys: Keys = []

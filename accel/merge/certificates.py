@@ -1,12 +1,14 @@
 """Certificates: where one recording may go on as another did, because the program held the same there.
 
-At two joins of the same *class* everything that the program holds is the same but for recorded values: the same
-frames at the same instructions, variables and containers of the same form, with the same texts, flags and counts. What
-is hidden there (see accel.record.state.joins) is the same, too, because it follows from an earlier join of one class
-and from equal outcomes since. So a call that came to the one join, as one recording says, might go on as the other
-recording says, with its own values in the place of the other's: `substitution` gives these. That is no symmetric
-matter: the other recording must have told apart what is different here, must have written what is written here, and
-must not depend on it that two arrays are one, or are not.
+At two joins of the same *class* everything that the program holds is the same except recorded values. The frames are at
+the same instructions, and variables and containers have the same form, with the same texts, flags and counts. Hidden
+state (see accel.record.state.joins) is the same, too: it follows from an earlier join of one class and from equal
+outcomes since.
+
+So a call that came to the one join, as one recording says, might go on as the other recording says. It then has its own
+values in the place of the other's: `substitution` gives these. The relation is not symmetric. The other recording must
+have told apart what is different here, and must have written what is written here. It must not depend on whether two
+arrays are one.
 
 What a recording did after a join is a function of the state and of the outcomes since: it was recorded so. Guards of
 both recordings have to hold.
@@ -27,11 +29,11 @@ from accel.record.state.leaves import FromSlot, all_leaves
 
 
 class Substitution(NamedTuple):
-    """What stands for the values of a recording that goes on, at a join.
+    """Substitution, at a join, for the values of the recording that goes on.
 
-    values: by index of its node the node of the recording before, or the merged slot of an input. memories: its arrays
-    with the number of that before. doubtful: numbers of those of its arrays that are one with others here, or the
-    program's own, and are not there; or the other way round. With each, the merged slot that holds it here, if any.
+    values: by index of its node, the node of the recording before, or the merged slot of an input. memories: its
+    arrays, each with the number of the one before. doubtful: numbers of its arrays that are shared with others, or are
+    the program's own, in only one of both recordings. With each, the merged slot that holds it here, if any.
     """
 
     values: dict[int, Node | int]
@@ -70,7 +72,7 @@ class Classes:
         return found
 
     def _hidden(self, trace: Trace, hidden: Inherited, found: list[int]) -> Hashable:
-        """What is hidden at a join follows from an earlier one, and from what the recording has assumed since."""
+        """Return a key of the hidden values at a join: of the earlier join, and of the assumptions since."""
         start = trace.joins[hidden.join] if hidden.join >= 0 else None
         outcomes = trace.tape.outcomes[start.outcomes if start else 0 : hidden.outcomes]
         reused = trace.reused[start.reused if start else 0 : hidden.reused]
@@ -80,7 +82,7 @@ class Classes:
         return found[hidden.join] if start else -1, tuple(assumed), tuple(again)
 
     def _constant(self, node: Node, known: dict[int, Hashable]) -> Hashable:
-        """What a node computes from literals alone, as a number; None where it depends on inputs."""
+        """Return the value that a node computes from literals alone, as a number; None if it depends on inputs."""
         if not node.constant:
             return None
         if node.index not in known:
@@ -103,7 +105,7 @@ def _form(node: Node) -> tuple[Hashable, ...]:
 
 
 def expected_of(tape: Tape) -> dict[int, Any]:
-    """What a recording assumes, by index of the node."""
+    """Return a recording's assumptions, by index of the node."""
     return {outcome.node.index: outcome.expected for outcome in tape.outcomes}
 
 
@@ -120,7 +122,7 @@ def values_at(join: Join) -> list[tuple[Node, Memory | None]]:
 
 
 class Recorded:
-    """What certificates ask of one recording. slots: the merged slots of its own.
+    """Data of one recording that certificates need. slots: the merged slots of its own.
 
     changed, arrays: merged slots of the arrays from outside that it writes to, and of all that it reads.
     """
@@ -166,7 +168,7 @@ class Recorded:
 
 
 class Alone(Recorded):
-    """A tape by itself, without joins: that of a loop's round."""
+    """A tape by itself, without joins: that of a loop's iteration."""
 
     def __init__(self, tape: Tape, slots: Sequence[int]) -> None:
         self.tape, self.joins, self.slots = tape, [], slots
@@ -176,8 +178,9 @@ class Alone(Recorded):
 
 
 def substitution(before: Recorded, join: Join, after: Recorded, other: Join) -> Substitution | None:
-    """What stands for the values of recording `after` if a call goes on as it did from `other`, having come to `join`
-    as recording `before` did. None if it may not. Both joins are of one class.
+    """Return the substitution for recording `after` if a call goes on as it did from `other`.
+
+    The call has come to `join` as recording `before` did. None if it may not go on so. Both joins are of one class.
     """
     found: dict[int, Node | int] = {}
     memories: dict[int, tuple[Memory, Memory]] = {}
@@ -204,7 +207,7 @@ def _fits(before: Recorded, here: Node, after: Recorded, there: Node) -> bool:
 
 
 def _doubtful(before: Recorded, after: Recorded, pairs: list[tuple[Memory, Memory]]) -> dict[int, int | None] | None:
-    """Which arrays of what comes after are one with others, or the program's own, here but not there, or the other way.
+    """Return the arrays that are shared with others, or are the program's own, in only one of both recordings.
 
     See `Substitution`. None where that makes a difference to what comes after.
     """
@@ -226,7 +229,7 @@ def _doubtful(before: Recorded, after: Recorded, pairs: list[tuple[Memory, Memor
 
 
 def _same_writes(before: Recorded, join: Join, after: Recorded, other: Join, found: dict[int, Node | int]) -> bool:
-    """Whether what is written to here counts as written to there, so that the call stores it in the end."""
+    """Whether each array written to here counts as written to there, so that the call stores it in the end."""
     here = {before.origin(each): each for each in join.state.memories if each.origin is not None}
     there = {after.origin(each): each for each in other.state.memories if each.origin is not None}
     for origin, memory in here.items():

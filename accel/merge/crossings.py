@@ -1,7 +1,7 @@
 """Crossings: the calls of a merged trace that none of its paths takes, but that it computes nevertheless.
 
-Such a call is a walk (accel.merge.walks) that agrees with what a run has shown, and that the merged tape has been
-proved to compute (accel.merge.following).
+Such a call is a walk (accel.merge.walks) that agrees with the outcomes of a run. The merged tape has been proved to
+compute it (accel.merge.following).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from accel.merge.walks import Shown, Walks
 from accel.record.run.outputs import Outputs
 
 MOST_TRIED = 16
-"""So many walks that agree with a run are followed."""
+"""Maximum number of walks that are followed for one run that they agree with."""
 
 
 class Crossings:

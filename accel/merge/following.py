@@ -1,9 +1,9 @@
 """Following: the proof that a merged tape computes a walk.
 
-That a walk is a way of the program does not make the merged tape compute it: its phis may choose by an outcome that
-told the recorded paths apart by chance. So a walk is followed through the tape: each of its operations must be there,
-with the right operands, where phis choose by what the walk has been seen to assume. Only then it is accepted, with what
-it assumes. So each accepted walk is proved as the recorded paths are (`Writer.check`).
+A walk is a way of the program, but that does not make the merged tape compute it. Its phis may choose by an outcome
+that told the recorded paths apart by chance. So a walk is followed through the tape. Each of its operations must be
+there, with the right operands, where phis choose by the walk's own assumptions. Only then the walk is accepted, with
+these assumptions. So each accepted walk is proved as the recorded paths are (`Writer.check`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class CrossedTrace(Trace):
-    """What a walk returns and leaves: what the recording does in which it ends. Its tape has the walk's outcomes.
+    """Outputs of a walk: those of the recording in which it ends. Its tape has the walk's outcomes.
 
-    ends_in: that recording. edges: where it goes on as no recording did, each by what it had assumed last, and assumes
-    next.
+    ends_in: that recording. edges: where the walk goes on as no recording did. Each edge is named by the last
+    assumption before it and the next one.
     """
 
     ends_in: Trace | None = None
@@ -78,12 +78,12 @@ class NotThere(Exception):
 
 
 class MergedWay:
-    """What a merged tape computes for one call, as far as is known what the call shows. Raises nothing.
+    """Values that a merged tape computes for one call, as far as the call's outcomes determine them. Raises nothing.
 
-    Phis are followed by what is known already, and an outcome is known where following has led to its node. So every
-    step holds for any call that shows what the steps before have relied on.
+    A phi is followed if its decision is known already. An outcome is known if following has led to its node. So every
+    step holds for any call with the outcomes that the steps before have relied on.
 
-    outcomes, on_host: what the call shows, as in `Accepted`.
+    outcomes, on_host: the call's outcomes, as in `Accepted`.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -93,7 +93,7 @@ class MergedWay:
         self._known: dict[int, Any] = {}  # by index of a merged node
 
     def follow(self, node: Node) -> Node | None:
-        """What a merged node stands for; None where that is not known."""
+        """Return the node that a merged node stands for; None if it is not known."""
         while node.rule is core.PHI:
             choice, sides = node.args
             decision, cases = choice.args
@@ -147,7 +147,7 @@ class MergedWay:
         value_of: Callable[[Node], Node],
         likely: OutputPlaces | None = None,
     ) -> OutputPlaces:
-        """Where a recording's outputs are among the merged ones. Raises NotThere.
+        """Return the positions of a recording's outputs among the merged ones. Raises NotThere.
 
         slots: the merged slot of each of its own. value_of: gives the merged node that computes one of its own. likely:
         where the outputs probably are.
@@ -171,7 +171,10 @@ class MergedWay:
         )
 
     def _place(self, node: Node, computed: Node, outputs: Sequence[Node | None], likely: int | None) -> int:
-        """Where among some merged outputs the value of a node is. computed: the merged node that computes it."""
+        """Return the position of a node's value among some merged outputs.
+
+        computed: the merged node that computes it.
+        """
         positions = range(len(outputs))
         for at in positions if likely is None else (likely, *positions):
             output = outputs[at]
@@ -299,7 +302,7 @@ class Following:
         self._way.settle(waiting, is_shown)
 
     def _places(self, last: Member) -> OutputPlaces:
-        """Where what the walk leaves is among the merged outputs."""
+        """Return the positions of the walk's outputs among the merged ones."""
         place, number = last.placement, self._walk[-1].member
         return self._way.places(
             last.trace.outputs,
@@ -320,7 +323,7 @@ def _nothing(node: Node) -> None:
 
 
 def form_of(node: Node) -> Hashable:
-    """What two values must have in common for one to stand in the place of the other."""
+    """Return the properties that two values must share for one to replace the other."""
     return node.shape, node.dtype, node.scalar
 
 

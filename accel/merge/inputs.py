@@ -21,7 +21,7 @@ ABSENT = type("Absent", (), {"__repr__": lambda self: "<absent>"})()
 
 
 NOT_FETCHED = Code("")
-"""How a slot is fetched that no path of this process reads."""
+"""Code for a slot that no path of this process reads."""
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from accel.record import Trace
 
 @dataclass(slots=True)
 class Placement:
-    """Where one path finds what in a merged trace; plain data.
+    """Positions of one path's values and outputs in a merged trace; plain data.
 
     slots: the merged slot of each of its own. outputs: where its outputs are. outcomes: what it assumes on the device,
     by position among the merged trace's outcomes. observed: that position by index of the merged node. on_host: what it

@@ -1,8 +1,8 @@
 """Merged outputs: what several paths return and leave, as one list of arrays and numbers.
 
-An output of the same use (the result, an attribute of an object, an array that is changed in place) is one array of the
-program, if it has one shape and dtype; a phi chooses which. What only some paths leave is chosen on the others, too:
-there it is any value, and nobody reads it.
+Outputs of the same use are one array of the program, if they have one shape and dtype. A use is the result, an
+attribute of an object, or an array changed in place. A phi chooses the value. An output that only some paths have is
+chosen on the others, too: it has any value there, and nobody reads it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from accel.record.state.shown import templates_of
 
 @dataclass(slots=True)
 class OutputPlaces:
-    """Where one path's outputs are among those of all: its arrays, numbers and changed arrays, in its own order."""
+    """Positions of one path's outputs among those of all: its arrays, numbers and changed arrays, in its own order."""
 
     arrays: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
@@ -55,7 +55,7 @@ class _Outputs:
                 self.uses.append(use)
 
     def places(self, path: int) -> list[int]:
-        """Where a path's own outputs are, in its order."""
+        """Return the positions of a path's own outputs, in its order."""
         return [self._places[path, use] for use, _ in self._of_path[path]]
 
 
@@ -117,7 +117,7 @@ def for_all_paths(nodes: dict[int, Node], writer: Writer, paths: int) -> Iterato
 
 
 def _uses(outputs: Outputs, slots: Sequence[int]) -> dict[tuple[type, int], Hashable]:
-    """What each array and number is for, in words that mean the same on all paths."""
+    """Return the use of each array and number, in words that mean the same on all paths."""
     found: dict[tuple[type, int], Hashable] = {}
     templates: list[tuple[Hashable, object]] = [("result", outputs.result)]
     for write in outputs.writes:

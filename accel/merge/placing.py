@@ -1,9 +1,9 @@
 """Placing: the proof that a merged tape computes a path that was recorded after it was made.
 
-The program of some paths often computes another one, too, whose branches are all among theirs: in this process, or in
-an earlier one whose program is on disk. So a new path is followed through the merged tape, as walks are (see
-accel.merge.following): each of its operations must be there, with the right operands. Then the program that is in use
-takes its calls as well, and nothing is compiled.
+The program of some paths often computes another one, too, whose branches are all among theirs. The program may be of
+this process, or an earlier one's on disk. So a new path is followed through the merged tape, as walks are (see
+accel.merge.following). Each of its operations must be there, with the right operands. Then the program in use takes its
+calls as well, and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Placing:
         self._computed: list[Node] = []  # the merged node of each of the path's
 
     def placement(self) -> Placement:
-        """Where the path finds what. Raises NotThere where the merged tape does not compute it."""
+        """Return the path's placement. Raises NotThere if the merged tape does not compute it."""
         waiting = dict(enumerate(self._trace.tape.outcomes))
         assumed = {outcome.node.index for outcome in waiting.values()}
         for node in self._trace.tape.nodes:

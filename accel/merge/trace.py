@@ -26,7 +26,7 @@ MOST_GROWTH = 2.0
 """A merged tape may have this many times as many operations as its longest path: beyond, the paths share too little."""
 
 SMALL = 400
-"""Up to so many operations paths are merged whatever they share: such a program compiles fast as it is."""
+"""Maximum number of operations up to which paths are merged whatever they share: such a program compiles fast."""
 
 
 class NotMergeable(Exception):
@@ -59,7 +59,7 @@ class MergedTrace:
         return Crossings(self.tape, self.outputs, self.members, self._computing)
 
     def placement_of(self, trace: Trace) -> Placement:
-        """Where a path that was recorded later finds what. Raises NotMergeable where the tape does not compute it."""
+        """Return the placement of a path recorded later. Raises NotMergeable if the tape does not compute it."""
         pinned = {slot: content.tobytes() for slot, content in self.pinned.items()}
         slots = self.inputs.places_for(trace, self.tape)
         if trace.draws or self.draws:
@@ -76,7 +76,8 @@ class MergedTrace:
         return Computing(self.tape)
 
     def with_member(self, member: Member) -> MergedTrace:
-        """The same with one more path. A program of its tape, the same object, serves both. Raises NotMergeable."""
+        """Return a copy with one more path. A program of its tape, the same object, serves both. Raises
+        NotMergeable."""
         names = [slot.name for slot in self.inputs.slots]
         return reassembled(self.tape, self.outputs, self.pinned, self.draws, [*self.members, member], names)
 

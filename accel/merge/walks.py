@@ -25,7 +25,7 @@ class Part(NamedTuple):
 
 
 Shown = Callable[[int, Node], Any]
-"""What a run has shown of a member's node; None where that is not known."""
+"""Function of a member and one of its nodes: the value seen in a run, or None if it is not known."""
 
 
 Way = tuple[tuple[int, int], ...]
@@ -71,7 +71,10 @@ class Walks:
             waiting += [(*other, way) for other in self._next(members, member, number)]
 
     def _next(self, members: int, member: int, number: int) -> Iterator[tuple[int, int]]:
-        """Where a walk may go on from the end of a member's part; last what is tried first: that it stays there."""
+        """Yield the members and parts at which a walk may go on from the end of a member's part.
+
+        The last of them, to stay with the member, is tried first.
+        """
         for other, join in self._at[self._classes[member][number]]:
             if other != member and members >> other & 1 and self._substitution(member, number, other, join) is not None:
                 yield other, join + 1
@@ -92,7 +95,7 @@ class Walks:
         return self._members[number]
 
     def recorded(self, number: int) -> Recorded:
-        """What certificates know of a member."""
+        """Return the certificates' data on a member."""
         return self._recorded[number]
 
     def joins(self, part: Part) -> tuple[Join | None, Join | None]:
@@ -101,11 +104,11 @@ class Walks:
         return (joins[part.first - 1] if part.first else None), (joins[part.last] if part.last < len(joins) else None)
 
     def assumed(self, part: Part) -> list[tuple[Node, Any]]:
-        """What a part assumes."""
+        """Return the assumptions of a part."""
         return [each for number in range(part.first, part.last + 1) for each in self._assumed[part.member][number]]
 
     def edge(self, before: Part, after: Part) -> Hashable:
-        """What tells a crossing from others: the join's class, and what is assumed last before and first after it."""
+        """Return the key of a crossing: the join's class, the last assumptions before it and the first after it."""
         sides = [(before.member, before.last), (after.member, after.first)]
         assumed = [
             tuple((self._members[member].placement.node_of[node.index], repr(expected)) for node, expected in each)
@@ -115,14 +118,17 @@ class Walks:
         return self._classes[before.member][before.last], *assumed
 
     def crossed(self, before: Part, after: Part) -> Substitution:
-        """What stands for the values of the part after, by those of the part before."""
+        """Return the substitution for the values of the part after, by those of the part before."""
         found = self._substitution(before.member, before.last, after.member, after.first - 1)
         assert found is not None
         return found
 
 
 def _by_part(trace: Trace) -> list[list[tuple[Node, Any]]]:
-    """What a recording assumes between its joins: nodes with what they must be. One more than there are joins."""
+    """Return a recording's assumptions between its joins: nodes with their expected values.
+
+    There is one list more than there are joins.
+    """
     expected = expected_of(trace.tape)
     found, outcomes, reused = [], 0, 0
     for join in (*trace.joins, None):

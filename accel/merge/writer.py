@@ -33,7 +33,7 @@ Joined = dict[int, Join]
 
 
 Settled = Mapping[int, Mapping[int, int]]
-"""For each path, the merged nodes of which it has assumed something, with when it did."""
+"""Merged nodes that each path has assumed something of, and when it did."""
 
 
 class Inseparable(Exception):
@@ -63,8 +63,9 @@ class Writer:
                 self._write(column)  # type: ignore[arg-type]
 
     def current(self, path: int, node: Node) -> Node:
-        """The merged node that stands for a node of a path's from now on: that for all paths which the last join of its
-        has brought together, or its own.
+        """Return the merged node that stands for a path's node from now on.
+
+        That is the node for all paths brought together by the path's last join, or the path's own.
         """
         joined = self._joined[path].get(node.index)
         # what Python computes before launch cannot wait for a choice of the device's
@@ -148,7 +149,7 @@ class Writer:
         return None
 
     def _held(self, column: Joined) -> Iterator[tuple[Column, Column]]:
-        """What the paths hold at a join, place by place; then the arrays from outside that some have written to.
+        """Yield the paths' values at a join, place by place, then the arrays from outside that some have written to.
 
         Each as the paths' own nodes, and as merged ones.
         """
@@ -281,7 +282,7 @@ class Writer:
         )
 
     def followed(self, node: Node, path: int) -> Node:
-        """What a node stands for on a path: itself, or what a phi chooses there."""
+        """Return the node that a node stands for on a path: itself, or a phi's choice there."""
         while node.rule is core.PHI:
             choice, sides = node.args
             decision, cases = choice.args

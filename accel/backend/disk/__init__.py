@@ -1,4 +1,4 @@
-"""What is kept on disk for later runs.
+"""Disk cache: files kept for later runs.
 
 cache       programs, found by what they compute
 products    where compiled programs are kept, and which ones are about to come

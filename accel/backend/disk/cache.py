@@ -51,10 +51,10 @@ T = TypeVar("T")
 SUFFIX, TRACE, PATH, TOGETHER, PLACEMENT = ".program", ".trace", ".path", ".together", ".placement"
 KNOWN, RECORDING, RECORDINGS, VAIN = ".known", ".recording", ".recordings", ".vain"
 COMING, BEGUN, WHOLE = ".coming", ".begun", ".whole"
-"""The suffixes of entries: a compiled program, a trace's product, a path's experience, a tape of several paths, where
-one of those finds what on it; a function of which some path has been compiled; one of its recordings, and which of them
-there are; what its recordings in vain have taken; a product that is about to come, and how often that was begun; a
-program that kernels cannot have, or not gain from, so that XLA compiles it whole."""
+"""Suffixes of entries. In order: a compiled program; a trace's product; a path's experience; a tape of several paths;
+where one of those paths finds its values on the tape. Then: a function of which some path has been compiled; one of its
+recordings; the list of them; the times of its recordings in vain. Last: a product that is about to come; how often it
+was begun; a program that XLA compiles whole, because kernels cannot have it or would not gain."""
 
 _PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
@@ -107,7 +107,10 @@ def read(key: str, suffix: str = SUFFIX) -> bytes | None:
 
 
 def parsed(key: str, suffix: str, parse: Callable[[bytes], T]) -> T | None:
-    """What `parse` makes of an entry's payload; None if there is no entry, or if that fails, which removes it."""
+    """Parse the payload of an entry.
+
+    Returns None if there is no entry, or if `parse` fails, which removes the entry.
+    """
     payload = read(key, suffix)
     try:
         return None if payload is None else parse(payload)

@@ -15,12 +15,12 @@ from types import CodeType
 from accel.backend.disk import cache
 
 MOST_RECORDINGS = 16
-"""So many recordings of one target are kept: a later run reads all of them at its first calls."""
+"""Maximum number of recordings kept for one target. A later run reads all of them at its first calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """What is known about one path.
+    """Knowledge from earlier runs about one path.
 
     varied: slots of numbers and arrays that some run did not fold, because they changed. threads: the number of threads
     that its programs were compiled for, 0 for all; None if it is not known. together: by the key of a program, the keys

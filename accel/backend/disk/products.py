@@ -23,7 +23,7 @@ from accel.rules.rule import Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a product is kept. key: its own.
+    """Place of a product on disk. key: its own.
 
     program, paths: the keys of the program and of the recorded paths that have it; no paths if nobody can find it so.
     """
@@ -64,8 +64,8 @@ def read(key: str) -> Product | Unsupported | None:
 
 
 MOST_TRIES = 2
-"""So many times a process without its program begins a product, and so many times one is tried that has no end there.
-What takes longer than it may, or crashes it, would be begun again after each run."""
+"""Maximum number of times that processes without their program begin one product, or try one that has no end there. A
+product that takes longer than it may, or crashes its process, would be begun again after each run."""
 
 
 def announce(keys: Iterable[str], process: int) -> bool:

@@ -1,9 +1,9 @@
 """Recordings on disk: a later run finds the paths of a target, and records nothing again.
 
-A recording that led to a program is kept with it: its tape, where its inputs come from, its guards, and the plan of
-what a replay leaves behind. It is kept under what the target runs, its code and the name of it. What it holds of the
-program's own is named (see accel.backend.disk.references); a recording that holds anything without a name is not kept.
-A later run takes it up as if it had just been made: guards are checked in each call, first replays are compared.
+A recording that led to a program is kept with it: its tape, the sources of its inputs, its guards, and the plan of its
+effects. Its key is what the target runs: its code and the code's name. Objects of the program are stored by name (see
+accel.backend.disk.references). A recording that holds anything without a name is not kept. A later run takes it up as
+if it had just been made: guards are checked in each call, first replays are compared.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from accel.record.state import inputs
 from accel.record.state.inputs import Code, Inputs, Slot
 
 _IS = re.compile(r"\bis (?:not )?\{(\d+)\}")
-"""Where an expression compares with one of its constants by identity."""
+"""Pattern of an expression's comparison with one of its constants by identity."""
 
 
 Own = tuple[FunctionType, CodeType]
-"""What a target brings: the function that is recorded, and the code that its calls run (of a lifted loop, a round)."""
+"""A target's recorded function, and the code that its calls run (for an outlined loop body, of one iteration)."""
 
 
 def save(target: str, path: str, trace: Trace, own: Own) -> None:
@@ -71,7 +71,7 @@ def read(target: str, own: Own, targets: Callable[[str], Any]) -> Iterator[Trace
 # -- one recording -----------------------------------------------------------------------------------------------------
 
 _PARTS = ("outputs", "aliases", "same", "objects", "array_slots", "scalar_slots", "identity", "pinned", "draws")
-"""What of a trace is kept as it is. Not the heads of its loops: they have been looked at."""
+"""Attributes of a trace that are stored unchanged. The heads of its loops are left out: they have been examined."""
 
 
 def _written(trace: Trace, own: Own) -> bytes:
@@ -136,7 +136,7 @@ Places = dict[int, tuple[str, str]]
 
 
 def _places_of(slots: Iterable[Slot]) -> Places:
-    """Where inputs stand in modules and classes that have no names of their own, or others: lambdas, generated code."""
+    """Places of inputs in modules and classes without names of their own, or with others: lambdas, generated code."""
     places: Places = {}
     for slot in slots:
         held = _held_at(slot.fetch)
@@ -151,7 +151,7 @@ def _are_fields(value: Any, place: tuple[str, str]) -> bool:
 
 
 def _held_at(fetch: Code) -> tuple[Any, tuple[str, str]] | None:
-    """What is found in a module or class, and the place; None of what is found elsewhere."""
+    """Return a value found in a module or class, and its place; None for a value from elsewhere."""
     name = fetch.constants[-1] if fetch.constants else None
     if not isinstance(name, str) or fetch.parent is not None:
         return None
@@ -264,7 +264,7 @@ class _Writer(pickling.Pickler):
             return place
 
     def _library_path(self, value: Any) -> tuple[str, str]:
-        """Of what is neither the program's nor Python's: a function of NumPy's that Cython has made, for instance."""
+        """Return the path to an object of a library, such as a function of NumPy's that Cython has made."""
         kind = type(value)
         try:
             module, name = references.path_of(value)
@@ -327,7 +327,7 @@ _REDUCED: dict[type, Callable[[_Writer, Any], Any]] = {
     np.ndarray: _Writer._array,
     **dict.fromkeys(own_code.ENTRIES, _Writer._entry),
 }
-"""How what has no name of its own is written, by its type. Classes are by `_Writer._class`."""
+"""Writers of objects without a name of their own, by type. Classes are by `_Writer._class`."""
 
 
 class _Reader(pickle.Unpickler):

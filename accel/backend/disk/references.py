@@ -1,10 +1,9 @@
-"""References: what of the program's a recording on disk names, in place of the things themselves.
+"""References: names by which a recording on disk refers to the program's own functions, classes and modules.
 
-A recording holds the program's own functions, classes and modules, and compares what it meets with them by identity.
-On disk stands the name under which each process finds them. That is enough for what is found under that name now, and
-was written in a file that has not changed since: whatever else they are, another process would make them the same.
-Everything else that has an identity (an object of a class of the program's, a list) is *without a name*, and what holds
-it is not kept.
+A recording in memory holds these objects, and compares objects that it meets with them by identity. On disk it has the
+name under which each process finds them. A name is enough if the object is found under it now, and its file has not
+changed since: another process would make the same object. Everything else with an identity (an object of a class of the
+program's, a list) is *without a name*. Its holder is not kept.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from accel.ir.fingerprint import code_number, is_versioned
 from accel.process import own_code
 
 CLOCKS_S = 2.0
-"""By so much the clocks of file systems may be behind, or round."""
+"""Seconds by which the clocks of file systems may be behind, or round."""
 
 
 def _process_start() -> float:
-    """When this process began, in seconds since the epoch, as Linux tells."""
+    """Return when this process began, in seconds since the epoch, according to Linux."""
     ticks = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
     boot = re.search(r"^btime (\d+)$", Path("/proc/stat").read_text(), re.MULTILINE)
     return int(boot[1]) + int(ticks) / os.sysconf("SC_CLK_TCK") if boot else math.inf
@@ -60,7 +59,7 @@ TYPES = {value: name for name, value in vars(types).items() if isinstance(value,
 
 
 MAX_WRAPPERS = 3
-"""So many decorators around a function are looked through for it."""
+"""Maximum number of decorators to unwrap when looking for a function."""
 
 
 def path_of(value: Any) -> tuple[str, str]:
@@ -102,7 +101,7 @@ _IS_PYTHON_S = 1 << 9
 
 
 def found(module: str, name: str) -> Any:
-    """What stands in a module under a name with dots, without the wrapper that accel may have put around it.
+    """Return the object that a module has under a dotted name, without a wrapper of accel's around it.
 
     Of a property or static method, that is the function.
     """
@@ -111,7 +110,7 @@ def found(module: str, name: str) -> Any:
 
 
 def found_entry(module: str, name: str) -> Any:
-    """What stands there, as it is."""
+    """Return the object that a module has under a dotted name, unchanged."""
     holder: Any = sys.modules.get(module)
     for part in name.split("."):
         # in its own dictionary: an attribute access might run code of the program's
@@ -203,7 +202,7 @@ _METHODS = (
 
 
 PROCESS_WIDE: dict[str, Any] = {"sys.modules": sys.modules, "os.environ": os.environ}
-"""What each process has one of, by the name of it."""
+"""Objects that exist once in each process, by name."""
 
 
 def process_wide(value: Any) -> str | None:

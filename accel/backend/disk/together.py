@@ -1,8 +1,9 @@
-"""Programs of several paths on disk: what a later run needs to use one before it has recorded all of its paths.
+"""Programs of several paths on disk: data for a later run that has not yet recorded all of the paths.
 
-The tape of such a program is kept as it was compiled; and for each path, by its key, where on that tape it finds what,
-whether the program was made of it or computes it as well. A later run that has recorded some of the paths takes the
-whole tape. The others it takes once it has recorded them; the program on disk is the same.
+The tape of such a program is kept as it was compiled. For each path, by its key, an entry says where the path finds its
+values on that tape. There are entries for paths that the program was made of, and for others that it computes as well.
+A later run that has recorded some of the paths takes the whole tape. It takes the other paths once it has recorded
+them; the program on disk is the same.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class TraceOnDisk:
         self._names = saved.names
 
     def placement_of(self, path: str | None) -> Placement | None:
-        """Where a path, by its key, finds what, if it is one of its paths."""
+        """Return a path's placement, by the path's key; None if it is not one of its paths."""
         return None if path is None else _read(digest(self._program, path), cache.PLACEMENT, Placement)
 
     def with_members(self, members: list[Member]) -> MergedTrace:
@@ -77,7 +78,7 @@ class TraceOnDisk:
         return reassembled(plain.tape, plain.outputs, plain.pinned, plain.draws, members, self._names)
 
     def members_of(self, traces: Mapping[str, Trace]) -> dict[str, Member]:
-        """Those of these traces, by the keys of their paths, that are its paths."""
+        """Return its members among these traces. Both are by the keys of their paths."""
         placed = ((path, trace, self.placement_of(path)) for path, trace in traces.items())
         return {path: Member(trace, placement) for path, trace, placement in placed if placement is not None}
 

@@ -1,8 +1,8 @@
-"""Recordings in vain: what a target's recordings took that ended at a limit, or took long, kept on disk for later runs.
+"""Recordings in vain: times of a target's recordings that ended at a limit or took long, kept for later runs.
 
-Such a recording gains nothing, and a later run would make it again. So a later run first waits for calls that take so
-long in all that another recording is a small part of it. A note is for the code that was recorded, as its files hold
-it, for one limit on operations, and for calls of about one length.
+Such a recording gains nothing, and a later run would make it again. So a later run waits until its calls have taken so
+long that another recording is a small part of that. A note is for the code that was recorded, as its files hold it, for
+one limit on operations, and for calls of about one length.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from accel.backend.disk.references import Files, Unnamed
 from accel.reasons import Refusal
 
 LONG_S = 0.25
-"""A refused recording that takes so many seconds more than its call is noted, whatever the reason."""
+"""Seconds beyond its call from which a refused recording is noted, whatever the reason."""
 
 PAYS_FACTOR = 20.0
-"""How many times as long as all recordings in vain have taken a run's calls take before there is another one."""
+"""Time of a run's calls before another recording, as a multiple of the time of all recordings in vain."""
 
 SIZE_FACTOR = 8.0
-"""Calls that take so many times as long on NumPy, or so many times less, are of another size: no note is for them. Less
-than that a busy machine may make of calls of one size."""
+"""Ratio of NumPy times from which calls count as of another size: no note is for them. A busy machine changes calls of
+one size by less than that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vain:
-    """What a target's recordings in vain have taken.
+    """Times of a target's recordings that gave no program.
 
     count: in all runs. seconds: of all of them. least_s, most_s: what such calls took on NumPy. refusal: why the last
     one ended.
@@ -51,7 +51,7 @@ class Vain:
         return is_alike and total_s < PAYS_FACTOR * self.seconds
 
     def with_another(self, seconds: float, call_s: float, refusal: Refusal) -> Vain:
-        """The same with one more recording."""
+        """Return a copy that counts one more recording."""
         total_s, least_s, most_s = self.seconds + seconds, min(self.least_s, call_s), max(self.most_s, call_s)
         return Vain(self.count + 1, total_s, least_s, most_s, refusal)
 
@@ -60,7 +60,7 @@ NONE = Vain(0, 0.0, math.inf, 0.0, Refusal("limit.nodes"))
 
 
 def read(key: str) -> Vain:
-    """What is known of a target's recordings in vain, as its code is now. key: the target's."""
+    """Return the record of recordings in vain for a target with its present code. key: the target's."""
     return cache.parsed(key, cache.VAIN, _parsed) or NONE
 
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class LastJobs:
-    """What becomes of the worker's jobs once the program has gone. may_be_finished: whether the program has said so.
+    """The worker's jobs after the program has ended. may_be_finished: whether the program has said that they may be.
 
-    One thread is told of jobs, and others of the program's end. What it needs is imported late: the program waits for
-    the worker's first word.
+    One thread is told of jobs, and others of the program's end. Modules are imported late: the program waits for the
+    worker's first word.
     """
 
     def __init__(self) -> None:

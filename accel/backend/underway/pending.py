@@ -47,16 +47,16 @@ class PendingProgram(Future[Executable]):
     """A program that is being compiled, or waits in a queue for it: a future of its executable.
 
     arguments: of compile_trace. name: the target's, for the status line. trial: how the worker tries it. missed: the
-    priority, as the binary logarithm of the seconds of calls that had to do without it, each weighted by its time (see
-    HALF_LIFE_S). is_for_this_run: whether it is not for later runs alone; those come after all others. found_on_disk:
-    whether it was loaded from disk.
+    priority. It is the binary logarithm of the seconds of calls that ran without the program, each weighted by its time
+    (see HALF_LIFE_S). is_for_this_run: False for programs of later runs alone; those come after all others.
+    found_on_disk: whether it was loaded from disk.
     kept: keys and suffixes of the cache entries from which a later process loads it; unkept: why there are none. path:
     the key of its path on disk.
 
-    First comes `prepare`: it makes the job that the disk and the worker know the program by. Then it comes about in one
-    of three ways: `load_from_disk`; `compile_in_worker`, and then `load_product` in the thread that also loads programs
-    from disk, so that the worker does not wait for that; or `compile_here`. A thread of accel's goes through them,
-    while the program's threads only ask whether it is `done`, and `withdraw` it.
+    First comes `prepare`: it makes the job that the disk and the worker know the program by. Then the executable is
+    made in one of three ways. One is `load_from_disk`. One is `compile_in_worker`, and then `load_product` in the
+    thread that also loads programs from disk, so that the worker does not wait for that. The last is `compile_here`. A
+    thread of accel's goes through them. The program's threads only ask whether it is `done`, and `withdraw` it.
     """
 
     def __init__(self, arguments: Arguments, missed_s: float = 0.0, name: str = "", trial: Trial | None = None) -> None:
@@ -169,7 +169,10 @@ class PendingProgram(Future[Executable]):
         return self._key if self._began is not None and not self.has_product and not self._is_done else None
 
     def errand(self) -> tuple[Job, Place] | None:
-        """What the worker has to know to compile it when this process has ended; None where nobody would find it."""
+        """Return what the worker needs to compile it after this process has ended.
+
+        None if nobody would find the product.
+        """
         place = None if self._is_done else self._place()
         return None if place is None or self._job is None else (self._job, place)
 
@@ -266,7 +269,7 @@ class PendingProgram(Future[Executable]):
         self._note_kept(product.key, unkept)
 
     def _place(self) -> Place | None:
-        """Where its product is kept, and by which recorded paths later runs find it; None where it has no key."""
+        """Where its product is kept, and the recorded paths by which later runs find it; None if it has no key."""
         trace = self._arguments[0]
         if self._key is None or self.path is None:
             return None

@@ -9,22 +9,22 @@ import time
 NICENESS = 10
 """The worker's niceness where the program has a single processor, and once the program has ended.
 
-With another processor, the worker has the program's own: where other programs kept two processors busy, it had a
-twentieth of one at this niceness, and no program was there before a run of half a minute had ended.
+With another processor, the worker has the program's own niceness. At this one it had a twentieth of a processor while
+other programs kept two processors busy. No program was there then before a run of half a minute had ended.
 """
 
 _GROUP = "/proc/self/autogroup"
-"""Where Linux keeps the niceness of a process's session, if it has such groups."""
+"""File in which Linux keeps the niceness of a process's session, if it has such groups."""
 
 _WRITES = 5
 """Maximum attempts to write the niceness of the session. Linux accepts one write in 0.1 s from all users but root."""
 
 
 def give_way() -> None:
-    """Let other processes of the user go first, all threads of this one considered.
+    """Let the user's other processes go first, before all threads of this one.
 
-    Linux schedules a session of processes as one group (autogroup). Between groups only their own niceness counts: on
-    one processor a worker in a session of its own took half of it, whatever its process's niceness.
+    Linux schedules a session of processes as one group (autogroup), and between groups only their own niceness counts.
+    On one processor, a worker in a session of its own took half of it, whatever its process's niceness.
     """
     if hasattr(os, "setpriority"):
         for thread in _threads():

@@ -1,11 +1,12 @@
-"""Compiling in the background: two queues of pending programs, their threads, and what happens at the process's end.
+"""Compiling in the background: two queues of pending programs, their threads, and the end of the process.
 
-A pending program first goes to the loading queue. If it is not on disk, it goes on to the compiling queue: the worker
-process compiles it (see accel.backend.underway.worker), or this process if there can be no worker. What the worker has
-compiled goes back to the loading queue. Each queue has a thread of its own, so that programs on disk do not wait for a
-compile. All threads end as soon as the program does. Before JAX is imported, the program's own thread looks on disk
-instead; see `_load_now`. What a worker that has outlived an earlier run is about to finish waits in a queue of its own
-for that.
+A pending program first goes to the loading queue. If it is not on disk, it goes on to the compiling queue. The worker
+process compiles it (see accel.backend.underway.worker), or this process if there can be no worker. A program compiled
+by the worker goes back to the loading queue. Each queue has a thread of its own, so that programs on disk do not wait
+for a compile. All threads end as soon as the program does.
+
+Before JAX is imported, the program's own thread looks on disk instead; see `_load_now`. A worker that has outlived an
+earlier run may be about to finish a program. Such a program waits in a queue of its own.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Queue:
 
     @property
     def waiting(self) -> list[PendingProgram]:
-        """What is in the queue, the most missed first."""
+        """Programs in the queue, the most missed first."""
         with self._condition:
             return sorted(self._waiting, key=_PRIORITY, reverse=True)
 
@@ -169,13 +170,13 @@ _loading = Queue(_LOADER, _load)
 _compiling = Queue(_COMPILER, _compile)
 _coming = Queue(_WAITER, _wait)
 _under_way: set[PendingProgram] = set()
-"""What is in a queue or at work, but for what waits until JAX is worth importing."""
+"""Programs in a queue or being compiled, except those that wait until JAX is worth importing."""
 
 _in_front: set[PendingProgram] = set()
-"""What the program's own threads wait for."""
+"""Programs that the program's own threads wait for."""
 
 _begun = 0
-"""How many programs there were to compile since there was none."""
+"""Number of programs to compile since there was last none."""
 
 _ends_with_the_program = False
 
@@ -235,10 +236,11 @@ def compile_in_background(
 
 
 def _load_now(pending: PendingProgram) -> bool:
-    """Load a program from disk in this thread, and import JAX if it needs it. Returns whether it was on disk.
+    """Load a program from disk in this thread, and import JAX if needed. Returns whether the program was on disk.
 
-    Imports hold the GIL, which the program's own thread needs too, so importing in the background gains nothing: JAX is
-    ready after some 40 of PyGCM's steps in the background, and after 20 this way, at the same cost to the program.
+    Imports hold the GIL, which the program's own thread needs too, so importing in the background gains nothing. JAX is
+    ready after some 40 of PyGCM's steps in the background. This way it is ready after 20, at the same cost to the
+    program.
     """
     with tuning.rare_garbage_collection():
         pending.prepare()

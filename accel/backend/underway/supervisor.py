@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from accel.backend.job import Job
 
 MAX_LOST = 3
-"""After this many workers have crashed, nothing is compiled any more."""
+"""Number of crashed workers after which nothing is compiled any more."""
 
 
 class Supervisor:
@@ -93,7 +93,7 @@ class Supervisor:
 
 
 supervisor = Supervisor()
-"""This process's."""
+"""This process's supervisor."""
 
 
 def has_worker() -> bool:

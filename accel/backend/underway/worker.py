@@ -1,6 +1,6 @@
 """The worker: a separate process that compiles, so that the program does not wait for the compiler or crash with it.
 
-The worker does not share the GIL or the memory of the program, it can be stopped at any moment, and a crash of the
+The worker does not share the GIL or the memory of the program. It can be stopped at any moment, and a crash of the
 compiler ends the worker only. It is detached in two ways. It is no child of the program's process, which may wait for
 all its children. And it is in a session of its own, which Ctrl-C at the terminal does not reach. It ends when its
 standard input closes or when the program's process is gone. Both are needed: a process that the program forked keeps
@@ -53,14 +53,15 @@ sys.path[:] = pickle.loads(bytes.fromhex(sys.argv[1]))
 from accel.backend.underway.worker import serve
 serve(int(sys.argv[2]))
 """
-"""What the process runs. It forks and ends at once, so that the worker is no child of the program's (see above)."""
+"""Code that the process runs. It forks and ends at once, so that the worker is no child of the program's (see
+above)."""
 
 _LENGTH = struct.Struct("<Q")
 """The header of each message: its length in bytes."""
 
 _FAULT = b"Fatal Py"
-"""What comes in place of a header if the worker ends by a fault, such as SIGSEGV: the first bytes of `faulthandler`'s
-report. There is none where the system kills the worker, as Linux does for want of memory."""
+"""First bytes of `faulthandler`'s report. They come in place of a header if the worker ends by a fault, such as
+SIGSEGV. There is no report if the system kills the worker, as Linux does for want of memory."""
 
 
 class WorkerLost(Exception):
@@ -77,7 +78,7 @@ class TrialLost(WorkerLost):
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """What the worker says before it tries a program. limit_s: maximum seconds of that."""
+    """Message of the worker before it tries a program. limit_s: maximum seconds of the trial."""
 
     limit_s: float
 
@@ -85,9 +86,9 @@ class Trying:
 class Worker:
     """The program's end of the connection. It takes one job at a time; `stop` may be called from another thread.
 
-    The connection is closed when this object is destroyed, and not by `stop`: a thread may still be reading, and the
-    descriptor's number could be reused. It is a socket, because writing to a pipe without a reader would kill a program
-    that does not ignore SIGPIPE.
+    The connection is closed when this object is destroyed, and not by `stop`. A thread may still be reading then, and
+    the descriptor's number could be reused. The connection is a socket, because writing to a pipe without a reader
+    would kill a program that does not ignore SIGPIPE.
     """
 
     def __init__(self) -> None:
@@ -255,7 +256,7 @@ def serve(program: int) -> None:
 
     @contextlib.contextmanager
     def limited(seconds: float) -> Iterator[None]:
-        """Tell the program of a trial, and end this process if it takes more than so many seconds."""
+        """Tell the program of a trial, and end this process if the trial takes more than its maximum seconds."""
         _answer(answers, Trying(seconds))
         faulthandler.dump_traceback_later(seconds, exit=True)
         try:

@@ -1,4 +1,4 @@
-"""What NumPy's call has made of objects and containers, beside what the replay would have made of them."""
+"""Objects and containers after NumPy's call, compared with what the replay would have made of them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Changes:
                 yield template, now[place], part_name(self._trace, change.owner, place, is_item=True)
 
     def _place(self, owner: int, key: Any) -> Any:
-        """Where an item is after the call that was told by its former index; None where it is gone."""
+        """Return an item's position after the call, by its former index; None if it is gone."""
         change = self._ends.get(owner)
         if change is None:
             return key
@@ -82,7 +82,7 @@ class Changes:
         return stays + len(change.front) + len(change.back)
 
     def _sequence(self, slot: int) -> str | None:
-        """How a list or deque is not as it was, where the replay changes nothing."""
+        """Describe changes of a list or deque that the replay does not make."""
         now, length = list(self._values[slot]), self._length(slot)
         if len(now) != length:
             return f"NumPy leaves {len(now)} elements, the replay {length}"
@@ -107,7 +107,7 @@ class Changes:
         return found
 
     def _dict(self, slot: int) -> str | None:
-        """How a dict is not as it was, where the replay changes nothing."""
+        """Describe changes of a dict that the replay does not make."""
         before, now = self._snapshot.parts[slot], self._values[slot]
         keys = {} if slot in self._emptied else dict.fromkeys(before)
         written = {key: write for key, write in self._items if write.owner == slot}

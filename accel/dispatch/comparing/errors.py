@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 MAGNITUDE_FLOOR = 1e-3
-"""The error of a value is relative to its magnitude, or to this share of the largest one that has an error too, if that
-is larger: a small difference of two large numbers is known to their last place only, not to its own."""
+"""Floor of the magnitude that an error is relative to, as a share of the largest magnitude that has an error. A small
+difference of two large numbers is exact only to the last place of the large ones."""
 
 
 class Verdict(StrEnum):
-    """What a comparison with NumPy shows. WITHIN: no difference beyond the tolerance."""
+    """Result of a comparison with NumPy. WITHIN: no difference beyond the tolerance."""
 
     WITHIN = "within the tolerance"
     ROUNDING = "no more than rounding makes it"
@@ -58,12 +58,15 @@ def parts_of(values: Any) -> list[Any]:
 
 
 def same(replayed: Any, actual: Any) -> Any:
-    """Which elements are equal, or NaN in the same parts."""
+    """Mask of the elements that are equal, or NaN in the same parts."""
     equal = [(a == b) | ((a != a) & (b != b)) for a, b in zip(parts_of(replayed), parts_of(actual), strict=True)]
     return equal[0] & equal[-1]
 
 
 def scale_of(magnitude: Any, among: Any) -> Any:
-    """What an error of each element is relative to. magnitude: of the elements. among: those whose largest counts."""
+    """Return the scale of each element's relative error.
+
+    magnitude: of the elements. among: the elements whose largest magnitude sets the floor.
+    """
     largest = float(magnitude.max(initial=0.0, where=among))
     return np.maximum(magnitude, MAGNITUDE_FLOOR * largest)

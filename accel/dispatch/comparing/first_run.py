@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from accel.backend.executable import Executable
 
 MOST_BYTES = 1 << 26
-"""Maximum bytes of inputs that are copied for a first run. The program waits for the copy: 0.16 s for so many bytes,
-and 0.75 ms for 20 fields of 121 x 240 numbers."""
+"""Maximum bytes of inputs that are copied for a first run. The program waits for the copy: 0.16 s at this size, and
+0.75 ms for 20 fields of 121 x 240 numbers."""
 
 LEAST_S, CALLS_S = 30.0, 100.0
-"""Maximum seconds of a first run: so many, and so many times the call's time on NumPy. Guesses: the worker has a low
+"""Maximum seconds of a first run: LEAST_S, and CALLS_S times the call's time on NumPy. Guesses: the worker has a low
 priority, and a program that hangs never ends."""
 
 
 @dataclass(slots=True)
 class FirstRun:
-    """What a first run needs.
+    """Inputs and limits of a first run.
 
     values: of the slots, None where the program reads nothing. absent: slots that hold nothing in this call. of_some:
     indices of nodes that only some of several paths compute; None for one path. limit_s: maximum seconds that it may
@@ -59,7 +59,7 @@ class FirstRun:
     def problem(
         self, executable: Executable, trace: JobTrace, limited: Callable[[float], AbstractContextManager[None]]
     ) -> str:
-        """Why the program must not be used, or "". limited: ends this process after so many seconds.
+        """Return why the program must not be used, or "". limited: ends this process after a number of seconds.
 
         Raises Unsupported where there is too little memory to tell.
         """

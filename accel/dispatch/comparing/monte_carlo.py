@@ -23,13 +23,12 @@ SEEDS = range(4)
 """The seeds of the runs with perturbed rounding by which a difference is judged."""
 
 SEEDS_OF_REDUCED = range(16)
-"""The same where programs compute in less than float64, and most results differ.
-
-Where two values cancel, they move alike in half of the runs: of many such elements some look insensitive in four."""
+"""Seeds for programs that compute in less than float64, where most results differ. Two values that cancel move alike in
+half of the runs, so with four seeds some of many such elements look insensitive."""
 
 AMPLIFIED = 32.0
-"""A difference may be this many times the effect of perturbed rounding. Chosen, not derived: four runs see less than
-the largest effect there is, and a compiled sum adds in another order, which none of these runs does."""
+"""A difference may be this many times the effect of perturbed rounding. Chosen, not derived. Four runs see less than
+the largest effect, and a compiled sum adds in another order, which none of these runs does."""
 
 
 LEAST_SIGNS = 4096
@@ -40,7 +39,7 @@ _BITS = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32, np.dtyp
 
 
 MOST_EXPLAINED = 1 << 28
-"""Where a call changes an array of more bytes in place, nothing is explained: each run of the tape holds copies."""
+"""Maximum bytes of an array changed in place for a difference to be explained: each run of the tape holds copies."""
 
 
 class NumpyValue(NamedTuple):
@@ -60,7 +59,7 @@ class PerturbedInputs(Protocol):
     values: list[Any]
 
     def complete(self) -> None:
-        """Have all arrays in `values`."""
+        """Put all arrays into `values`."""
 
 
 def explanation(
@@ -73,20 +72,22 @@ def explanation(
     *,
     exact: bool = True,
 ) -> Verdict:
-    """The verdict on a difference beyond the tolerance, by Monte Carlo arithmetic.
+    """Judge a difference beyond the tolerance, by Monte Carlo arithmetic.
 
     Where cancellation leaves nothing of its operands but rounding, NumPy and XLA differ in rounding only, and the
     relative error says nothing. So NumPy runs the tape with each input and each rounded result moved by at most one
-    unit in the last place; where arithmetic is exact, with what may differ and its operands moved (see `_moving`). This
-    shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997). In a first round all comparisons
-    and step functions keep their answers. In a second those are free that depend on a function whose last place may
-    differ, and comparisons of operands within the tolerance of each other are answered at random. Neither explains a
-    NaN or an infinity that is none in NumPy's call, or a sign (see `_within`).
+    unit in the last place. Where arithmetic is exact, inputs are moved that may differ, with their operands (see
+    `_moving`). This shows how sensitive each element is (D. S. Parker, Monte Carlo Arithmetic, 1997).
+
+    In a first pass all comparisons and step functions keep their answers. In a second pass two kinds are free: those
+    that depend on a function whose last place may differ, and comparisons of operands within the tolerance of each
+    other, which are answered at random. Neither pass explains a NaN or an infinity that is none in NumPy's call, or a
+    sign (see `_within`).
 
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
-    wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place,
-    relative to the value; None: as the value's dtype has it. exact: the program's
-    arithmetic decides comparisons and step functions as NumPy's does: in float64 on the CPU.
+    wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place, relative
+    to the value; None: as the value's dtype has it. exact: whether the program's arithmetic decides comparisons and
+    step functions as NumPy's does: in float64 on the CPU.
     """
     if any(staged.values[slot].nbytes > MOST_EXPLAINED for slot, _ in staged.trace.outputs.changed):
         return Verdict.MISMATCH
@@ -134,7 +135,7 @@ def computed_nodes(outputs: Outputs) -> list[Node]:
 
 
 def computed_values(staged: StagedOutputs) -> list[NDArray[Any]]:
-    """What a run gives of these nodes, once it is complete."""
+    """Return the values that a completed run gives for these nodes."""
     return [np.asarray(value) for value in (*staged.made, *staged.changed, *staged.numbers)]
 
 
@@ -300,5 +301,5 @@ def _within(replay: NDArray[Any], value: Any, moved: tuple[Any, ...], rtol: floa
 
 
 def _other_signs(replay: NDArray[Any], value: NDArray[Any], noise: NDArray[Any]) -> Any:
-    """Where both are beyond the noise, and one is below 0 and the other above."""
+    """Mask of the elements beyond the noise in both, but of opposite sign."""
     return (np.sign(replay) * np.sign(value) < 0) & (np.minimum(np.abs(replay), np.abs(value)) > noise)

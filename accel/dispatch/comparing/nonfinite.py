@@ -17,7 +17,7 @@ them is compared log2(size) times, and not in each call."""
 
 
 class NonFinite:
-    """How many NaNs and infinities NumPy has given in each output of one path, by the output's position."""
+    """Number of NaNs and infinities that NumPy has given in each output of one path, by the output's position."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""The policy of comparing: which replays of a target are compared with NumPy, and which differences demote it.
+"""Comparison policy: which replays of a target are compared with NumPy, and which differences demote it.
 
-The first replays of a program are compared, then ever fewer: the time that comparing takes stays below a share of the
-time that the compiled calls have gained.
+The first replays of a program are compared, then ever fewer. The time of comparisons stays below a share of the time
+that the compiled calls have gained.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ THRESHOLD_SHARE = 1e-3
 """The share of all compared elements that may differ because an operand of `<` or `>` lay near its threshold."""
 
 THRESHOLD_FREE = 16
-"""This many elements may always differ for that reason, however few were compared."""
+"""Number of elements that may always differ for that reason, however few were compared."""
 
 MAX_NAMED = 3
 """The most fields that a message names, the worst ones first. The report has all of them."""

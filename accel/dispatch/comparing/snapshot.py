@@ -28,11 +28,11 @@ class Snapshot:
     """A call's inputs as they are before NumPy runs. values: of the slots, with copies of all arrays.
 
     By these, `differences` finds effects of NumPy's call that the replay does not have. Explaining a difference needs
-    them too, because NumPy's call may change its arguments. parts: a copy of what the container or object in a slot
-    holds; see `copy_of`.
+    them too, because NumPy's call may change its arguments. parts: a copy of the contents of the container or object in
+    a slot; see `copy_of`.
 
-    Of a vast array that the replay changes in part there is a copy of those views alone, until `complete`; of one that
-    it does not change there is none. That NumPy changes nothing else of them is taken on trust, but where `whole` asks
+    If the replay changes a vast array in part, those views alone are copied, until `complete`. If it does not change
+    the array, there is no copy. That NumPy changes nothing else of vast arrays is taken on trust, unless `whole` asks
     for copies of all.
     """
 
@@ -61,13 +61,14 @@ class Snapshot:
         self.parts = {slot: copy_of(values[slot]) for slot in {*objects, *_containers(values)}}
 
     def complete(self) -> None:
-        """Have all arrays as they were."""
+        """Restore all arrays as they were before the call."""
         for slot, before in self._views.items():
             self.values[slot] = before.of(self.values[slot])
         self._views.clear()
 
     def differences(self, values: Sequence[Any]) -> Iterator[Difference]:
-        """What the call changed and the replay does not: contents of arrays, attributes, and items of containers."""
+        """Yield changes by the call that the replay does not make: array contents, attributes, and items of
+        containers."""
         what = "was changed in place by NumPy, not by the replay"
         for slot in self._kept:
             if values[slot].tobytes() != self.values[slot].tobytes():
@@ -106,12 +107,12 @@ def _is_module_namespace(value: object) -> bool:
 
 
 def part_of(owner: Any, name: Any) -> Any:
-    """What an attribute or a cell holds; MISSING where there is nothing."""
+    """Return the value of an attribute or a cell; MISSING if there is none."""
     return contents_of(owner) if type(owner) is CellType else getattr(owner, name, MISSING)
 
 
 def copy_of(value: Any) -> Any:
-    """What a container or an object holds: a list of elements, a set, or a dict of items or attributes."""
+    """Return the contents of a container or an object: a list of elements, a set, or a dict of items or attributes."""
     if type(value) in SEQUENCES:
         return list(value)
     return set(value) if type(value) is set else dict(parts_of(value))

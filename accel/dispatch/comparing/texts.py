@@ -33,9 +33,9 @@ Shown = list[tuple[int, str]]
 
 
 class ShownTexts:
-    """What a replay would show, and what NumPy's call shows while it is watched.
+    """Text that a replay would show, and text that NumPy's call shows while it is watched.
 
-    Made before NumPy's call, which may change what the text is made of.
+    Made before NumPy's call, which may change the objects that the text is made from.
     """
 
     def __init__(self, staged: StagedOutputs) -> None:
@@ -107,7 +107,7 @@ class ShownTexts:
         return TextObserver(handle, note)
 
     def differences(self, rtol: float) -> list[Difference]:
-        """How NumPy's text differs: in numbers by more than their last digit, or in words."""
+        """Return the difference to NumPy's text: numbers that differ by more than their last digit, or words."""
         if self.replays is None or self.replays == self.numpys:
             return []
         found = _difference(self.numpys, self.replays, rtol)
@@ -127,7 +127,7 @@ class ShownTexts:
 
 
 def _shown_by(staged: StagedOutputs) -> Shown | None:
-    """What a run shows; None where NumPy has to show it."""
+    """Return the text that a run shows; None if NumPy has to show it."""
     shown: Shown = []
     try:
         for effect, ready in zip(staged.trace.outputs.shown, ready_effects(staged), strict=True):

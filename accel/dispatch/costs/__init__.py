@@ -1,8 +1,8 @@
-"""What helping costs and may cost.
+"""Costs of accelerating a program, and the limits on them.
 
 account      what a target's calls take, and what is charged to it
 budget       what accel may cost the program
-parts        while a round of a lifted loop has no program: the targets inside it use theirs
+parts        while an iteration of an outlined loop has no program: the targets inside it use theirs
 rest         calls that go straight to NumPy
 second_look  whether calls have larger arrays than those that programs were slower for
 speed        whether a program is slower than NumPy

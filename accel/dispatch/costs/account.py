@@ -13,36 +13,36 @@ from accel.dispatch.costs.rest import Rest
 from accel.reports.ledger import Ledger, open_ledger
 
 RECORDING_SLOWDOWN = 5.0
-"""How many times as long as on NumPy a first recorded call takes, about."""
+"""Approximate time of a first recorded call, as a multiple of its time on NumPy."""
 
 MUCH_SLOWER = 40.0
-"""Where recordings of this process have taken so many times as long as their calls, the next ones are taken to as well:
-its calls make many operations on small arrays. Otherwise the figure says little: targets differ."""
+"""Recording slowdown (recording time / NumPy time) above which later recordings are assumed to be as slow. The
+process's calls make many operations on small arrays then. Below it the figure says little: targets differ."""
 
 LONGEST_RECORDING_S, GAIN_SHARE = 0.5, 0.25
-"""Beyond its call on NumPy, a recording may take so many seconds and this share of what all calls of the function have
-taken so far: if as many follow, a program saves no more than that. A daily step of a model that branched by each of its
+"""Maximum time of a recording beyond its call on NumPy: seconds, plus a share of the time of all calls of the function
+so far. If as many calls follow, a program saves no more than that. A daily step of a model that branched by each of its
 animals took 400 times as long as on NumPy."""
 
 RUN_FIXED_S, RUN_SHARE = 1.0, 0.1
-"""What recordings that ended at a limit may take in all, in seconds and as a share of the time that the process has
-taken without accel. Where they have, each has LONGEST_RECORDING_S left: loops and what they call end there one by
-one."""
+"""Limit on recordings that ended at a limit, all together: seconds, and a share of the process's time without accel.
+Once they have reached it, each later one has LONGEST_RECORDING_S: loops and the functions that they call end there one
+by one."""
 
 BURST_S = 0.05
-"""After a recording that took longer, the next one is not made for as long: a step of a program that calls many targets
-would wait for all of them at once."""
+"""Seconds of a recording above which the next one has to wait for as long as it took. A step of a program that calls
+many targets would wait for all their recordings at once."""
 
 IN_VAIN_FACTOR = 1.5
-"""By each recording in a row after which nothing was gained, the next one has to pay for itself so many times more."""
+"""Factor on a recording's price for each recording in a row after which nothing was gained."""
 
 OVERDRAWN_FACTOR = 2.0
-"""And so many times where accel has overdrawn its budget. Targets call each other: the same seconds on NumPy are what
-each of them loses. But they are lost at every call that follows, too: no more recordings would be worse."""
+"""Factor on that price if accel has overdrawn its budget. Targets call each other, so each loses the same seconds on
+NumPy. But they are lost at every later call, too: no more recordings would be worse."""
 
 EXPECTED_GAIN_SHARE, SHOWN_CALLS = 2 / 3, 8
-"""What a program is expected to save of a call's time on NumPy, before so many calls have shown it. The first may have
-taken long, and of some no call on NumPy has been timed."""
+"""Share of a call's NumPy time that a program is expected to save, until this many calls have shown it. The first calls
+may have taken long, and for some programs no call on NumPy has been timed."""
 
 LAUNCH_S = 1e-4
 """Seconds that launching a program takes off what it saves."""
@@ -52,7 +52,7 @@ RELIABLE_CALL_S = 1e-3
 
 
 def expected_gain_s(seconds: float, calls: int = 1) -> float:
-    """What a program is expected to save of calls that take so many seconds in all on NumPy; negative if it costs."""
+    """Return the seconds that a program is expected to save; negative if it costs. seconds: of all `calls` on NumPy."""
     return EXPECTED_GAIN_SHARE * seconds - LAUNCH_S * calls
 
 
@@ -68,7 +68,7 @@ class _Recorded:
         self.in_vain_s = 0.0
 
     def note_end(self, spent: float) -> None:
-        """A recording has ended that took so many seconds."""
+        """End a recording that took `spent` seconds."""
         if spent > BURST_S:
             self._goes_on = time.perf_counter() + spent
 
@@ -84,7 +84,7 @@ class _Recorded:
 
     @property
     def slowdown(self) -> float:
-        """How many times as long as on NumPy a recorded call is likely to take."""
+        """Likely time of a recorded call, as a multiple of its time on NumPy."""
         found = statistics.median(self._slowdowns) if self._slowdowns else 0.0
         return found if found > MUCH_SLOWER else RECORDING_SLOWDOWN
 
@@ -93,7 +93,7 @@ recorded = _Recorded()
 
 
 class Account:
-    """What one target's calls take, entered into its ledger.
+    """Times of one target's calls, entered into its ledger.
 
     rest: see accel.dispatch.costs.rest. call_s: seconds of the last call on NumPy. numpy_calls: calls on NumPy so far,
     but for rested ones. total_s: seconds of all calls on NumPy, nested targets included; rested calls add their own.
@@ -180,9 +180,9 @@ class Account:
     def covers_recording(self, *, found: bool) -> bool:
         """Whether another recording is worth its cost. found: whether a program of the target was on disk.
 
-        So it is where the budget covers it. And so it is where calls that no known path takes have lost as much by not
-        having a program, if it saves what the target's programs save on other calls; or a multiple of that, where this
-        process has lost much already, or nothing was gained after the last recordings.
+        It is if the budget covers it. It also is if the calls that no known path takes have lost a recording's price.
+        Their loss is their time, multiplied by the share that the target's programs save on other calls. The price is
+        a multiple of the recording's seconds if the budget is overdrawn, or if the last recordings gained nothing.
         """
         shown = self.ledger.compiled_calls >= SHOWN_CALLS
         share = self.ledger.saved_share if shown else EXPECTED_GAIN_SHARE
@@ -209,7 +209,7 @@ class Account:
         return self.call_s + max(LONGEST_RECORDING_S, min(LONGEST_RECORDING_S + GAIN_SHARE * self.total_s, left))
 
     def note_in_vain(self, spent: float) -> None:
-        """Note a recording that ended at a limit, after so many seconds."""
+        """Note a recording that ended at a limit."""
         recorded.in_vain_s += max(0.0, spent - self.call_s)
 
     def count_recorded(self, spent: float) -> None:
@@ -231,7 +231,7 @@ class Account:
         self.ledger.charge("recording", spent)
 
     def _begin_unmatched(self, recording_s: float) -> None:
-        """A recording has been made, in so many seconds: count anew what calls lose without one."""
+        """Note a recording: count anew what calls lose without one."""
         gained_s = self.ledger.gained_s
         if gained_s > self._gained_s:
             self._in_vain = 0

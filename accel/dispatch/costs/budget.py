@@ -1,8 +1,8 @@
-"""The budget: what accel may cost a program that may end before it has gained anything.
+"""The budget: the most that accel may cost a program that may end before it has gained anything.
 
 The budget is a small fixed amount, plus a share of the program's run time so far, plus the time that accel is measured
 to have saved. Every cost is charged to it: recording, loading, comparing, guards, discarded runs. No recording starts
-that the budget does not cover. This is the ski-rental argument: as costs stay in proportion to the time already spent,
+that the budget does not cover. This is the ski-rental argument. Costs stay in proportion to the time already spent, so
 a program that ends at the worst moment has lost no more than that share. Two costs have bounds of their own: examining
 calls (accel.dispatch.costs.rest) and comparing (accel.dispatch.comparing.policy).
 
@@ -17,28 +17,28 @@ FIXED_S = 1.6
 """Seconds that accel may cost any process, including the import of JAX."""
 
 SHARE = 0.04
-"""What accel may cost on top of FIXED_S, as a share of the time that the process has taken without accel."""
+"""Share of the process's time without accel that accel may cost, on top of FIXED_S."""
 
 TARGET_FIXED_S, TARGET_CALLS = 0.1, 12
-"""What one target may always cost: seconds, plus the time of this many of its calls on NumPy."""
+"""Cost that one target is always allowed: seconds, plus the time of this many of its calls on NumPy."""
 
 TARGET_SHARE = 0.5
-"""What one target may cost on top of that, as a share of its own time on NumPy."""
+"""Share of its own time on NumPy that one target may cost, on top of that."""
 
 OWN_SHARE = 0.05
 """A target may always cost this share of its own time on NumPy, even if other targets have used up the budget."""
 
 FOUND_SHARE = 0.25
-"""The same for a target of which a program was on disk: the run that compiled it found that worth its cost."""
+"""OWN_SHARE of a target with a program on disk: the run that compiled it found it worth its cost."""
 
 OVERDRAFT = 1.0
-"""A process that has lost its budget, and so many times as much on top of it, is overdrawn."""
+"""Loss beyond the budget, as a multiple of it, at which a process is overdrawn."""
 
 for_later_runs = False
 """Whether this process compiles for later runs and not for itself (`accel compile`).
 
 If so, everything that a later run may look for on disk is compiled. No program is given up because it is slow here. A
-target that is inlined into another one gets a program of its own as well: a later run calls it directly until the outer
+target that is inlined into another one gets a program of its own as well. A later run calls it directly until the outer
 target's program is loaded.
 """
 
@@ -63,7 +63,7 @@ def is_overdrawn() -> bool:
 
 
 def _granted_s() -> float:
-    """What accel may cost a process that has gained nothing."""
+    """Return the seconds that accel may cost a process that has gained nothing."""
     return FIXED_S + SHARE * without_accel_s()
 
 

@@ -1,29 +1,30 @@
 """Parts: the targets inside a call, which may use programs of their own while the call itself has none.
 
-Most calls without a program run on NumPy as a whole: their program is soon there, and what their parts would gain until
-then would not pay for recording and compiling them. A round of the program's own loop is another matter. It is large,
-its program takes long to compile, and some of its rounds (that print, or plot) never get one. So its parts come first.
-What a round then takes while no program runs is all that a program of the loop could save. It is *missed*:
+Most calls without a program run on NumPy as a whole. Their program is soon there, and the gain of their parts until
+then would not pay for recording and compiling them. An iteration (a *round*) of the program's own loop is another
+matter. It is large, its program takes long to compile, and some iterations (that print, or plot) never get one. So its
+parts come first. The time of an iteration while no program runs is all that a program of the loop could save. This time
+is *missed*:
 
-- The loop is recorded once its rounds have missed enough, and compiled once they have missed a share of what it takes;
-  not where those to come are known to end before its program can be there.
-- It is recorded as well once rounds have taken some seconds, so that most of the parts have programs, which show the
-  kinds of rounds; and if those to come take far longer. A loop over `range(n)`, a list or a progress bar says how many
-  they are. Others are expected to go on for as long as they have.
-- Where rounds may end before that, it is recorded and compiled for later runs, if a process goes on to finish that
-  after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop.
-  Those of its parts, which this run uses, come first.
-- What an earlier run has begun to compile is compiled at once.
-- One refused recording says little of a loop: its round may have been one that prints, or plots. The next is made once
-  rounds have missed as much as that took. After a second one, where no kind of round is known, rounds have to miss far
-  more than all of them took; and where these were broken off as they took too long, the next has to be allowed longer
-  (see `Recordings.may_take`).
-- A round of a known kind may be of a new one after all: one is recorded once such rounds have missed what that takes,
-  and ever more rarely.
-- A round of a new kind is recorded once rounds of that kind have missed as much as a recording takes: kinds that come
-  rarely never pay for one. Kinds are told apart by the guard or the branch at which they leave the program in use
+- The loop is recorded once its iterations have missed enough, and compiled once they have missed a share of the compile
+  time. It is not compiled if the iterations to come are known to end before its program can be there.
+- It is recorded as well once iterations have taken some seconds, if those to come take far longer. Most of the parts
+  have programs by then, which show the kinds of iterations. A loop over `range(n)`, a list or a progress bar tells the
+  number of iterations. Other loops are expected to go on for as long as they have.
+- If iterations may end before that, the loop is recorded and compiled for later runs. A process has to go on with this
+  after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop. The
+  programs of its parts, which this run uses, come first.
+- A program that an earlier run has begun to compile is compiled at once.
+- One refused recording says little about a loop: its iteration may have been one that prints, or plots. The next
+  recording is made once iterations have missed as much as that one took. After a second refusal, if no kind of
+  iteration is known, they have to miss far more than all recordings took. If these were broken off for their time, the
+  next one has to be allowed longer (see `Recordings.may_take`).
+- An iteration that seems to be of a known kind may be of a new one. One is recorded once such iterations have missed
+  the time of a recording, and ever more rarely.
+- An iteration of a new kind is recorded once iterations of that kind have missed as much as a recording takes. Rare
+  kinds never pay for one. Kinds are told apart by the guard or the branch at which they leave the program in use
   (`note_kind`).
-- A program of the loop that takes longer than rounds in parts is given up.
+- A program of the loop that takes longer than iterations in parts is given up.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ from accel.dispatch.costs import budget
 from accel.dispatch.paths.kinds import Kinds
 
 MISSED_S = 1.0
-"""What rounds have to miss before the loop is recorded, in seconds: about what recording its first kinds of rounds, and
-a compile beside it, take of the program's time."""
+"""Seconds that iterations have to miss before the loop is recorded. Recording its first kinds of iterations, with a
+compile beside it, takes about as much of the program's time."""
 
 UNSETTLED_SHARE = 0.1
-"""This share of what rounds miss counts while programs of their parts are on the way: those will save most of it."""
+"""Share of the time missed by iterations that counts while programs of their parts are being compiled. Those will save
+most of it."""
 
 PARTS_SHARE = 0.5
 """The parts come first if their calls take this share of the whole call."""
@@ -53,23 +55,24 @@ PATIENCE_S = 30.0
 """Seconds of calls after which the whole is recorded, if its parts have no programs by then."""
 
 EARLY_S, TIMES_AS_LONG = 4.0, 2.0
-"""The same after so many seconds where the calls to come take so many times as long as that, even if programs of the
-parts save most of it: what compiling the whole takes is worth it."""
+"""Seconds of calls after which the whole is recorded if the calls to come take TIMES_AS_LONG times as long. Compiling
+the whole is worth it then, even if programs of the parts save most of that time."""
 
 LATER_AFTER_S, LATER_LEFT_S = 2.0, 1.5
-"""For later runs alone, the whole is recorded after so many seconds of calls, if those to come take so many more. In
-these it is recorded, observed, and described to the process that compiles."""
+"""For later runs alone, the whole is recorded after LATER_AFTER_S seconds of calls, if those to come take LATER_LEFT_S
+more. In that time it is recorded, observed, and described to the process that compiles."""
 
 LAST = 16
-"""The fastest of so many calls shows how long those to come take."""
+"""Number of last calls whose fastest one predicts how long those to come take."""
 
 RETRY_SHARE = 3.0
-"""How many times as long as its refused recordings took calls have to miss before a target without a path is recorded
-again: it may never get one. Only as long where an earlier run has compiled it, or where there has been only one."""
+"""Time that calls have to miss before a target without a path is recorded again, as a multiple of its refused
+recordings' time. It may never get a path. The factor is 1 if an earlier run has compiled it, or if only one was
+refused."""
 
 TELLING = 2
-"""So many refused recordings say something of all calls of a target that runs in parts: most are alike, and a
-single one may have been unlike the others."""
+"""Number of refused recordings that say something about all calls of a target that runs in parts. Most of its calls are
+alike, but a single one may have been unlike the others."""
 
 FREE_KINDS = 2
 """The first kinds of calls are recorded at once."""
@@ -210,13 +213,16 @@ class Parts:
 
     @property
     def _left_s(self) -> float:
-        """How long the calls to come take, as the last ones have; where nobody knows, as long as those so far."""
+        """Expected seconds of the calls to come, at the speed of the last ones.
+
+        If their number is unknown, the seconds of the calls so far.
+        """
         left = self.calls_left()
         return self._waited_s if left is None else left * min(self._last_s)
 
     @property
     def pay(self) -> bool:
-        """Whether what calls have missed pays for recordings, and not the budget."""
+        """Whether recordings are paid for by the time that calls have missed, and not by the budget."""
         return self.used and (self._share >= PARTS_SHARE or self.is_known)
 
     def pay_for_another(self, price_s: float, recordings: int, *, wanting: bool) -> bool:
@@ -239,7 +245,7 @@ class Parts:
 
     @property
     def telling(self) -> int:
-        """So many refused recordings say something of other calls."""
+        """Number of refused recordings that say something about other calls."""
         return TELLING if self.used else 1
 
     @property
@@ -257,9 +263,10 @@ class Parts:
         return sum(self._unmatched_s.values()) >= (1.0 if has_a_chance else RETRY_SHARE) * refused_s
 
     def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
-        """The same for a call that matches a known path, but may take another one: ever less often, if none does.
+        """Whether calls that match a known path have missed enough for one of them to be recorded.
 
-        Where the parts show kinds, only one that is likely to be of a new one is worth it.
+        It may take another path. Each recording that finds none doubles the time before the next one. If the parts show
+        kinds, only a call that is likely to be of a new kind is recorded.
         """
         if self.kinds.are_shown:
             if not self.kinds.expects_new:

@@ -14,12 +14,12 @@ from accel.dispatch.call import THREAD
 from accel.reports import timeline
 
 SHARE = 0.01
-"""What examining calls may cost before NumPy runs, as a share of their time on NumPy, while nothing is compiled. To
-count them afterwards takes about as long."""
+"""Cost of examining calls before NumPy runs, as a share of their time on NumPy, while nothing is compiled. Counting
+them afterwards takes about as long."""
 
 SINGLE_LOOK_S = 5e-5
-"""A look counts for no more seconds than this, unless the one before took longer, too: single ones take long, as guards
-are generated, and a rest to make up for that would put off the program. The budget is charged with it."""
+"""Maximum seconds for which one look counts, unless the one before took longer, too. Single looks take long, as guards
+are generated, and a rest to make up for that would delay the program. The budget is charged with it."""
 
 MAX_REST = 1024
 """The most calls in one rest."""
@@ -28,13 +28,13 @@ SMALL_CALL_S = 3e-5
 """Calls that take fewer seconds on NumPy are not compiled: launching a compiled program takes about as long."""
 
 TIMED_ONE_IN = 15
-"""Of a rest, one call in so many is timed, and stands for those after it: timing a call of 5 us takes a tenth of it. It
-is odd so that calls of two kinds that alternate are both met."""
+"""Number of calls in a rest of which one is timed, and stands for those after it. Timing a call of 5 us takes a tenth
+of it. The number is odd so that calls of two kinds that alternate are both met."""
 
 LONG_CALL_FACTOR = 4.0
 """A call that takes this many times as long as the one examined last is of another kind. It ends the rest, so that the
-next call of its kind is examined. The thread's own time has to show it, too: on a machine whose cores others use, calls
-of all kinds are interrupted, and each of them would have so many calls examined that would not pay for it."""
+next call of its kind is examined. The thread's own time has to show it, too. On a machine whose cores are shared, calls
+of all kinds are interrupted. Each interruption would lead to more examined calls than pay."""
 
 LOOKS_AFTER_LONG_CALL = 64
 """The number of calls that are examined after such a long call."""
@@ -44,9 +44,10 @@ class Rest:
     """A series of calls that go straight to NumPy.
 
     untimed: calls to come before the next one that is timed; settings: those under which it began (the wrapper reads
-    both, see accel.dispatch.decorator). allowed: False if every call has to be observed. seconds: the time of calls
-    that are not in the ledger yet, as far as the timed ones tell, without that of other targets called inside them. A
-    rest ends early if the settings change, if a profile is started, or if a timed call takes long.
+    both, see accel.dispatch.decorator). allowed: False if every call has to be observed. seconds: estimated time of the
+    calls that are not in the ledger yet, from the timed ones, without that of other targets called inside them.
+
+    A rest ends early if the settings change, if a profile is started, or if a timed call takes long.
     """
 
     __slots__ = (

@@ -12,8 +12,8 @@ SELDOM = 16
 """Calls between two that take long, if the machine may be the reason: it was busy."""
 
 AGAIN_S, AGAIN_CALLS, AGAIN_FACTOR = 3.0, 400, 4.0
-"""Programs are tried again once calls on NumPy have taken so many seconds, and as long as so many of them; then so many
-times as long after each time that they were slower again. Some twenty calls show that: a share of what has gone by."""
+"""Programs are tried again once calls on NumPy have taken AGAIN_S seconds, and the time of AGAIN_CALLS calls. Each time
+that they were slower again, both grow by AGAIN_FACTOR. Some twenty calls show that: a share of the calls so far."""
 
 
 class SecondLook:

@@ -21,43 +21,44 @@ MAX_LOSS_S = 0.5
 is the fastest compiled call less NumPy's slowest."""
 
 FAR_SLOWER = 10.0
-"""While something is compiled, nothing is judged, as that slows calls down; but not so many times. MIN_SAMPLES are
-enough then, too, if they cost more than MAX_LOSS_S: what is on its way may take as long as the program runs."""
+"""Slowdown above which a program is judged even while something is compiled. Below it nothing is judged then, as a
+compile slows calls down. MIN_SAMPLES are enough then, too, if they cost more than MAX_LOSS_S: the compile may take as
+long as the program runs."""
 
 PAUSE_SHARE = 0.1
-"""Where the fastest of them took CLEARLY_SLOWER times as long as NumPy usually does, and they cost this share of
-MAX_LOSS_S, calls pause until nothing is compiled any more."""
+"""Share of MAX_LOSS_S at which calls pause until nothing is compiled any more. The samples must have cost this much,
+and the fastest must have taken CLEARLY_SLOWER times NumPy's usual time."""
 
 MIN_SAMPLES = 3
-"""The fewest replays by which a program is judged. Of two, one may have waited for its compile, and the other may have
-met a busy machine."""
+"""Minimum number of replays by which a program is judged. Of two, one may have waited for its compile, and the other
+may have met a busy machine."""
 
 NO_LOSS_S, MORE_SAMPLES = 0.003, 16
-"""As long as a program has cost its caller less than this, it is judged only by so many samples: the first calls are no
-measure of those that follow, as neither code nor data are in the processor's caches."""
+"""A program that has cost its caller less than NO_LOSS_S seconds is judged from MORE_SAMPLES samples. The first calls
+are no measure of later ones: neither code nor data are in the processor's caches."""
 
 SHORT_S, CALLS_IN_A_ROW = 0.001, 4
-"""NumPy's call of a comparison finds the processor's caches full of what the comparison needed: one that takes less
-than SHORT_S has been seen to take five times as long as in a row. So such calls are judged by so many of NumPy's in a
-row, and so is what seemed to be slower. The first of them is no sample."""
+"""NumPy calls shorter than SHORT_S are judged by CALLS_IN_A_ROW of them in a row, and so is a program that seemed to be
+slower. The first of the row is no sample. In a comparison, NumPy's call finds the processor's caches full of the
+comparison's data. Calls shorter than SHORT_S have been seen to take five times as long there as in a row."""
 
 PLAINLY_FASTER = 2.0
-"""So are the calls of a program that did not take less than NumPy's by this factor: two libraries' threads that wait
-for each other's processors have been seen to make comparisons' calls take twice as long."""
+"""Factor by which a program must be faster than NumPy; else its calls are judged in a row, too. Two libraries' threads
+that wait for each other's processors have been seen to make comparisons' calls take twice as long."""
 
 STRIKES, LOSS_S = 2, 0.01
-"""A program is given up after this many judgements in a row that it is slower, each from new samples, and once the
-calls judged have cost so much in all: a program that is about as fast as NumPy may yet become faster, when arrays come
-aligned, or random numbers are drawn ahead."""
+"""A program is given up after STRIKES judgements in a row that it is slower, each from new samples. The calls judged
+must also have cost LOSS_S seconds in all. A program about as fast as NumPy may yet become faster, when arrays come
+aligned or random numbers are prefetched."""
 
 APART_S, MAX_APART_S = 0.03, 3.0
-"""So many seconds have to lie between two such judgements: others may have used the processor for some milliseconds.
-They double where the next one is another: of a program that is as fast as NumPy every second one is that it is slower,
-and each of those takes new comparisons."""
+"""Minimum seconds between two such judgements, and the most that they grow to. Other processes may have used the
+processor for some milliseconds. The seconds double if two judgements in a row differ. Every second judgement of a
+program as fast as NumPy says "slower", and each of those takes new comparisons."""
 
 PARTS_FACTOR = 1.25
-"""A program is given up for the programs of its parts only if it takes so many times as long: they were timed earlier,
-when the machine may have been less busy."""
+"""Slowdown against the programs of its parts at which a program is given up for them. They were timed earlier, when the
+machine may have been less busy."""
 
 
 class Times:
@@ -106,8 +107,8 @@ class Times:
 
 
 class Speed:
-    """How long a path's calls take, compiled and on NumPy. Of times taken during a compile, only `disturbed_s` and
-    `busy_s` have any.
+    """Times of a path's calls, compiled and on NumPy. Only `disturbed_s` and `busy_s` have times taken during a
+    compile.
 
     parts_s: of calls without a program whose parts had programs (see accel.dispatch.costs.parts). disturbed_s: of calls
     on NumPy while something was compiled, or the worker was starting. busy_s: of compiled calls meanwhile. wanted:
@@ -168,11 +169,11 @@ class Speed:
 
     @property
     def usual_s(self) -> float | None:
-        """What a call would take without accel, in seconds; None if no call on NumPy was timed.
+        """Seconds that a call would take without accel; None if no call on NumPy was timed.
 
-        It is NumPy's lower quartile: slower calls may have shared the machine. Of calls during a compile, and of the
-        others, it is the lower of both quartiles. Many of the others are comparisons: these run after a compiled call,
-        which has emptied the processor's caches, and are slower than without accel, too.
+        This is the lower quartile of NumPy's times: slower calls may have shared the machine. Calls during a compile
+        have a quartile of their own, and the lower of both counts. Many of the other calls are comparisons, which run
+        after a compiled call has emptied the processor's caches. They too are slower than without accel.
         """
         quartiles = [times.quartile() for times in (self.numpy_s, self.disturbed_s) if len(times)]
         return min(quartiles, default=None)
@@ -184,7 +185,7 @@ class Speed:
         self._disturbed_s += seconds
 
     def more_slowdown_s(self) -> float:
-        """By how much compiling has slowed calls down, in seconds more than at the last time that this was asked.
+        """Return the seconds by which compiling has slowed calls down since this was last asked.
 
         It is negative where the usual time turns out to be longer than it seemed then.
         """

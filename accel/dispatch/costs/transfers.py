@@ -1,10 +1,10 @@
-"""Transfers: how many bytes a program's launches hand to the device and fetch from it, by field, and which line asks.
+"""Transfers: bytes that a program's launches hand to the device and fetch from it, by field and source line.
 
-What is handed over is asked for by the line that reads it first, what is fetched by the line that computes it last: for
-`self.u = self.u + du` that is this line in both.
+Bytes handed over belong to the line that reads the array first, fetched bytes to the line that computes it last. For
+`self.u = self.u + du` that is this line in both cases.
 
-They are counted in launches: guards fix every shape, so that the bytes of one launch are known before it. On a CPU
-nothing is copied; the counts say what a device with a memory of its own would be given.
+They are counted in launches: guards fix every shape, so the bytes of one launch are known before it. On a CPU nothing
+is copied; the counts say what a device with a memory of its own would be given.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NUMBERS, RESULT = "numbers and outcomes", "the result"
 
 
 class Transfers:
-    """What one program's launches have moved. It holds counts and names, and neither the program nor its trace.
+    """Bytes moved by one program's launches. It holds counts and names, and neither the program nor its trace.
 
     there: constants on the device that a program before this one has left to it.
     """
@@ -148,7 +148,7 @@ def _fetched(trace: Trace | MergedTrace) -> list[tuple[str, Node]]:
 
 
 def _names(trace: Trace) -> dict[int, str]:
-    """What each new array of a path is for: the attribute or item that it is stored in, or the result."""
+    """Return the use of each new array of a path: the attribute or item that it is stored in, or the result."""
     found: dict[int, str] = {}
     for change in trace.outputs.writes:
         if isinstance(change, Write) and isinstance(change.name, (str, int)):

@@ -14,18 +14,19 @@ if TYPE_CHECKING:
     from accel.lower import Known, Lowerable
 
 COMPARED_BYTES, COMPARED_CALLS = 1 << 16, 8
-"""While a path waits for its program, larger arrays are compared in its first so many calls, then ever more rarely."""
+"""While a path waits for its program, arrays of more bytes are compared in its first calls only, then ever more rarely.
+The number of first calls is the second figure."""
 
 COMPARED_BYTES_S, DEAR_SHARE = 8e9, 0.25
-"""An array is dear whose comparison, at so many bytes a second, takes this share of what a call takes on NumPy. To know
-it would have to save more than that: as an input, it is read by the program where it is."""
+"""Bytes compared a second, and the share of a call's NumPy time above which comparing an array is dear. A dear array
+would have to save more than that as a constant. As an input, it is read by the program where it is."""
 
 
 class PathConstants:
-    """What is known of the inputs of one path.
+    """Constant and varying inputs of one path.
 
-    candidates: the slots that may be constant. values: by slot, those that have not changed so far. varying: the slots
-    of those that have: they are never taken for constant again.
+    candidates: slots that may be constant. values: by slot, the values that have not changed so far. varying: slots
+    whose values have changed; they are never taken for constant again.
     """
 
     def __init__(self, candidates: frozenset[int]) -> None:
@@ -81,7 +82,7 @@ class PathConstants:
         return tuple(slot for slot in self.values.keys() - self._not_worth if name_of(slot) in names)
 
     def worth_folding(self, trace: Lowerable) -> Known:
-        """What the next program is to take for constant."""
+        """Return the inputs that the next program is to treat as constants."""
         from accel.lower.folding import not_worth_folding
 
         self._not_worth = frozenset(not_worth_folding(trace, as_known(self.values)))

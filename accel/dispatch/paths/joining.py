@@ -11,7 +11,7 @@ from accel.dispatch.paths.joint import JointPath
 from accel.dispatch.paths.path import Path, Stage
 
 COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
-"""What compiling takes, about: in all, and for each operation."""
+"""Approximate seconds of a compile: fixed, and for each operation."""
 
 
 def expected_compile_s(path: Path) -> float:

@@ -76,7 +76,7 @@ class JointPath(Path):
         return frozenset(found - excluded)
 
     def _inherit(self) -> None:
-        """What the members have observed."""
+        """Take over the members' observations."""
         for member in self.trace.members:
             path = self._by_trace[id(member.trace)]
             self.constants.inherit(path.constants, member.placement.slots)
@@ -205,7 +205,7 @@ class JointPath(Path):
         return MergedVariant(self.trace, executable)
 
     def branches(self) -> list[dict[str, Any]]:
-        """For the report: where the paths part, and how many replays went which way."""
+        """Return, for the report, where the paths part and how many replays went which way."""
         found: dict[tuple[Any, str], int] = {}
         for path in (*self.members, *self.crossed):
             for outcome in path.trace.tape.outcomes:

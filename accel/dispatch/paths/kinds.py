@@ -1,9 +1,9 @@
-"""Kinds: what the programs of its parts show of a call that has none itself.
+"""Kinds: evidence from the programs of its parts about a call that has no program itself.
 
 Before a path has a program, nobody knows whether a call that matches it takes it: another side of a branch may be
-another path. Where a call runs in parts (see accel.dispatch.costs.parts), the programs of these show which sides their
-branches took. If each recorded path of the whole takes another side somewhere, the call was of a new kind: a path that
-is worth recording, and that the next program should have, too.
+another path. If a call runs in parts (see accel.dispatch.costs.parts), the parts' programs show which sides their
+branches took. If each recorded path of the whole takes another side somewhere, the call was of a new kind. Its path is
+worth recording, and the next program should have it, too.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from accel.dispatch.paths.path import Path
 
 LATELY, FEW = 24, 2
-"""If of the last so many calls at most so few were of new kinds, those that come often have been recorded."""
+"""Number of last calls, and the most of them that may be of new kinds, if the frequent kinds have been recorded."""
 
 PATIENCE = 200
-"""After so many calls a program is wanted, whatever kinds it has. Some may never be recorded."""
+"""Number of calls after which a program is wanted, whatever kinds it has. Some may never be recorded."""
 
 
 class Kinds:
@@ -47,7 +47,7 @@ class Kinds:
 
     @property
     def expects_new(self) -> bool:
-        """Whether the next call is likely to be of a new kind: they come in rows, or every so many calls."""
+        """Whether the next call is likely to be of a new kind: such calls come in rows, or at regular intervals."""
         return self._since + 1 == self._gap
 
     @property

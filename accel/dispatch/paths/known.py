@@ -28,35 +28,36 @@ LOOK_BACK = 8
 """The number of most recent paths from which the next one is predicted."""
 
 MOST_JOINED = 32
-"""So many paths that have one program count as one for the limit on paths. To match them takes time, too."""
+"""Maximum number of paths with one program that count as one for the limit on paths. Matching them takes time, too."""
 
 MAX_SEQUENCES = 1000
 """The most sequences of paths that the predictor keeps."""
 
 REPLACE_AFTER = 32
-"""After this many calls beyond the limit on variants, a new path takes the place of the least recently used one."""
+"""Number of calls beyond the limit on variants after which a new path replaces the least recently used one."""
 
 COMPILE_THRESHOLD = 0.1
 """A further path is compiled once its calls on NumPy have taken this share of the time that compiling it will take."""
 
 FIRST_COMPILE_THRESHOLD = 0.01
-"""The same for a target's first path."""
+"""COMPILE_THRESHOLD of a target's first path."""
 
 FIRST_IN_PARTS_THRESHOLD, IN_PARTS_THRESHOLD = 0.05, 0.15
-"""The same for the first path and for each further one, where calls run in parts meanwhile: what counts there is only
-what these miss. Other paths that are recorded by then get one program with it."""
+"""COMPILE_THRESHOLD of the first path and of each further one, if calls run in parts meanwhile. Only the time that
+these calls miss counts then. Other paths that are recorded by then share one program with it."""
 
 MOST_STRANGERS = 2
-"""Of the paths that a run records, so many may be none of those that are on disk, before no more are expected to be."""
+"""Number of a run's recorded paths that may be missing on disk, before no more are expected to be there."""
 
 WAITING = (Stage.OBSERVING, Stage.PENDING)
 """The stages of a path that is to get a program."""
 
 MOST_SCATTERED = 3
-"""So many paths that no run has taken since they were recorded, and that one number tells apart, are enough."""
+"""Number of never repeated paths, differing in one number only, after which no more are recorded."""
 
 JOIN_THRESHOLD = 0.5
-"""The same for a path that joins a program of more paths than wait to join it: all of that is compiled anew."""
+"""COMPILE_THRESHOLD of a path that joins a program of more paths than wait to join it. The whole program is compiled
+again then."""
 
 ONE_PROCESSOR_THRESHOLD = 1.5
 """The least of these shares where there is no processor but the program's own: the compiler's time is the program's.
@@ -199,7 +200,7 @@ class KnownPaths:
 
     @property
     def scattering(self) -> str:
-        """Which number was another one in each of the last discarded runs, so that no recording was of use; else ""."""
+        """A number that was different in each of the last discarded runs, so that no recording was of use; else ""."""
         if len(self._unmet) < MOST_SCATTERED:
             return ""
         first, *others = [_integers(path) for path in self._unmet]
@@ -261,10 +262,10 @@ class KnownPaths:
         return not known.issuperset(self.joint.on_disk) and len(known - self.joint.on_disk) <= MOST_STRANGERS
 
     def price_of_another_s(self, recording_s: float) -> float:
-        """What calls of a further kind have to miss, in seconds, before one of them is recorded.
+        """Return the seconds that calls of a further kind have to miss before one of them is recorded.
 
-        That is what a recording takes, doubled by each path that waits already; and what such calls have to miss before
-        the joint program is compiled again, with them.
+        That is the time of a recording, doubled by each path that already waits. It is at least the time that such
+        calls have to miss before the joint program is compiled again with them.
         """
         again_s = 0.0 if self.joint is None else IN_PARTS_THRESHOLD * expected_compile_s(self.joint)
         return max(recording_s * float(2**self.waiting_count), again_s)
@@ -321,7 +322,7 @@ class KnownPaths:
         return "paths differ at " + ", ".join(rare[:3]) if rare else "arguments of many shapes or types"
 
     def wait_reason(self) -> Refusal | None:
-        """What calls wait for if no program has answered any so far; None if one was given up, which tells why."""
+        """Reason why no program has answered any call so far; None if a path was given up, which has its own reason."""
         if any(path.stage is Stage.GIVEN_UP for path in self._paths):
             return None
         if any(path.stage in (Stage.COMPILED, Stage.JOINED) for path in self._paths):
@@ -383,7 +384,7 @@ def _at_least(share: float, path: Path) -> float:
 
 
 def _answers(path: Path) -> dict[int, list[str]]:
-    """What a path has assumed, by line."""
+    """Return a path's assumptions, by line."""
     found: dict[int, list[str]] = {}
     for outcome in path.trace.tape.outcomes:
         found.setdefault(outcome.where[1], []).append(repr(outcome.expected))
@@ -391,5 +392,5 @@ def _answers(path: Path) -> dict[int, list[str]]:
 
 
 def _as_text(line: int, values: list[str]) -> list[str]:
-    """Each assumption at a line once."""
+    """Return the text of each distinct assumption at a line."""
     return [f"line {line} = {value}" for value in dict.fromkeys(values)]

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from accel.record import Trace
 
 MAX_RESPECIALIZED = 3
-"""How often a path is compiled again because a constant changed. After that, none of its inputs is folded."""
+"""Maximum number of times that a path is compiled again because a constant changed. Then none of its inputs is
+folded."""
 
 START_NODE_S = 1.2e-4
 """Seconds per operation that describing a path takes, for its key on disk and for the process that compiles it."""
@@ -44,14 +45,14 @@ MAX_BACKOFF = 1023
 """The most calls on NumPy between two runs of a program whose last runs were all discarded."""
 
 COMES_WITHIN_S = 2.0
-"""A program that is on disk is there before its calls have taken so many seconds on NumPy."""
+"""Seconds of a path's calls on NumPy within which a program on disk is loaded."""
 
 DISCARDED_SHARE = 0.02
-"""What such runs may cost, as a share of the calls on NumPy between them: fewer calls are enough for that."""
+"""Maximum cost of discarded runs, as a share of the calls on NumPy between them. Fewer calls suffice for that."""
 
 
 class Stage(Enum):
-    """Where a path stands, and so what its calls do.
+    """State of a path, which decides how its calls run.
 
     OBSERVING: calls run on NumPy, while inputs that do not change are found. PENDING: its program is being compiled;
     calls run on NumPy. COMPILED: calls are replayed. JOINED: they are replayed by a program of several paths (see
@@ -81,7 +82,7 @@ TRANSITIONS = {
     (Stage.COMPILED, Stage.GIVEN_UP): "give_up: the program is slower than NumPy, or cannot be run",
     (Stage.GIVEN_UP, Stage.COMPILED): "try_again: it was slower; the machine may have been busy",
 }
-"""How a path's stage changes: the method that changes it, and when. A path begins in OBSERVING."""
+"""Transitions between a path's stages: the method that makes each, and when. A path begins in OBSERVING."""
 
 
 class Path:
@@ -147,7 +148,7 @@ class Path:
         return foldable(self.trace)
 
     def _drawn_outcomes(self) -> list[Outcome]:
-        """Those that Python knows once a run has made its draws."""
+        """Outcomes that Python knows once a run has made its draws."""
         from accel.dispatch.replay.draws import drawn_nodes
 
         drawn = drawn_nodes(self.trace.tape.nodes, self.trace.draws)
@@ -231,7 +232,7 @@ class Path:
         self._enter(Stage.PENDING)
 
     def trial_on(self, call: Call, tolerance: float, unit: float | None) -> Trial | None:
-        """How the worker tries the path's program, on a call's inputs; None where it does not.
+        """Return the worker's trial of the path's program, on a call's inputs; None if there is none.
 
         tolerance, unit: of a comparison.
         """
@@ -441,9 +442,9 @@ class Path:
         return self._refolds.are_often
 
     def begin_successor(self, changed: Collection[int]) -> bool:
-        """Have a program compiled that takes these constants as inputs, while the one in use goes on with new ones.
+        """Compile a program that takes these constants as inputs. The one in use goes on with new constants meanwhile.
 
-        Returns whether that is begun now.
+        Returns whether a compile was started.
         """
         if self._begun.issuperset(changed) or not self.withdraw():
             return False
@@ -460,7 +461,7 @@ class Path:
             self.constants.rule_out(self.constants.values)
 
     def withdraw(self) -> bool:
-        """Have nothing compiled that would take the place of the program in use. Returns whether that was possible."""
+        """Cancel any pending replacement of the program in use. Returns whether that was possible."""
         if self.successor is not None and not self.successor.withdraw():
             return False
         self.successor = None

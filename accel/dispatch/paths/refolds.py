@@ -6,15 +6,15 @@ import time
 from enum import Enum
 
 REFOLD_SHARE, REFOLD_AFTER = 0.1, 4
-"""Constants change often if to fold them again has taken more than this share of the time since the program is in use,
-after so many times. Those become inputs of the next program."""
+"""Share of the time since a program is in use, and number of refolds, beyond which constants change often. Those
+constants become inputs of the next program."""
 
 
 class Refold(Enum):
-    """What a program does once constants have changed.
+    """Effect of changed constants on a program.
 
-    GOES_ON: it has the new ones. OTHER_WAY: by the new ones a branch takes another side; those of later calls may be as
-    they were. ANOTHER: only another program can take them.
+    GOES_ON: the program has the new constants. OTHER_WAY: with the new constants a branch takes another side; those of
+    later calls may be as before. ANOTHER: only another program can take them.
     """
 
     GOES_ON = "goes on"
@@ -23,7 +23,7 @@ class Refold(Enum):
 
 
 class Refolds:
-    """How often constants of the program in use have been folded again, and what that took."""
+    """Number and time of foldings again of constants of the program in use."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -43,5 +43,5 @@ class Refolds:
         return self._count >= REFOLD_AFTER and share > REFOLD_SHARE
 
     def cost_more(self, numpy_s: float) -> bool:
-        """Whether one costs more than a call on NumPy, which takes so many seconds."""
+        """Whether folding constants again costs more than a call on NumPy, which takes `numpy_s` seconds."""
         return self._last_s > numpy_s

@@ -1,12 +1,12 @@
-"""Drawing ahead: what the next replay of a path will draw is drawn aside, while the program and this replay's end run.
+"""Prefetching draws: another thread makes the next replay's draws while the program and this replay's end run.
 
-A twin of the program's generator draws, from the state in which this replay's draws have left that. The generator
-itself is as NumPy would have it at any time. The next replay takes the numbers if it finds the generator in that very
-state, and puts it into the state in which the twin has ended; else it draws itself. So it does not matter what becomes
-of this replay, nor what the program does with its generator.
+A twin of the program's generator draws, from the state in which this replay's draws have left it. The generator itself
+is at any time as NumPy would have it. The next replay takes the numbers if it finds the generator in that very state,
+and puts it into the twin's final state; else it draws for itself. So the fate of this replay does not matter, nor what
+the program does with its generator.
 
-Where two threads can draw one stream (accel.dispatch.replay.halves), the next replay draws a part itself: as much as
-makes both end at the same time.
+If two threads can draw one stream (accel.dispatch.replay.halves), the next replay draws a part itself: as much as makes
+both end at the same time.
 """
 
 from __future__ import annotations
@@ -35,23 +35,26 @@ LEAST_S = 1.5e-4
 """Draws that take fewer seconds are not worth another thread."""
 
 SEEN = 3
-"""So many calls in a row have to find the generator as the one before has left it, before anything is drawn ahead."""
+"""Number of calls in a row that have to find the generator as the one before left it, before accel prefetches draws."""
 
 WORTH = 0.9
 """A run for which was drawn ahead has to take less than this share of the time of another run."""
 
 MOST_LOST, MOST_SAVED = 2.0, 4.0
-"""Drawing ahead pauses once it has lost the time of so many runs. So many that it has saved before count against that,
-and no more: the machine may have become busy since. Few, as a program is given up after some slow runs in a row."""
+"""Prefetching draws pauses once it has lost the time of MOST_LOST runs. Runs that it saved before count against that,
+up to MOST_SAVED: the machine may have become busy since. Few, as a program is given up after some slow runs in a
+row."""
 
 PATIENCE = 1.0
-"""So many times as long as the draws take does a call wait for the other thread, which may have lost its processor."""
+"""Time that a call waits for the other thread, as a multiple of the draws' time. That thread may have lost its
+processor."""
 
 PAUSE, LONGEST_PAUSE = 32, 512
 """Calls that draw themselves after something was drawn in vain, and twice as many after each further time."""
 
 SHORT_PAUSE = 3
-"""The same where the other thread had not begun, for want of a processor: that costs little."""
+"""Number of calls that draw for themselves after the other thread had not begun, for want of a processor. That costs
+little."""
 
 ADAPTED = 0.25
 """The share of the difference between the ends of both halves by which they are changed for the next time."""
@@ -139,7 +142,7 @@ class Whole:
 
 
 class Shared:
-    """The same where this thread draws a part of them."""
+    """The draws of the next call, divided between another thread and this one."""
 
     def __init__(self, halves: Halves, shares: Shares) -> None:
         self._halves, self._shares = halves, shares
@@ -159,7 +162,7 @@ class Shared:
 
 
 class Shares:
-    """How two threads share draws. count: of the numbers that the first one draws."""
+    """Division of draws between two threads. count: of the numbers that the first one draws."""
 
     def __init__(self, divisible: Divisible) -> None:
         self._divisible = divisible
@@ -254,7 +257,8 @@ def _may_use_two_threads() -> bool:
 
 
 def ahead_of(draws: Sequence[Draw]) -> Ahead | None:
-    """What draws them ahead; None where each call has to make them, as they take what it computes."""
+    """Return a prefetcher for these draws; None if each call has to make them, as they depend on values that it
+    computes."""
     owners = {draw.owner for draw in draws}
     taken = nodes_in([(draw.args, draw.kwargs) for draw in draws])
     return Ahead(draws) if len(owners) == 1 and None not in owners and not taken else None

@@ -12,7 +12,7 @@ from accel.record.state.leaves import COMPOSITE, FixedValue, FromSlot, Leaf, New
 
 
 class Staged(Protocol):
-    """What templates are filled from; see StagedOutputs."""
+    """Values from which templates are filled; see StagedOutputs."""
 
     values: Sequence[Any]
     made: list[Any]
@@ -20,10 +20,10 @@ class Staged(Protocol):
 
 
 class Builder:
-    """Fills the templates of one run. What is in several places is made once.
+    """Fills the templates of one run. An object that is in several places is made once.
 
-    Objects, lists and dicts that are in several places may contain one another: each is there, empty, before its parts
-    are built, and is filled by `finish`. No code of the program's runs.
+    Objects, lists and dicts in several places may contain one another. Each is there, empty, before its parts are
+    built, and is filled by `finish`. No code of the program's runs.
     """
 
     def __init__(self, staged: Staged) -> None:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class StagedOutputs:
-    """What one run of a program has given. The caller sees nothing of it before it is committed.
+    """Outputs of one run of a program. The caller sees none of them before they are committed.
 
     trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
     that the call changes in place, or of views of them. numbers: the trace's numbers, in order. given: the arrays that
-    the program took. drawn: the generators that it has drawn from. unfetched: what of the arrays is still on the device
+    the program took. drawn: the generators that it has drawn from. unfetched: the arrays that are still on the device
     alone.
     """
 
@@ -44,9 +44,9 @@ class StagedOutputs:
     unfetched: Unfetched | None = None
 
     def complete(self, before: Sequence[Any], *, vast: bool) -> None:
-        """Have the contents of changed arrays as a whole.
+        """Fill in the whole contents of changed arrays.
 
-        before: the values of the slots before the call. vast: of vast arrays, too.
+        before: the values of the slots before the call. vast: whether to do so for vast arrays, too.
         """
         for position, (slot, _) in enumerate(self.trace.outputs.changed):
             contents = self.changed[position]
@@ -54,7 +54,8 @@ class StagedOutputs:
                 self.changed[position] = contents.of(before[slot])
 
     def fetch(self, why: str) -> None:
-        """Have the values of all arrays on the host, and of all that were left behind before. why: for the report."""
+        """Fetch all arrays of this run to the host, and all that were left on the device before. why: for the
+        report."""
         resident.current.bring_up_to_date(why)
         if self.unfetched is not None:
             unfetched, self.unfetched = self.unfetched, None
@@ -123,7 +124,7 @@ def commit(staged: StagedOutputs, call: PendingCall | None = None) -> Any:
 
 
 def _steps_of_arrays(staged: StagedOutputs) -> list[Step]:
-    """What gives the caller's arrays their values, or says that they are on the device."""
+    """Return the steps that write the caller's arrays, or that mark them as device-resident."""
     if staged.unfetched is not None:
         return steps_left_behind(staged, staged.unfetched)
     steps: list[Step] = []
@@ -134,7 +135,7 @@ def _steps_of_arrays(staged: StagedOutputs) -> list[Step]:
 
 
 def ready_effects(staged: StagedOutputs) -> list[Ready]:
-    """What the call shows, its text made. Raises Unshowable."""
+    """Return the effects that the call shows, with their text. Raises Unshowable."""
     build = Builder(staged)
     try:
         return [effect.ready(staged.values, build) for effect in staged.trace.outputs.shown]
@@ -146,16 +147,17 @@ def ready_effects(staged: StagedOutputs) -> list[Ready]:
 def store(steps: Sequence[Step], done: list[Any]) -> None:
     """Take the steps that are not done yet. done: gets an entry for each.
 
-    All of this is one call into C code, as most steps are: Python runs signal handlers between instructions only, and
-    so never between a step and its entry. An element that is appended is never appended twice.
+    All of this is one call into C code, as most steps are. Python runs signal handlers between instructions only, so
+    never between a step and its entry. An element that is appended is never appended twice.
     """
     done.extend(map(operator.call, steps[len(done) :]))
 
 
 def leave_behind(steps: Sequence[Step], done: list[Any]) -> bool:
-    """The same for steps of which some leave arrays behind. False if a signal's handler has run since they were made.
+    """Take steps of which some leave arrays on the device. Returns False if a signal handler has run since they were
+    made.
 
-    Then nothing is done: the handler of the next signal would not be told of what is behind.
+    Nothing is done then: the handler of the next signal would not be told which arrays are behind.
     """
     taken = map(operator.call, steps)
     if not resident.current.is_open:

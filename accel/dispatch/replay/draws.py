@@ -1,7 +1,7 @@
 """Draws in a replay: the random numbers that a run takes from the program's generators, before it is launched.
 
-NumPy or Python draws them, from the state that the generators have. A run that does not stand puts the states back, and
-so does a call that NumPy is to answer after all: the stream of numbers is the same whatever accel tries.
+NumPy or Python draws them, from the present state of the generators. A discarded run restores these states, and so does
+a call that NumPy has to answer after all. The stream of numbers is the same whatever accel tries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Unlike(Exception):
 
 
 class Drawn:
-    """What one run has drawn from. It is kept until the call has been answered."""
+    """Generators that one run has drawn from. Kept until the call has been answered."""
 
     __slots__ = ("_before", "_owners", "after")
 

@@ -1,10 +1,12 @@
-"""Halves: two threads draw the numbers of one stream, and get those that one alone would have got.
+"""Halves: two threads draw the numbers of one stream, and get those that one thread alone would have got.
 
-How many of a bit generator's numbers a draw takes is known beforehand only about: NumPy takes more for some of what it
-gives. But whoever begins to draw a little before or after the right place comes to draw the same as the others very
-soon, as soon as both begin a number at the same place. So the second thread begins some numbers before the place where
-the first one is expected to end. Where the first has ended, it is looked up among the second's first numbers. What
-proves the place is the generator's state there, which must be the very one at which the first has ended.
+The number of a bit generator's outputs that a draw takes is known beforehand only approximately: NumPy takes more for
+some of its numbers. But a thread that begins a little before or after the right place soon draws the same numbers. It
+does so as soon as both threads begin a number at the same place.
+
+So the second thread begins some numbers before the place where the first one is expected to end. The end of the first
+is then looked up among the second's first numbers. The generator's state proves the place: it must be the very state at
+which the first thread has ended.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ Numbers = NDArray[np.float64]
 KIND = KINDS[np.random.Generator]
 
 ADVANCING = frozenset({np.random.PCG64, np.random.PCG64DXSM})
-"""Bit generators that can go on by so many of their numbers at once."""
+"""Bit generators that can advance by many of their numbers at once."""
 
 
 class Rate(NamedTuple):
-    """How many of a bit generator's numbers one number takes, and the deviation of that, which adds up as its root."""
+    """Number of a bit generator's outputs that one number takes, and its deviation, which adds up as a square root."""
 
     mean: float
     deviation: float
@@ -53,22 +55,23 @@ RATES = {
 million numbers. Were one wrong in some version of NumPy, the halves would not fit together: one thread would draw."""
 
 FILLING = frozenset({"random", "standard_normal", "standard_exponential"})
-"""Those of them that fill an array which they are given."""
+"""Methods among RATES that fill an array which they are given."""
 
 MOST_TRIED = 4
-"""So many places at which the halves might fit together are tried: of numbers that are all alike, there are many."""
+"""Maximum number of places at which the halves are tried for a fit. Numbers that are all alike have many such
+places."""
 
 SKIP = 64
-"""So many numbers, at least, does the second thread draw before the place where the first one ends."""
+"""Minimum number of draws that the second thread makes before the place where the first one ends."""
 
 PROBED = SKIP // 2
 """The second's number that is looked for among the first's: by then both draw the same."""
 
 DEVIATIONS = 6.0
-"""So many deviations from the expected place are provided for."""
+"""Number of standard deviations from the expected place that are provided for."""
 
 LEAST = 10_000
-"""Fewer numbers are not worth two threads."""
+"""Minimum number of random numbers that are worth two threads."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def _parameters(draw: Draw) -> dict[str, float] | None:
 
 
 class Rooms:
-    """Aligned memory for so many numbers, which is used again once nothing refers to it."""
+    """Aligned memory for random numbers, which is used again once nothing refers to it."""
 
     MOST = 4
 
@@ -156,7 +159,7 @@ class Twins:
 
 
 class End(NamedTuple):
-    """Where the first half has ended: at which state, when by `time.perf_counter`, and how long it took."""
+    """End of the first half: the generator's state, its time by `time.perf_counter`, and the seconds that it took."""
 
     state: Any
     at: float
@@ -205,7 +208,7 @@ class Halves:
         return self._as_left(KIND.state(self._twins.second))
 
     def _drawn_before(self, end: End) -> int | None:
-        """How many numbers the second half's thread has drawn before the place where the first half ends.
+        """Return the number of draws by the second half's thread before the place where the first half ends.
 
         At least SKIP; None if it did not come to draw the same by then.
         """
@@ -241,5 +244,5 @@ class Halves:
         return {**self._state, "state": state["state"]}
 
     def values(self) -> list[tuple[int, NDArray[np.float64]]]:
-        """What each draw gives, with its slot."""
+        """Return each draw's slot and numbers."""
         return [(slot, self._room[start:end].reshape(shape)) for slot, shape, start, end in self._divisible.parts]

@@ -1,8 +1,8 @@
-"""What a run may leave on the device: which paths, and which outputs, need no array's values on the host.
+"""Device residency: which paths, and which outputs, need no array's values on the host.
 
-A path is *plain* if nothing that its guards, draws and numbers take is an array's contents. Of a plain path's run the
-outputs may stay behind (see accel.backend.resident) unless storing them lets code of the program's run: what they take
-the place of might have a finalizer.
+A path is *plain* if its guards, draws and numbers take no array's contents. Outputs of a plain path may stay on the
+device (see accel.backend.resident), unless storing them lets the program's code run: an object that they replace might
+have a finalizer.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _has_keys_of_the_programs(trace: Trace) -> bool:
 
 
 def _keys(code: Code) -> tuple[Any, ...]:
-    """What an expression looks up in a container."""
+    """Return the keys that an expression looks up in a container."""
     if code.constants[:1] == (dict.get,):
         return code.constants[1:2]
     if "[{" in code.text:
@@ -105,7 +105,7 @@ _NEEDS: tuple[tuple[str, Callable[[Trace], bool]], ...] = (
     ("a container has keys that the program compares itself", _has_keys_of_the_programs),
     ("a cache of the program's is asked", lambda trace: bool(trace.outputs.asked)),
 )
-"""What needs arrays on the host before a run, and whether a path does it."""
+"""Reasons for which arrays are needed on the host before a run, each with its test of a path."""
 
 
 def _codes(slot: Slot) -> tuple[Code, ...]:
@@ -145,7 +145,10 @@ def may_stay(staged: StagedOutputs) -> bool:
 
 
 def steps_left_behind(staged: StagedOutputs, unfetched: Unfetched) -> list[Callable[[], object]]:
-    """What makes arrays behind, as steps of a commit: before the steps that let the program see them."""
+    """Return the steps of a commit that leave arrays on the device.
+
+    They come before the steps that let the program see those arrays.
+    """
     arrays = [*staged.made, *(staged.values[slot] for slot, _ in staged.trace.outputs.changed)]
     buffers = [*unfetched.made, *unfetched.changed]
     return [resident.current.note(*each) for each in zip(arrays, buffers, unfetched.fetched, strict=True)]
@@ -165,7 +168,7 @@ def _may_be_behind(array: Any) -> bool:
 
 
 def _replaced(change: Any, owner: Any) -> Iterator[Any]:
-    """What a change takes the place of; an object that does not end quietly where that is not known."""
+    """Yield the objects that a change replaces; if they are not known, an object whose end may run code."""
     if type(change) is Ends:
         if not (type(owner) is list and change.keeps) or change.drop or change.skip or change.front:
             yield _UNKNOWN
@@ -182,7 +185,7 @@ def _replaced(change: Any, owner: Any) -> Iterator[Any]:
 
 
 _UNKNOWN: MappingProxyType[str, Any] = MappingProxyType({})
-"""Not of a type that ends quietly."""
+"""Stands for an unknown object. Its type counts as one whose end may run code."""
 
 
 def _ends_quietly(value: Any, depth: int = 2) -> bool:

@@ -29,7 +29,7 @@ from accel.record import Trace
 from accel.record.state.inputs import Inputs
 
 MOST_WALKS = 10_000
-"""What so many runs have shown is remembered, to find the ways that others like them go."""
+"""Maximum number of run results that are remembered, each with the crossing that it took."""
 
 
 class Matched(list[Any]):
@@ -47,9 +47,9 @@ class Matched(list[Any]):
 
 
 class HostOutcomes:
-    """What the paths assume of numbers that Python computes before launch.
+    """Assumptions of the paths about numbers that Python computes before launch.
 
-    drawn: of those that are known once a run has made its draws; else of all others.
+    drawn: whether these are the numbers known once a run has made its draws, or all others.
     """
 
     def __init__(self, trace: MergedTrace, *, drawn: bool) -> None:
@@ -64,9 +64,9 @@ class HostOutcomes:
         self._places = {index: trace.tape.nodes[index].where for index in expected}
 
     def left(self, paths: int, values: list[Any]) -> tuple[int, Mapping[int, Any], Hashable]:
-        """Those of some paths whose assumptions hold, the numbers, and where the last paths were ruled out.
+        """Return the paths whose assumptions hold, the numbers, and where the last paths were ruled out.
 
-        What computing them raises is raised.
+        Errors of their computation are passed on.
         """
         if not self._expected:
             return paths, {}, None
@@ -205,7 +205,7 @@ class MergedVariant(Launchable):
         return StagedOutputs(place.trace, values, own, changed, numbers, run.given, unfetched=unfetched)
 
     def _crossed(self, run: Computed, values: Matched) -> _Place | None:
-        """What a call finds where that goes from one path to another."""
+        """Return the place of a call that crosses from one path to another; None if no known crossing fits."""
         if not self._trace.crossings.exist:
             return None
         shown = _Shown(self._trace, values.host, self._at, run.outcomes)
@@ -225,7 +225,8 @@ class MergedVariant(Launchable):
 
 
 class _Shown:
-    """What a run has shown of the values that paths assume. at: where a position is among the program's outcomes."""
+    """Values seen in a run that paths make assumptions about. at: by position, its place among the program's
+    outcomes."""
 
     def __init__(
         self, trace: MergedTrace, host: Mapping[int, Any], at: Mapping[int, int], outcomes: NDArray[Any]
@@ -233,7 +234,7 @@ class _Shown:
         self._trace, self._host, self._at, self._outcomes = trace, host, at, outcomes
 
     def of(self, member: int, node: Node) -> Any:
-        """What is shown of a member's node; None where that is not known."""
+        """Return the value seen for a member's node; None if it is not known."""
         placement = self._trace.members[member].placement
         index = placement.node_of[node.index]
         if index in self._host:
@@ -263,9 +264,9 @@ class _Shown:
 
 
 class _Place:
-    """What a call finds where among the values and outputs of all paths.
+    """Positions of a call's values and outputs among those of all paths.
 
-    host: indices of what Python computes for it, but not for all, before launch.
+    host: indices of the nodes that Python computes before launch for this call, but not for all.
     """
 
     def __init__(self, of: Member | Accepted, host: Iterable[int]) -> None:

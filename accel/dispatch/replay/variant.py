@@ -48,7 +48,7 @@ class Constants:
         return tuple([slot for slot in different if values[slot] is not ABSENT])
 
     def changed_arrays(self, values: list[Any]) -> tuple[int, ...]:
-        """The same for arrays. All of their memory is read."""
+        """Slots of arrays that differ from the folded value. All of their memory is read."""
         return tuple(
             [slot for slot, known in self._arrays if (now := values[slot]) is not ABSENT and not known.is_same(now)]
         )
@@ -86,7 +86,7 @@ class HostError(Exception):
 
 @dataclass(slots=True)  # and not frozen: it is made in every run
 class Computed:
-    """What one run has computed, before it is known which path it took.
+    """Results of one run, before it is known which path it took.
 
     values: of the slots. given: the arrays that the program took. host: what Python computed, by index. made: new
     arrays, then changed ones. numbers, outcomes: those of the program, in order.
@@ -102,7 +102,7 @@ class Computed:
 
 @dataclass(slots=True)
 class Launches:
-    """How often a program was launched. fetched: how often these of its results were asked for, by their positions.
+    """Number of launches of a program. fetched: how often these of its results were asked for, by their positions.
 
     spared: how often an array was on the device already, by its position among those that the program takes.
     renewed: bytes of constants that were put there in the place of others.
@@ -181,7 +181,7 @@ class Launchable:
         """Run the program on the slots' values. Raises HostError.
 
         Folded scalars are compared first: that is quick, and saves a run in vain. Folded arrays are compared while the
-        device computes, which costs no time of its own: the program does not read them, and its results are discarded
+        device computes, which costs no time of its own. The program does not read them, and its results are discarded
         if they have changed.
         """
         changed = self._constants.changed_scalars(values)

@@ -1,12 +1,13 @@
-"""Aliasing: writes whose value XLA:CPU might compute from what the write has already overwritten.
+"""Aliasing: writes whose value XLA:CPU might compute from elements that the write has already overwritten.
 
 `b = a.reshape(4, 6) * 2.0; b[1:] = b[:-1]` must take all rows before it writes one. XLA:CPU makes one kernel of the
-read and the write, which works in place where nothing else reads the array. It looks for such readers, but misses those
-that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too): and as the reshape may move
-past what is elementwise, and slices past the reshape, `b` above is one that does. Rows are then copied one after the
-other, the first into all. The values of writes that might meet this are copied first. And a reshape that adds or drops
-axes of length 1 moves up past writes: so what happens to `b` later counts, too, as `z[::2] = b`, a scatter, or
-`np.array([b])`.
+read and the write, which works in place if nothing else reads the array. It looks for such readers, but misses those
+that see the array in another shape (a bug, seen in JAX 0.10.2, in plain `jax.numpy` too). XLA may move the reshape past
+elementwise operations, and slices past the reshape, so `b` above is such a reader. Rows are then copied one after the
+other, the first into all.
+
+The values of writes that might meet this are copied first. A reshape that adds or drops axes of length 1 moves up past
+writes. So later operations on `b` count, too: `z[::2] = b`, a scatter, or `np.array([b])`.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class _Families:
 
 
 def _reshaped_operands(node: Node) -> Sequence[Node]:
-    """What an operation may reshape before it reads it."""
+    """Return the operands that an operation may reshape before it reads them."""
     if node.rule in _WRITES:
         value = node.args[2]
         return [value] if isinstance(value, Node) and not _is_written_as_it_is(node) else []
@@ -148,7 +149,7 @@ def _changes_axes_of_length_1(read: Node) -> bool:
 
 
 def _origin(value: Node) -> Node:
-    """What a value is computed from alone, element by element: XLA may find that it is the same, as in `x * 1.0`."""
+    """Return the only source of an elementwise value. XLA may find the two to be the same, as in `x * 1.0`."""
     while value.rule.locality.elementwise or value.rule is core.CAST:
         varying = [operand for operand in value.operands() if not operand.constant]
         if len(varying) != 1 or varying[0].shape != value.shape:

@@ -69,7 +69,7 @@ def check_size(parts: Sequence[Part]) -> None:
 
 
 def size_of(parts: Sequence[Part]) -> int:
-    """What a program costs to compile, in operations. Loops count twice: a rolled one has its first round too."""
+    """Return a program's compile cost, in operations. Loops count twice: a rolled one has its first iteration too."""
     return sum(map(_size, parts))
 
 

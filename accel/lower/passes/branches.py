@@ -1,9 +1,9 @@
-"""Branches: what only one side of a choice reads is computed only where that side is chosen.
+"""Branches: values that only one side of a choice reads are computed only if that side is chosen.
 
 On a merged tape (accel.merge) phis choose among values, all of which stand on the tape. The phis of one choice become
-the results of one conditional (`lax.switch`), each of whose *sides* has the operations that nothing but its phis reads.
-Conditionals may stand in the sides of others. Where a side would have little to do, the phi stays a selection: XLA
-fuses nothing across the border of a conditional, and stores what goes in and out.
+the results of one conditional (`lax.switch`). Each of its *sides* has the operations that nothing but its phis reads.
+Conditionals may be nested. If a side would have little to do, the phi stays a selection. XLA fuses nothing across the
+border of a conditional, and stores what goes in and out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from accel.ir.tape import Node
 from accel.rules import core
 
 LEAST_WORK = 8.0
-"""What a side must save to be worth a conditional: simple operations for each element that its phis give."""
+"""Minimum work that a side must save to be worth a conditional: simple operations per element of its phis."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Conditional:
 
     @property
     def tables(self) -> list[Any]:
-        """What the loops in its sides look up."""
+        """Lookup tables of the loops in its sides."""
         return [table for side in self.sides for part in side if not isinstance(part, Node) for table in part.tables]
 
     def operands(self) -> Iterator[Node]:

@@ -1,9 +1,9 @@
 """Views of views: a box of a box of an array is one box of it, to read and to write.
 
-`lower, diag = work[:2]; diag[1:] -= 1.0` comes as three reads one inside the other, and as three writes: into the view,
-that into the view that it lies in, and that into the array. XLA would copy each of these views whole at each write, in
-each round of a loop. Takes a program's operations, and gives them with one read and one write of the array itself.
-Whatever nobody needs any more is left out.
+`lower, diag = work[:2]; diag[1:] -= 1.0` is recorded as three nested reads and three nested writes. The first write
+goes into the view, the second into the view around it, and the third into the array. XLA would copy each of these views
+whole at each write, in each iteration of a loop. The pass replaces them by one read and one write of the array itself.
+Operations that nobody needs any more are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def _is_of_view(node: Node) -> bool:
 
 
 def _direct(node: Node) -> Node | None:
-    """A read of a view, or a write of a view that was written to, as one of the array itself; None if it is neither."""
+    """Return a read or write of a view as one of the array itself; None if it is neither.
+
+    A write of a view counts if the view was written to.
+    """
     if node.rule is core.READ:
         return _direct_read(node)
     return _direct_write(node) if node.rule is core.WRITE else None
@@ -72,7 +75,7 @@ def _same_box(array: Node, one: object, other: object) -> bool:
 
 
 def _place(array: object, outer: object, inner: object) -> Index | None:
-    """Where `inner` of `outer` lies in the array; None if that is no box."""
+    """Return the place in the array of `inner` of `outer`; None if that is no box."""
     if not isinstance(array, Node) or not isinstance(outer, Index) or not isinstance(inner, Index):
         return None
     return within(array.shape, outer, inner)

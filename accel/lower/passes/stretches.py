@@ -1,4 +1,4 @@
-"""Where a sequence repeats itself: the rounds of a loop that may be rolled."""
+"""Repeating stretches of a sequence: the iterations of a loop that may be rolled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 def stretches(kinds: NDArray[Any], length: int) -> list[tuple[int, int]]:
     """Begin and end of each stretch of items that equal the item `length` further on.
 
-    A stretch of n items is n // length + 1 rounds of `length` items: the last round has nothing to equal.
+    A stretch of n items is n // length + 1 iterations of `length` items: the last iteration has nothing to equal.
     """
     equal = kinds[:-length] == kinds[length:]
     edges = np.flatnonzero(np.diff(np.concatenate(([0], equal.astype(np.int8), [0]))))

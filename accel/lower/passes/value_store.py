@@ -1,4 +1,4 @@
-"""What the passes that emit loops need of the values of a program that is being traced."""
+"""Interface to a traced program's values, for the passes that emit loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jax import Array
 
 Compute = Callable[[Node, Sequence[Any]], Any]
-"""From an operation of a loop and its operands, in the order of their leaves, its value."""
+"""Function that computes a loop operation's value from its operands, in the order of their leaves."""
 
 
 class ValueStore(Protocol):
@@ -23,13 +23,13 @@ class ValueStore(Protocol):
         """The node's value."""
 
     def ensure(self, nodes: Iterable[Node]) -> None:
-        """Fetch what a loop takes from outside, before its rounds are traced."""
+        """Fetch what a loop takes from outside, before its iterations are traced."""
 
     def set(self, node: Node, value: object) -> None:
         """Set the value of a node that is used after the loop."""
 
     def set_row(self, node: Node, column: Array, row: int) -> None:
-        """The same for a row of an array, which is not looked up before it is asked for."""
+        """Set a node's value to a row of an array. The row is not read before it is asked for."""
 
     def stack(self, nodes: Sequence[Node]) -> Array:
         """The nodes' values along a new first axis."""

@@ -66,7 +66,7 @@ class ReducedEvaluation:
         self._widths = widths
 
     def closed(self, closed: Any, given: Sequence[Any]) -> list[Any]:
-        """What a closed jaxpr gives for these values, each in the width that it has come to."""
+        """Evaluate a closed jaxpr for these values, each in the width that it has come to."""
         from jax import numpy as jnp
 
         jaxpr = closed.jaxpr

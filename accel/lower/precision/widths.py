@@ -54,7 +54,7 @@ ACCUMULATED = frozenset(
 """Narrow; where precision is mixed, wide."""
 
 EACH_ITS_OWN = frozenset("optimization_barrier sort".split())
-"""Each result as its operand."""
+"""Operations of which each result has the width of its own operand."""
 
 INLINED = {
     "jit": "jaxpr",
@@ -82,7 +82,7 @@ def is_narrow(dtype: DType) -> bool:
 class Widths:
     """The dtypes that the values of traced programs come to.
 
-    Of a loop's rounds and a branch's sides they are known by this before any of them is evaluated.
+    Of a loop's iterations and a branch's sides they are known by this before any of them is evaluated.
     """
 
     def __init__(self, precision: str) -> None:
@@ -152,7 +152,7 @@ class Widths:
         return eqn.primitive.name == "cond" and eqn.params.get("branches_platforms") is None
 
     def is_loop(self, eqn: Any) -> bool:
-        """Whether an operation is a loop whose rounds are looked into. A loop accumulates: in float64 where mixed."""
+        """Whether an operation is a loop whose iterations are examined. A loop accumulates: in float64 if mixed."""
         return eqn.primitive.name in ("scan", "while") and not self._mixed
 
     def of_choice(self, eqn: Any, given: Sequence[DType]) -> list[DType]:
@@ -172,7 +172,7 @@ class Widths:
     def settled(
         self, body: Any, consts: Sequence[DType], carry: Sequence[DType], moving: Sequence[DType]
     ) -> list[DType]:
-        """The dtypes of what a loop carries: narrow where its rounds hand on what is narrow."""
+        """The dtypes of what a loop carries: narrow where its iterations hand on what is narrow."""
         while True:
             after = self.of(body, [*consts, *carry, *moving])
             narrowed = [
@@ -185,9 +185,9 @@ class Widths:
 
 
 def scan_counts(eqn: Any) -> tuple[int, int]:
-    """How many operands of a scan stay the same, and how many it carries.
+    """Return the number of operands that a scan keeps constant, and the number that it carries.
 
-    By the axes: what moves has one less in a round. The parameters that say so have other names from JAX 0.11 on.
+    By the axes: what moves has one less in an iteration. The parameters that say so have other names from JAX 0.11 on.
     """
     body = eqn.params["jaxpr"]
     carry = sum(var.aval.ndim == inner.ndim for var, inner in zip(eqn.outvars, body.out_avals, strict=True))
@@ -210,7 +210,7 @@ def fits_narrow(var: Any) -> bool:
 
 
 class AsTraced(Widths):
-    """Each value keeps the dtype that it was traced with."""
+    """Widths as traced: each value keeps its dtype."""
 
     def is_narrowed(self, eqn: Any, given: Sequence[DType]) -> bool:
         return False

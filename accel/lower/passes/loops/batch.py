@@ -1,7 +1,8 @@
-"""Batching: a rolled loop whose rounds do not depend on one another is computed at once, along a new first axis.
+"""Batching: a rolled loop with independent iterations is computed at once, along a new first axis.
 
-`for i in range(n): out[i] = f(a[i])` is one vectorized `f`. Rounds may read and write parts of the same arrays: each
-read must see what was there before the loop, or what its own round wrote; and no two rounds may write to one element.
+`for i in range(n): out[i] = f(a[i])` is one vectorized `f`. Iterations may read and write parts of the same arrays.
+Each read must see the content from before the loop, or what its own iteration wrote. No two iterations may write to one
+element.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ LARGEST_BATCH = 1 << 17
 ten bands of 121x240 take 4 ms round by round, and 9 at once."""
 
 MOST_ROUNDS = 4096
-"""Rounds whose boxes are compared, each with each: 16 million pairs for each two writes."""
+"""Iterations whose boxes are compared, each with each: 16 million pairs for each two writes."""
 
 
 @dataclass(slots=True)
@@ -59,11 +60,11 @@ class LoopBatch:
 
 
 class _Dependent(Exception):
-    """The rounds depend on one another, or in a way that is not looked into."""
+    """The iterations depend on one another, or in a way that is not looked into."""
 
 
 def plan(loop: Loop) -> LoopBatch | None:
-    """How to compute a loop at once, or None."""
+    """Return a plan to compute a loop at once, or None."""
     try:
         return _plan(loop)
     except _Dependent:
@@ -95,7 +96,7 @@ def _plan(loop: Loop) -> LoopBatch:
 
 
 def _boxes_of(loop: Loop, position: int) -> MovingBox:
-    """The boxes that a read or write looks at, one for each round."""
+    """The boxes that a read or write looks at, one for each iteration."""
     node, operand = loop.operations[position], loop.rows[position][1]
     if isinstance(operand, MovingBox):
         boxes = operand
@@ -110,7 +111,7 @@ def _boxes_of(loop: Loop, position: int) -> MovingBox:
 
 
 def _chains(loop: Loop, writes: list[int]) -> list[list[int]]:
-    """The writes of a round, those to one array together: each goes on from the one before."""
+    """The writes of an iteration, those to one array together: each goes on from the one before."""
     chains: list[list[int]] = []
     for position in writes:
         base = loop.rows[position][0]
@@ -127,7 +128,10 @@ def _chains(loop: Loop, writes: list[int]) -> list[list[int]]:
 
 
 def _check_writes(batch: LoopBatch, chain: list[int]) -> None:
-    """Two rounds must not write to one element. Two writes of one round must be disjoint, or one cover the other."""
+    """Require that no two iterations write to one element.
+
+    Two writes of one iteration must be disjoint, or one cover the other.
+    """
     for i, earlier in enumerate(chain):
         for later in chain[i:]:
             # (rounds, rounds). Off the diagonal: another round's.
@@ -140,7 +144,7 @@ def _check_writes(batch: LoopBatch, chain: list[int]) -> None:
 
 
 def _check_uses(batch: LoopBatch, position: int, node: Node) -> None:
-    """What an operation takes from other rounds, or from arrays that the loop writes to."""
+    """Check an operation's uses of other iterations' values, and of arrays that the loop writes to."""
     operands = batch.loop.rows[position]
     reads = is_box_read(node) or node.rule is core.WRITE
     for i, operand in enumerate(operands):
@@ -163,7 +167,10 @@ def _check_uses(batch: LoopBatch, position: int, node: Node) -> None:
 
 
 def _check_read(batch: LoopBatch, position: int, base: SameRound | Carried) -> None:
-    """A read of an array that the loop writes to: of what was there before the loop, or of its own round's value."""
+    """A read of an array that the loop writes to.
+
+    It reads the content from before the loop, or its own iteration's value.
+    """
     boxes = _boxes_of(batch.loop, position)
     chain = next(chain for chain in batch.chains if base.position in chain)
     _require(isinstance(base, SameRound) or base.position == chain[-1])
@@ -185,7 +192,7 @@ def _check_read(batch: LoopBatch, position: int, base: SameRound | Carried) -> N
 
 
 def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
-    """Compute the rounds after the first, in a traced program; arguments as in `scan.run`."""
+    """Compute the iterations after the first, in a traced program; arguments as in `scan.run`."""
     import jax
 
     loop = batch.loop
@@ -233,9 +240,10 @@ def _round(
     values: ValueStore,
     compute: Compute,
 ) -> list[Any]:
-    """What the operations of one round give.
+    """Return the results of one iteration's operations.
 
-    read: what its reads give. entries: by operand, what it looks up in this round (see `Loop.numbered_operands`).
+    read: the results of its reads. entries: by operand, its entry in this iteration's tables (see
+    `Loop.numbered_operands`).
     """
     own: list[Any] = []
 
@@ -261,7 +269,7 @@ def _round(
 
 
 def _table(operand: Table | MovingRead | Stacked, values: ValueStore) -> Any:
-    """What the rounds look up, all of them: (rounds, ...)."""
+    """Return an operand's values in all iterations: (iterations, ...)."""
     if isinstance(operand, MovingRead):
         return operand.at.read(values.fetch(operand.base))
     return scan.looked_up(operand, values)

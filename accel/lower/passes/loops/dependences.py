@@ -1,8 +1,8 @@
-"""Dependences: what each operand of a rolled loop is, found by comparing the rounds.
+"""Dependences: the kind of each operand of a rolled loop, found by comparing the iterations.
 
-Takes the rounds of a candidate: equally long parts of a tape, operation by operation of the same kind. Gives a row of
-operands for each operation of a round (see `accel.lower.passes.loops.operands`), or None where some operand is nothing
-that a loop can have: a value of two rounds before, or keys of different forms.
+The iterations of a candidate are equally long parts of a tape, with operations of the same kinds in order. The result
+is a row of operands for each operation of an iteration (see `accel.lower.passes.loops.operands`). It is None if some
+operand cannot occur in a loop, such as a value from two iterations before, or keys of different forms.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from accel.lower.passes.loops.operands import (
 
 
 def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any]) -> list[list[LoopOperand]] | None:
-    """The operands of each operation of a round, from the second round on; None if the rounds are no loop.
+    """The operands of each operation of an iteration, from the second iteration on; None if the iterations are no loop.
 
     value_of: a node's value where it is known before launch, else None.
     """
@@ -55,7 +55,7 @@ def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any
 def _operand(
     column: tuple[Any, ...], positions: dict[int, tuple[int, int]], node: Node, value_of: Callable[[Node], Any]
 ) -> LoopOperand | None:
-    """What one leaf is over rounds 1, 2, ...; None if it is nothing that a loop can have."""
+    """Return the operand that one leaf is over iterations 1, 2, ...; None if a loop cannot have it."""
     first = column[0]
     if isinstance(first, Node):
         return _value(column, positions, value_of)
@@ -71,7 +71,10 @@ def _operand(
 def _value(
     column: tuple[Any, ...], positions: dict[int, tuple[int, int]], value_of: Callable[[Node], Any]
 ) -> LoopOperand | None:
-    """What a value is; the cheapest to compute first: a moving read costs a slice, stacking a copy of each value."""
+    """Return the loop operand for a value, the cheapest to compute first.
+
+    A moving read costs a slice, stacking a copy of each value.
+    """
     found = [positions.get(leaf.index) for leaf in column]
     return _by_origin(column, found, value_of) or _moving_read(column, positions) or _stacked(column, found)
 
@@ -79,7 +82,7 @@ def _value(
 def _by_origin(
     column: tuple[Any, ...], found: list[tuple[int, int] | None], value_of: Callable[[Node], Any]
 ) -> LoopOperand | None:
-    """found: round and position of the operation that computes the value; None for a value from before the rounds."""
+    """found: iteration and position of the operation that computes the value; None if it is from before the loop."""
     if all(leaf is column[0] for leaf in column) and (found[0] is None or found[0][0] == 0):
         return Invariant(column[0])  # from before the loop, or from its first round, which is computed as it stands
     if all(position is None for position in found):  # other values from before the loop: a table, if they are known

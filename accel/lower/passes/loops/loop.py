@@ -1,4 +1,4 @@
-"""Rolled loops: rounds of equal operations, with what their operands are."""
+"""Rolled loops: iterations of equal operations, with what their operands are."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from accel.lower.passes.loops.operands import Invariant, LoopOperand, MovingRead
 
 @dataclass(slots=True)
 class Loop:
-    """Rounds of equal operations. The first is computed as it stands.
+    """Iterations of equal operations. The first is computed as it stands.
 
-    A *position* is an operation's in a round, counted from 0. The first round gives the values that the second takes
-    from the one before: a loop in JAX needs them to begin with, of the right shapes and dtypes.
+    A *position* is an operation's place in an iteration, counted from 0. The first iteration gives the values that the
+    second takes from the one before. A loop in JAX needs these initial values, of the right shapes and dtypes.
 
-    rows: for each operation of a round, its operands, in the order of `leaves`. carried: positions whose values go into
-    the next round, or out of the last. collected: positions whose values of every round are used.
+    rows: for each operation of an iteration, its operands, in the order of `leaves`. carried: positions whose values go
+    into the next iteration, or out of the last. collected: positions whose values of every iteration are used.
     """
 
     rounds: list[Sequence[Node]]
@@ -28,12 +28,12 @@ class Loop:
 
     @property
     def size(self) -> int:
-        """Operations of a round."""
+        """Operations of an iteration."""
         return len(self.rows)
 
     @property
     def first(self) -> Sequence[Node]:
-        """The first round, which is computed before the loop."""
+        """The first iteration, which is computed before the loop."""
         return self.rounds[0]
 
     @property
@@ -43,12 +43,12 @@ class Loop:
 
     @property
     def last(self) -> Sequence[Node]:
-        """The last round, whose values go by its own nodes after the loop."""
+        """The last iteration, whose values go by its own nodes after the loop."""
         return self.rounds[-1]
 
     @property
     def count(self) -> int:
-        """The rounds after the first."""
+        """The iterations after the first."""
         return len(self.rounds) - 1
 
     def numbered_operands(self) -> Iterator[tuple[tuple[int, int], LoopOperand]]:
@@ -68,7 +68,7 @@ class Loop:
 
     @property
     def tables(self) -> list[Any]:
-        """What its rounds look up."""
+        """Lookup tables of its iterations."""
         return [operand.values for operand in self.all_operands() if isinstance(operand, Table)]
 
     def all_operands(self) -> Iterator[LoopOperand]:
@@ -76,7 +76,7 @@ class Loop:
             yield from row
 
     def from_outside(self) -> Iterator[Node]:
-        """The values that the rounds take from outside the loop."""
+        """The values that the iterations take from outside the loop."""
         for operand in self.all_operands():
             if isinstance(operand, MovingRead):
                 yield operand.base

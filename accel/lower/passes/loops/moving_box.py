@@ -1,4 +1,4 @@
-"""Boxes that move: where the rounds of a loop read or write an array, one box of one size for each round."""
+"""Boxes that move: where the iterations of a loop read or write an array, one box of one size for each iteration."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from accel.ir.views import Box, Index, box_of
 
 @dataclass(frozen=True, slots=True)
 class MovingBox:
-    """A box of one size, elsewhere in an array in each round. starts: (rounds, axes). box: any of the boxes."""
+    """A box of one size, elsewhere in an array in each iteration. starts: (rounds, axes). box: any of the boxes."""
 
     starts: Any
     box: Box
 
     def meets(self, other: MovingBox) -> Any:
-        """(rounds, rounds): whether this box of one round and the other's of another have elements in common."""
+        """(rounds, rounds): whether this box in one iteration and the other in another one have elements in common."""
         mine, theirs = self.starts[:, None, :], other.starts[None, :, :]
         return ((mine < theirs + other.box.sizes) & (theirs < mine + self.box.sizes)).all(axis=2)
 
@@ -37,7 +37,7 @@ class MovingBox:
         return all(self.box.sizes[axis] == 1 for axis in self.moving)
 
     def read(self, base: object) -> Any:
-        """The boxes of all rounds, stacked: (rounds, *given)."""
+        """The boxes of all iterations, stacked: (rounds, *given)."""
         from jax import numpy as jnp
 
         found = self._front(base)[self._key()]
@@ -46,7 +46,7 @@ class MovingBox:
         return found.reshape((len(self.starts), *self.box.given))
 
     def write(self, base: Any, values: Any) -> Any:
-        """The array with the values of all rounds, (rounds, *given), in their boxes."""
+        """The array with the values of all iterations, (rounds, *given), in their boxes."""
         from jax import numpy as jnp
 
         # From the axes of the keys' results to the array's own: the moving ones in front, as one axis of rounds.
@@ -94,7 +94,7 @@ def _positions(columns: list[Any]) -> list[Any]:
 
 
 def moving_box(base: tuple[int, ...], keys: Sequence[Index]) -> MovingBox | None:
-    """The box that keys of an array of shape `base` select, round by round; None if the boxes differ in size."""
+    """The box that keys of an array of shape `base` select in each iteration; None if the boxes differ in size."""
     boxes = [box_of(base, step.key) for step in keys]
     if any(box is None for box in boxes) or len({(box.sizes, box.given) for box in boxes if box}) != 1:
         return None

@@ -1,13 +1,13 @@
-"""What an operand of a rolled loop is.
+"""Operands of a rolled loop.
 
 The arguments of an operation are a template of tuples, lists, dictionaries and slices. Its *leaves* are the operands:
-values, numbers and keys. A loop has one template for all rounds, and says for each leaf what it is in a round:
+values, numbers and keys. A loop has one template for all iterations, and says for each leaf what it is in an iteration:
 
-- `Invariant`: the same in every round.
-- `Table`: a number or known array of its own in each round.
-- `SameRound` and `Carried`: values that the loop computes, in the same round or the one before.
-- `MovingBox` and `MovingRead`: a slice by round.
-- `Stacked`: another value from before the loop in each round.
+- `Invariant`: the same in every iteration.
+- `Table`: a number or known array of its own in each iteration.
+- `SameRound` and `Carried`: values that the loop computes, in the same iteration or the one before.
+- `MovingBox` and `MovingRead`: a slice by iteration.
+- `Stacked`: another value from before the loop in each iteration.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ beside the program's own arrays; no measurement is known."""
 
 
 LEAVES = (Node, int, float, complex, np.generic, Index)
-"""What a loop may have another one of in each round. Everything else in a template must be the same in all."""
+"""Types of leaves that may differ between a loop's iterations. All else in a template must be the same in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Loop-invariant: the same in every round. leaf: a static value, or one from before the loop."""
+    """Loop-invariant: the same in every iteration. leaf: a static value, or one from before the loop."""
 
     leaf: Any
 
 
 @dataclass(frozen=True, slots=True)
 class SameRound:
-    """The value of operation `position` of the same round."""
+    """The value of operation `position` of the same iteration."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Loop-carried: the value of operation `position` of the round before."""
+    """Loop-carried: the value of operation `position` of the iteration before."""
 
     position: int
 
@@ -95,9 +95,9 @@ def filled(node: Node, operands: Iterable[Any]) -> Any:
 
 
 def may_vary(node: Node) -> bool:
-    """Whether a plain number that the operation takes may be another one in each round, and so a traced value.
+    """Whether a plain number that the operation takes may be another one in each iteration, and so a traced value.
 
-    `x * k` may have another k in each round. `np.roll(x, k)` may not: JAX needs shapes, axes and the like as static
+    `x * k` may have another k in each iteration. `np.roll(x, k)` may not: JAX needs shapes, axes and the like as static
     numbers. Operands of ufuncs come by position; functions take everything by name, axes and sizes too. Of the engine's
     own operations only those that take positions may.
     """

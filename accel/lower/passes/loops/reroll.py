@@ -1,10 +1,12 @@
 """Rerolling: a loop that the recording unrolled becomes a loop again.
 
 A program of hundreds of equal bodies takes XLA minutes to compile, and its fused stencils are computed again and again.
-Takes a program's operations, and gives them with a `Loop` in the place of each sequence that repeats: the same
-operations, whose operands are the same values, values of their own round, or values of the round before (see
-`accel.lower.passes.loops.dependences`). The first round stays as it is; the others become one `lax.scan`. Does nothing
-where fewer than `ROUNDS` rounds or `OPERATIONS` operations repeat, or where an operand is related otherwise.
+The pass puts a `Loop` in the place of each sequence of operations that repeats. The operations must be the same. Their
+operands must be the same values, values of their own iteration, or values of the one before (see
+`accel.lower.passes.loops.dependences`).
+
+The first iteration stays as it is; the others become one `lax.scan`. Nothing changes if fewer than `ROUNDS` iterations
+or `OPERATIONS` operations repeat, or if an operand is related otherwise.
 """
 
 from __future__ import annotations
@@ -27,26 +29,27 @@ from accel.lower.passes.stretches import stretches
 # across its rounds, and stores what they hand on. Straight code of this size compiles fast.
 
 ROUNDS = 6
-"""Fewer rounds than this are not worth a loop. The first stays straight code, so a loop of 6 has 5."""
+"""Minimum number of iterations that are worth a loop. The first stays straight code, so a loop of 6 has 5."""
 
 OPERATIONS = 48
-"""Fewer operations than this, all rounds together, are not worth a loop, or a nest. Chosen, not measured."""
+"""Minimum number of operations, all iterations together, that are worth a loop, or a nest. Chosen, not measured."""
 
 # The others bound the search, which runs while a path is recorded (see `arrange.is_worth`) and when it is compiled.
 # They are chosen, not measured; what they miss stays straight code.
 
 CANDIDATES = 24
-"""Lengths of a round that are tried, of those at which most repeats. For each, all repetitions at it are listed."""
+"""Lengths of an iteration that are tried, of those at which most repeats. For each, all repetitions at it are
+listed."""
 
 LONGEST = 2048
-"""Operations of the longest round that is looked for. For each length the whole program is compared with itself."""
+"""Operations of the longest iteration that is looked for. For each length the whole program is compared with itself."""
 
 ATTEMPTS = 24
 """Repetitions that may turn out to be no loops before the search ends, those that cover most first. Each costs a
-comparison of all operands of all its rounds, for each beginning that is tried."""
+comparison of all operands of all its iterations, for each beginning that is tried."""
 
 BEGINNINGS = 64
-"""Operations of a round that are looked at as its beginning."""
+"""Operations of an iteration that are looked at as its beginning."""
 
 SHIFTS = 8
 """Beginnings that are tried: those of the above where least is handed from round to round."""
@@ -129,9 +132,10 @@ def _leaf_form(leaf: Any) -> Any:
 
 
 def _repetitions(kinds: list[int]) -> list[tuple[int, int, int]]:
-    """Candidates (start, operations per round, rounds): the shortest rounds first, among what covers nearly most.
+    """Candidates (start, operations per iteration, iterations): the shortest iterations first, among what covers nearly
+    most.
 
-    The rounds of a loop taken two by two repeat as well, and cover no more: the shortest are the program's own.
+    The iterations of a loop taken two by two repeat as well, and cover no more: the shortest are the program's own.
     """
     array = np.asarray(kinds)
     found = []
@@ -163,10 +167,10 @@ def _distances(array: NDArray[Any]) -> list[int]:
 def _loop(
     body: Sequence[Node], start: int, length: int, rounds: int, uses: _Uses, value_of: Callable[[Node], Any]
 ) -> tuple[int, Loop] | None:
-    """Where the loop at a candidate begins, and the loop, if its operands are related as a loop's are.
+    """Return where the loop at a candidate begins, and the loop, if its operands are related as a loop's are.
 
-    A repetition does not tell where its rounds begin: some beginnings are tried, first those at which least is handed
-    from round to round, as it is where the program's own loop begins.
+    A repetition does not tell where its iterations begin. Several beginnings are tried, first those that hand the least
+    from iteration to iteration: the program's own loop begins at such a place.
     """
     for first in sorted(range(start, start + min(length, BEGINNINGS)), key=lambda at: _handed_on(body, at, length))[
         :SHIFTS
@@ -182,7 +186,7 @@ def _loop(
 
 
 def _handed_on(body: Sequence[Node], first: int, length: int) -> int:
-    """How many values of its second round the third one uses, if rounds begin at `first`."""
+    """Return the number of values of the second iteration that the third uses, if iterations begin at `first`."""
     second, third = first + length, first + 2 * length
     inside = range(body[second].index, body[third].index)
     used = {operand.index for node in body[third : third + length] for operand in node.operands()}

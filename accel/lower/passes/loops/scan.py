@@ -28,17 +28,17 @@ from accel.lower.passes.value_store import Compute, ValueStore
 from accel.rules import core, fusion
 
 FEW_ELEMENTS = 32
-"""Reads of so many elements of an array that the loop does not change are made before it. What all rounds
-read is copied together, so that more would be a copy of much of the array. No measurement is known."""
+"""Maximum number of elements read from an array that the loop does not change, if the read is made before the loop. The
+reads of all iterations are copied together, so more would copy much of the array. Guess: no measurement is known."""
 
 
 SMALL_PART = 4
-"""A read of a part so many times smaller than its array is made separately: that copies the part, where a fusion with
-the write might copy the array in every round."""
+"""A read of a part this many times smaller than its array is made separately. That copies the part. A fusion with the
+write might copy the array in every iteration."""
 
 
 def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
-    """Compute the rounds after the first, in a traced program.
+    """Compute the iterations after the first, in a traced program.
 
     values: the program's values by node; those that are used later are set. compute: from an operation and its
     operands, its value.
@@ -85,8 +85,9 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
 
 
 def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
-    """By position, what reads of a few elements give, all rounds together: taken before the loop, which otherwise holds
-    the whole array.
+    """Return the results of reads of a few elements in all iterations, by position.
+
+    They are taken before the loop, which otherwise holds the whole array.
     """
     import jax
 
@@ -103,7 +104,7 @@ def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
 
 
 def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueStore) -> Any:
-    """What the rounds look up: (rounds, ...)."""
+    """Return the values that the iterations look up: (iterations, ...)."""
     match operand:
         case Table(table):
             return values.table(table)
@@ -131,7 +132,10 @@ def _computed_separately(node: Node, operands: list[Any], compute: Compute) -> A
 
 
 def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], values: ValueStore, entry: Any) -> Any:
-    """An operand in a round. own: the round's values so far. before: those carried into it. entry: what it looks up."""
+    """An operand in an iteration.
+
+    own: the iteration's values so far. before: those carried into it. entry: what it looks up.
+    """
     match operand:
         case SameRound(position):
             return own[position]
