@@ -85,9 +85,19 @@ def test_a_system_without_groups_of_sessions_lowers_the_threads_priority(
     lowered = []
     monkeypatch.setattr(priority, "_GROUP", str(tmp_path / "none"))
     monkeypatch.setattr(os, "setpriority", lambda *given: lowered.append(given), raising=False)
+    monkeypatch.setattr(os, "getpriority", lambda *_: 0, raising=False)
     give_way()
     assert not (tmp_path / "none").exists()
     assert lowered and {niceness for _, _, niceness in lowered} == {NICENESS}
+
+
+def test_a_priority_that_is_lower_already_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = []
+    monkeypatch.setattr(priority, "_GROUP", str(tmp_path / "none"))
+    monkeypatch.setattr(os, "setpriority", lambda *each: given.append(each), raising=False)
+    monkeypatch.setattr(os, "getpriority", lambda *_: NICENESS + 5, raising=False)
+    give_way()
+    assert given and {niceness for _, _, niceness in given} == {NICENESS + 5}
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors can be chosen on Linux alone")

@@ -29,7 +29,8 @@ def give_way() -> None:
     if hasattr(os, "setpriority"):
         for thread in _threads():
             with contextlib.suppress(OSError):  # it has ended
-                os.setpriority(os.PRIO_PROCESS, thread, NICENESS)
+                # a program that the user has started with a lower priority has a worker with that
+                os.setpriority(os.PRIO_PROCESS, thread, max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
     for _ in range(_WRITES):
         try:
             with open(_GROUP, "r+", encoding="ascii") as group:  # never creates a file
