@@ -6,7 +6,7 @@ applies the updates in order, as NumPy does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,15 +36,10 @@ def gathered(graph: Graph, source: KernelNode, places: KernelNode, params: Any, 
     about, sizes = params["dimension_numbers"], params["slice_sizes"]
     if places.dtype.kind not in "iu" or not source.size:
         return None
-    windows = [dim for dim in range(len(source.shape)) if dim not in about.collapsed_slice_dims]
-    windows = [dim for dim in windows if dim not in about.operand_batching_dims]
     block = _Block(graph, shape, source.shape, sizes)
-    for dim, along in zip(windows, about.offset_dims, strict=True):
-        block.inside[dim] = along
-    batch = [dim for dim in range(len(shape)) if dim not in about.offset_dims]
-    for dim, place in zip(about.operand_batching_dims, about.start_indices_batching_dims, strict=True):
-        block.inside[dim] = batch[place]
-    block.start(places, about.start_index_map, batch)
+    windows = _windows(source.shape, about.collapsed_slice_dims, about.operand_batching_dims, about.offset_dims)
+    batching = zip(about.operand_batching_dims, about.start_indices_batching_dims, strict=True)
+    block.lie(windows, batching, places, about.start_index_map)
     mode = _mode(params)
     found = graph.make(GATHER, (source, *block.places(clips=True)), shape, source.dtype)
     fits = block.fits() if mode in _DROPS else None
@@ -62,20 +57,22 @@ def scattered(graph: Graph, name: str, given: Sequence[KernelNode], params: Any)
         return None
     if not updates.size:
         return target
-    hidden = (*about.inserted_window_dims, *about.operand_batching_dims)
-    windows = [dim for dim in range(len(target.shape)) if dim not in hidden]
-    sizes = [1] * len(target.shape)
-    for dim, along in zip(windows, about.update_window_dims, strict=True):
-        sizes[dim] = updates.shape[along]
+    windows = _windows(target.shape, about.inserted_window_dims, about.operand_batching_dims, about.update_window_dims)
+    sizes = [updates.shape[windows[dim]] if dim in windows else 1 for dim in range(len(target.shape))]
     block = _Block(graph, updates.shape, target.shape, sizes)
-    for dim, along in zip(windows, about.update_window_dims, strict=True):
-        block.inside[dim] = along
-    batch = [dim for dim in range(len(updates.shape)) if dim not in about.update_window_dims]
-    for dim, place in zip(about.operand_batching_dims, about.scatter_indices_batching_dims, strict=True):
-        block.inside[dim] = batch[place]
-    block.start(places, about.scatter_dims_to_operand_dims, batch)
+    batching = zip(about.operand_batching_dims, about.scatter_indices_batching_dims, strict=True)
+    block.lie(windows, batching, places, about.scatter_dims_to_operand_dims)
     clips = _mode(params) in _CLIPS
     return _scatter(graph, target, block.flat(clips=clips), updates, kind)
+
+
+def _windows(whole: Shape, single: Sequence[int], batching: Sequence[int], along: Sequence[int]) -> dict[int, int]:
+    """Return by axis of the array that runs through a block the axis `along` which it is read or written.
+
+    single: axes of one element in a block. batching: axes with a block for each index.
+    """
+    dims = [dim for dim in range(len(whole)) if dim not in single and dim not in batching]
+    return dict(zip(dims, along, strict=True))
 
 
 def _scatter(graph: Graph, target: KernelNode, at: KernelNode, updates: KernelNode, kind: str) -> KernelNode:
@@ -126,9 +123,16 @@ class _Block:
         self.inside: dict[int, int] = {}
         self.starts: dict[int, KernelNode] = {}
 
-    def start(self, places: KernelNode, dims: Sequence[int], batch: Sequence[int]) -> None:
-        """Set the starts of blocks. The last axis of `places` holds a start for each of `dims`; the others run along
-        `batch`."""
+    def lie(
+        self, windows: Mapping[int, int], batching: Iterable[tuple[int, int]], places: KernelNode, dims: Sequence[int]
+    ) -> None:
+        """Set where blocks lie. windows: see `_windows`. batching: axes of the array, with their axes of `places`.
+
+        The last axis of `places` holds a start for each of `dims`; the others run along the axes of no window.
+        """
+        batch = [dim for dim in range(len(self._shape)) if dim not in windows.values()]
+        self.inside.update(windows)
+        self.inside.update((dim, batch[place]) for dim, place in batching)
         for number, dim in enumerate(dims):
             axes = [*(Axis(along, 1, 0) for along in batch), Axis(None, 0, number)]
             self.starts[dim] = self._graph.view(places, self._shape, axes)
