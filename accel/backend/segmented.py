@@ -18,7 +18,7 @@ from accel.backend.options import compile_with
 from accel.config import FLOAT64
 from accel.kernels import jaxprs, machine_code
 from accel.kernels.graph import reachable
-from accel.kernels.jaxprs import Atom, Flat, Importer, Literal, Translation, Variable
+from accel.kernels.jaxprs import Atom, Equation, Flat, Importer, Literal, Variable
 from accel.kernels.module import module_of
 from accel.kernels.segments import (
     Choice,
@@ -129,15 +129,15 @@ def _xla_parts(parts: Sequence[_Part]) -> str:
 _KERNEL, _CALL, _PRODUCT, _XLA = "kernel", "call", "product", "XLA"
 """Kinds of segments that run no other program (see `_NESTED`): what computes each."""
 
-_Part = tuple[str, Sequence[Translation]]
+_Part = tuple[str, Sequence[Equation]]
 
 
-def _parts(is_kernel: bool, steps: Sequence[Translation]) -> Iterator[_Part]:
+def _parts(is_kernel: bool, steps: Sequence[Equation]) -> Iterator[_Part]:
     """The parts of one phase."""
     if is_kernel:
         yield _KERNEL, steps
         return
-    rest: list[Translation] = []
+    rest: list[Equation] = []
     for step in steps:
         kind = _kind(step)
         if kind == _XLA:
@@ -151,7 +151,7 @@ def _parts(is_kernel: bool, steps: Sequence[Translation]) -> Iterator[_Part]:
         yield _XLA, rest
 
 
-def _kind(step: Translation) -> str:
+def _kind(step: Equation) -> str:
     """Return the kind of segment for an operation that kernels do not take."""
     if step.name in _NESTED:
         return step.name
@@ -202,7 +202,7 @@ class _Builder:
         self._asked.add(number)
         return number
 
-    def _operands(self, step: Translation) -> list[Variable]:
+    def _operands(self, step: Equation) -> list[Variable]:
         """A step's operands as values that a segment is given."""
         found = [each if isinstance(each, Variable) else _known(each) for each in step.operands]
         self._read.update(found)
@@ -211,7 +211,7 @@ class _Builder:
     def _numbered(self, *groups: Sequence[Variable]) -> list[tuple[int, ...]]:
         return [tuple(map(self._number, group)) for group in groups]
 
-    def _kernel(self, steps: Sequence[Translation], made: Sequence[Variable]) -> Kernel:
+    def _kernel(self, steps: Sequence[Equation], made: Sequence[Variable]) -> Kernel:
         importer = Importer(self._producers)
         for step in steps:
             if not importer.take(step):
@@ -225,7 +225,7 @@ class _Builder:
         given, results = self._numbered(inputs, made)
         return Kernel(given, results, machine_code.object_of(module.text), forms, module.room)
 
-    def _on_host(self, steps: Sequence[Translation], made: Sequence[Variable]) -> HostCall:
+    def _on_host(self, steps: Sequence[Equation], made: Sequence[Variable]) -> HostCall:
         (step,) = steps
         called = callbacks.called_by(step.eqn.params)
         assert called is not None
@@ -233,17 +233,17 @@ class _Builder:
         given, results = self._numbered(self._operands(step), step.results)
         return HostCall(given, results, function, forms, fills)
 
-    def _product(self, steps: Sequence[Translation], made: Sequence[Variable]) -> MatrixProduct:
+    def _product(self, steps: Sequence[Equation], made: Sequence[Variable]) -> MatrixProduct:
         (step,) = steps
         given, results = self._numbered(self._operands(step), step.results)
         return MatrixProduct(given, results, *step.eqn.params["dimension_numbers"])
 
-    def _nested(self, steps: Sequence[Translation], made: Sequence[Variable]) -> Nested:
+    def _nested(self, steps: Sequence[Equation], made: Sequence[Variable]) -> Nested:
         (step,) = steps
         given, results = self._numbered(self._operands(step), step.results)
         return _NESTED[step.name](given, results, step, self._options)
 
-    def _in_xla(self, steps: Sequence[Translation], made: Sequence[Variable]) -> InXla:
+    def _in_xla(self, steps: Sequence[Equation], made: Sequence[Variable]) -> InXla:
         import jax
 
         own = {each for step in steps for each in step.results}
@@ -268,11 +268,11 @@ class _Builder:
 _Numbers = tuple[int, ...]
 
 
-def _choice(given: _Numbers, made: _Numbers, step: Translation, options: Mapping[str, Any]) -> Choice:
+def _choice(given: _Numbers, made: _Numbers, step: Equation, options: Mapping[str, Any]) -> Choice:
     return Choice(given, made, tuple(_inner(jaxprs.flat(each), options) for each in step.eqn.params["branches"]))
 
 
-def _scan(given: _Numbers, made: _Numbers, step: Translation, options: Mapping[str, Any]) -> Scan:
+def _scan(given: _Numbers, made: _Numbers, step: Equation, options: Mapping[str, Any]) -> Scan:
     params = step.eqn.params
     body = _round(params["jaxpr"], options)
     fixed, state = scan_counts(step.eqn)
@@ -280,7 +280,7 @@ def _scan(given: _Numbers, made: _Numbers, step: Translation, options: Mapping[s
     return Scan(given, made, (body,), fixed, state, params["length"], params["reverse"], forms)
 
 
-def _while(given: _Numbers, made: _Numbers, step: Translation, options: Mapping[str, Any]) -> While:
+def _while(given: _Numbers, made: _Numbers, step: Equation, options: Mapping[str, Any]) -> While:
     params = step.eqn.params
     goes_on = jaxprs.flat(params["cond_jaxpr"])
     if any(each.shape for each in goes_on.outputs if isinstance(each, Variable)):
@@ -289,7 +289,7 @@ def _while(given: _Numbers, made: _Numbers, step: Translation, options: Mapping[
     return While(given, made, programs, (params["cond_nconsts"], params["body_nconsts"]))
 
 
-_NESTED: Mapping[str, Callable[[_Numbers, _Numbers, Translation, Mapping[str, Any]], Nested]] = {
+_NESTED: Mapping[str, Callable[[_Numbers, _Numbers, Equation, Mapping[str, Any]], Nested]] = {
     "cond": _choice,
     "scan": _scan,
     "while": _while,

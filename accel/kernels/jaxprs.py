@@ -38,7 +38,7 @@ Atom = Literal | Variable
 
 
 @dataclass(eq=False, slots=True)
-class Translation:
+class Equation:
     """One operation of a flat program. eqn: the equation as it was traced."""
 
     eqn: Any
@@ -57,7 +57,7 @@ class Flat:
 
     inputs: list[Variable]
     outputs: list[Atom]
-    steps: list[Translation]
+    steps: list[Equation]
 
 
 def flat(closed: Any) -> Flat:
@@ -66,7 +66,7 @@ def flat(closed: Any) -> Flat:
     JAX functions that are one operation of the kernels stay in one piece.
     """
     inputs = [_variable(var) for var in closed.jaxpr.invars]
-    steps: list[Translation] = []
+    steps: list[Equation] = []
     outputs = _flatten(closed, inputs, steps)
     return Flat(inputs, outputs, steps)
 
@@ -82,7 +82,7 @@ def _variable(var: Any) -> Variable:
     return Variable(tuple(var.aval.shape), np.dtype(var.aval.dtype))
 
 
-def _flatten(closed: Any, given: Sequence[Atom], steps: list[Translation]) -> list[Atom]:
+def _flatten(closed: Any, given: Sequence[Atom], steps: list[Equation]) -> list[Atom]:
     jaxpr = closed.jaxpr
     values: dict[Any, Atom] = dict(zip(jaxpr.invars, given, strict=True))
     for var, value in zip(jaxpr.constvars, closed.consts, strict=True):
@@ -99,7 +99,7 @@ def _flatten(closed: Any, given: Sequence[Atom], steps: list[Translation]) -> li
             values.update(zip(eqn.outvars, _flatten(inner, operands, steps), strict=True))
             continue
         results = [_variable(var) for var in eqn.outvars]
-        steps.append(Translation(eqn, operands, results))
+        steps.append(Equation(eqn, operands, results))
         values.update(zip(eqn.outvars, results, strict=True))
     return [atom(var) for var in jaxpr.outvars]
 
@@ -114,7 +114,7 @@ def _has_one_dtype(eqn: Any) -> bool:
 class Importer:
     """Builds the nodes of a graph for steps of a flat program."""
 
-    def __init__(self, producers: Mapping[Variable, Translation] | None = None) -> None:
+    def __init__(self, producers: Mapping[Variable, Equation] | None = None) -> None:
         """Create an empty graph.
 
         producers: by value, the step that computes it. Moves of other kernels are repeated here if they cost nothing.
@@ -137,7 +137,7 @@ class Importer:
         self.inputs.append(atom)
         return self._nodes[atom]
 
-    def take(self, step: Translation) -> bool:
+    def take(self, step: Equation) -> bool:
         """Build the nodes of a step's results. Returns False if a kernel cannot compute it."""
         found = _taken(self.graph, step, self.node)
         if found is None:
@@ -146,7 +146,7 @@ class Importer:
         return True
 
 
-def _taken(graph: Graph, step: Translation, node: Callable[[Atom], KernelNode]) -> list[KernelNode] | None:
+def _taken(graph: Graph, step: Equation, node: Callable[[Atom], KernelNode]) -> list[KernelNode] | None:
     atoms = [*step.operands, *step.results]
     dtypes = {np.dtype(each.value.dtype) if isinstance(each, Literal) else each.dtype for each in atoms}
     if any(dtype.name not in REGISTERS for dtype in dtypes):
@@ -162,7 +162,7 @@ def _taken(graph: Graph, step: Translation, node: Callable[[Atom], KernelNode]) 
     return None if made is None else [made]
 
 
-def _elementwise(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _elementwise(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     result, params = step.results[0], step.eqn.params
     if step.name == "bitcast_convert_type" and given[0].dtype.itemsize != result.dtype.itemsize:
         return None
@@ -217,7 +217,7 @@ _FOLDED: Mapping[str, Callable[..., Any]] = MappingProxyType(
 """Operations that are folded for literals."""
 
 
-def _folded(step: Translation, given: Sequence[KernelNode]) -> Any:
+def _folded(step: Equation, given: Sequence[KernelNode]) -> Any:
     if any(each.op != CONSTANT for each in given):
         return None
     values = [np.frombuffer(each.about, each.dtype)[0] for each in given]
@@ -227,18 +227,18 @@ def _folded(step: Translation, given: Sequence[KernelNode]) -> Any:
         return _FOLDED[step.name](*values) if step.name in _FOLDED else None
 
 
-def _broadcast(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
+def _broadcast(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
     source, dims = given[0], step.eqn.params["broadcast_dimensions"]
     shape = step.results[0].shape
     return graph.view(source, shape, _repeated(source.shape, shape, dims))
 
 
-def _reshape(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
+def _reshape(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
     order = step.eqn.params.get("dimensions")
     return graph.reshape(given[0] if order is None else _turned(graph, given[0], order), step.results[0].shape)
 
 
-def _transpose(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
+def _transpose(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
     return _turned(graph, given[0], step.eqn.params["permutation"])
 
 
@@ -248,30 +248,30 @@ def _turned(graph: Graph, node: KernelNode, order: Sequence[int]) -> KernelNode:
     return graph.view(node, tuple(node.shape[dim] for dim in order), axes)
 
 
-def _slice(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
+def _slice(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
     params = step.eqn.params
     steps = params["strides"] or (1,) * len(params["start_indices"])
     axes = [Axis(dim, by, start) for dim, (start, by) in enumerate(zip(params["start_indices"], steps, strict=True))]
     return graph.view(given[0], step.results[0].shape, axes)
 
 
-def _reverse(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
+def _reverse(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
     turned, shape = step.eqn.params["dimensions"], given[0].shape
     axes = [Axis(dim, -1, length - 1) if dim in turned else Axis(dim, 1, 0) for dim, length in enumerate(shape)]
     return graph.view(given[0], shape, axes)
 
 
-def _concatenate(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
+def _concatenate(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
     return graph.pieces(given, step.eqn.params["dimension"])
 
 
-def _stack(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
+def _stack(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
     axis, shape = step.eqn.params["axis"], step.results[0].shape
     one = (*shape[:axis], 1, *shape[axis + 1 :])
     return graph.pieces([graph.reshape(each, one) for each in given], axis)
 
 
-def _pad(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _pad(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     source, filling = given
     config = step.eqn.params["padding_config"]
     if any(inner for _, _, inner in config):
@@ -294,14 +294,14 @@ def _starts(given: Sequence[KernelNode], lengths: Sequence[int], whole: Sequence
     return [min(max(at, 0), full - length) for at, length, full in zip(places, lengths, whole, strict=True)]
 
 
-def _logistic(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
+def _logistic(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
     """Return 1 / (1 + exp(-x)), as SciPy computes it."""
     (x,), one = given, graph.constant(1, given[0].shape, given[0].dtype)
     found = graph.make("exp", (graph.make("neg", (x,), x.shape, x.dtype),), x.shape, x.dtype)
     return graph.make("div", (one, graph.make("add", (one, found), x.shape, x.dtype)), x.shape, x.dtype)
 
 
-def _dynamic_slice(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _dynamic_slice(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     shape = step.results[0].shape
     starts = _starts(given[1:], shape, given[0].shape)
     if starts is None:
@@ -309,7 +309,7 @@ def _dynamic_slice(graph: Graph, step: Translation, given: Sequence[KernelNode])
     return graph.box(given[0], starts, shape)
 
 
-def _dynamic_update_slice(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode:
+def _dynamic_update_slice(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
     around, inner, *places = given
     starts = _starts(places, inner.shape, around.shape)
     if starts is None:
@@ -317,7 +317,7 @@ def _dynamic_update_slice(graph: Graph, step: Translation, given: Sequence[Kerne
     return graph.placed(inner, around, starts)
 
 
-def _iota(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _iota(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     result, dtype = step.results[0], np.dtype(np.int64)
     if given:
         return None
@@ -327,29 +327,29 @@ def _iota(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> Kerne
     return graph.make("convert_element_type", (found,), result.shape, result.dtype)
 
 
-def _reduction(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _reduction(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     axes = step.eqn.params["axes"]
     return reductions.reduced(graph, step.name, given[0], axes, step.results[0].shape)
 
 
-def _running(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _running(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     return reductions.running(graph, step.name, given[0], **step.eqn.params)
 
 
-def _gather(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _gather(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     return indexing.gathered(graph, given[0], given[1], step.eqn.params, step.results[0].shape)
 
 
-def _scatter(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _scatter(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     return indexing.scattered(graph, step.name, given, step.eqn.params)
 
 
-def _place(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _place(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     (axis,) = step.eqn.params["axes"]
     return reductions.placed(graph, step.name, given[0], axis, step.results[0].dtype)
 
 
-def _tile(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _tile(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     (found,), times = given, step.eqn.params["reps"]
     if math.prod(times) > _MOST_TILES:
         return None
@@ -365,7 +365,7 @@ _LONGEST_PRODUCT = 8
 """Maximum length of rows for which a kernel computes a matrix product. Guess: NumPy or XLA computes longer ones."""
 
 
-def _dot(graph: Graph, step: Translation, given: Sequence[KernelNode]) -> KernelNode | None:
+def _dot(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     """Return a matrix product with short rows, added from left to right."""
     (x_sum, y_sum), (x_batch, y_batch) = step.eqn.params["dimension_numbers"]
     x, y = given
@@ -391,7 +391,7 @@ def _at(graph: Graph, node: KernelNode, dim: int, place: int, shape: tuple[int, 
 SAME = frozenset(["optimization_barrier", "stop_gradient"])
 """Operations whose results are their operands."""
 
-TAKEN: Mapping[str, Callable[[Graph, Translation, Sequence[KernelNode]], KernelNode | None]] = MappingProxyType(
+TAKEN: Mapping[str, Callable[[Graph, Equation, Sequence[KernelNode]], KernelNode | None]] = MappingProxyType(
     {
         "broadcast_in_dim": _broadcast,
         "reshape": _reshape,
@@ -425,11 +425,11 @@ MOVED = SAME | {
 """Operations that only move values."""
 
 
-def phases(steps: Sequence[Translation]) -> Iterator[tuple[bool, list[Translation]]]:
+def phases(steps: Sequence[Equation]) -> Iterator[tuple[bool, list[Equation]]]:
     """Group steps that run together, in order. Yields for each group whether a kernel computes it."""
     importer = Importer()
     made: dict[Variable, int] = {}
-    numbered: dict[int, list[Translation]] = {}
+    numbered: dict[int, list[Equation]] = {}
     for step in steps:
         mine = 0 if importer.take(step) else 1
         read = [made[each] for each in step.operands if isinstance(each, Variable) and each in made]
