@@ -26,7 +26,7 @@ def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def is_aligned(array: NDArray[Any]) -> bool:
     """Whether XLA on the CPU can read the array in place."""
-    return bool(array.ctypes.data % ALIGNED == 0 and array.flags.c_contiguous)
+    return bool(address_of(array) % ALIGNED == 0 and array.flags.c_contiguous)
 
 
 def aligned_room(nbytes: int) -> np.ndarray[Any, Any]:

@@ -9,7 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from accel.machines import common, crew
 from accel.process import interrupts, jax_internals, tuning
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
-
-if TYPE_CHECKING:
-    pass
 
 _UNKEPT_SHARDS = "programs for several devices are not kept"
 

@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from accel.lower.written import Written
 from accel.machines import crew
 from accel.machines.common import CommonProgram
 from accel.process import memory, underflow
-
-if TYPE_CHECKING:
-    pass
 
 _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
 """All executables of this process."""

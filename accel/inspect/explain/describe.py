@@ -30,6 +30,7 @@ from accel.record.state.leaves import (
     Number,
     SharedLeaf,
 )
+from accel.record.state.on_behalf import frames_of
 from accel.record.state.recording import Recording, place_text
 
 Message = dict[str, Any]
@@ -44,7 +45,7 @@ __all__ = ["place_text", "program", "so_far", "source", "stop"]
 
 def stop(refusal: Refusal, recording: Recording | None) -> Message:
     """Return a refusal as a dict, with the text of its line, the columns of the expression, and the call stack."""
-    frames = list(_frames(recording)) if recording is not None else []
+    frames = list(frames_of(recording)) if recording is not None else []
     here = next((frame for frame in frames if place_text(_place(frame)) == refusal.where), None)
     found: Message = {
         "id": refusal.reason,
@@ -65,15 +66,6 @@ def stop(refusal: Refusal, recording: Recording | None) -> Message:
     if text.strip():
         found["source"], found["column"], found["end_column"] = _trimmed(text, columns)
     return found
-
-
-def _frames(recording: Recording) -> Iterator[FrameType]:
-    """The recorded frames on the stack, the innermost first."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if getattr(frame.f_globals, "recording", None) is recording:
-            yield frame
-        frame = frame.f_back
 
 
 def _place(frame: FrameType) -> Place:
