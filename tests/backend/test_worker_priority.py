@@ -28,7 +28,7 @@ def _niceness_of(process: int) -> tuple[int, int | None]:
     """Of the process, and of its session, where this system has groups of these."""
     try:
         group = int(Path(f"/proc/{process}/autogroup").read_text(encoding="ascii").split()[-1])
-    except OSError:
+    except (OSError, IndexError):  # it is empty where the kernel puts this process in no group
         group = None
     return os.getpriority(os.PRIO_PROCESS, process), group
 

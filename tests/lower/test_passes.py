@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,12 @@ def recorded(program: Any, *arrays: Any) -> Any:
     return trace
 
 
+_PLACE = re.compile(r"  \S+\.py:[0-9]+$")
+
+
 def lines(name: str, program: Any, *arrays: Any) -> list[str]:
     """The listing after a pass, without the places in this file."""
-    return [line.partition("  tests/")[0] for line in listing(after_pass(name, recorded(program, *arrays)))]
+    return [_PLACE.sub("", line) for line in listing(after_pass(name, recorded(program, *arrays)))]
 
 
 x = np.linspace(0.0, 1.0, 12)

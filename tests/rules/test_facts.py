@@ -138,31 +138,6 @@ def test_what_is_exact_needs_no_more_digits_than_its_operands(name: str) -> None
     np.testing.assert_array_equal(result, result.astype(np.float32))
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.padding.neutral is not None], ids=repr)
-@pytest.mark.parametrize("dtype", ["d", "f", "e", "q", "b", "B"])
-def test_what_is_neutral_changes_nothing(rule: Rule, dtype: str) -> None:
-    assert rule.padding.neutral is not None
-    for values in (np.array([1, 3, 2], dtype), np.array([0, 0], dtype), np.array([2], dtype)):
-        with_neutral = np.append(values, np.asarray(rule.padding.neutral(values.dtype), dtype))
-        np.testing.assert_array_equal(rule.function(with_neutral), rule.function(values))
-
-
-@pytest.mark.parametrize("function", [np.max, np.min])
-@pytest.mark.parametrize("dtype", ["?", "D"])
-def test_truths_and_complex_numbers_have_no_neutral_extreme(function: Any, dtype: str) -> None:
-    neutral = RULES[function].padding.neutral
-    assert neutral is not None
-    assert neutral(np.dtype(dtype)) is None
-
-
-@pytest.mark.parametrize("function", [np.dot, np.inner, np.matmul])
-def test_products_sum_over_the_axis_that_they_say(function: Any) -> None:
-    left, right = np.ones((2, 3)), np.ones((3, 4))
-    rule = ufuncs.rule_for(function) if isinstance(function, np.ufunc) else RULES[function]
-    assert rule.padding.product_axis in (-2, -1)
-    assert function(left, right if rule.padding.product_axis == -2 else right.T).shape == (2, 4)
-
-
 @pytest.mark.parametrize(
     ("function", "expected"),
     [

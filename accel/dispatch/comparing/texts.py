@@ -6,8 +6,10 @@ stream or logger itself stands before its `write` or `handle`. So the stream sta
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,8 +27,11 @@ FIELD = "the text that is shown"
 LAST_DIGIT = "rounding decides the last digit that is shown"
 """The verdict on numbers in a text that differ by one in their last digit."""
 
-_LOCK = threading.Lock()
 _NOTHING = object()
+
+_LOCK = threading.Lock()
+_WATCHING: weakref.WeakSet[ShownTexts] = weakref.WeakSet()
+"""The one that watches, if any. Weak, so that one whose call was interrupted before `stop` does not stand for ever."""
 
 Shown = list[tuple[int, str]]
 """Texts in order, each with the identity of its stream or logger."""
@@ -46,15 +51,15 @@ class ShownTexts:
         self.last_digit: Difference | None = None
         self._in_handler = False
         self._watched: list[tuple[Any, str, Any]] = []
-        self._is_watching = False
 
     def watch(self) -> None:
         """Note from now on what this thread shows by the sinks of the path."""
         # one call at a time: the text of another is not compared
-        if self.replays is None or not _LOCK.acquire(blocking=False):
-            self.replays = None
-            return
-        self._is_watching = True
+        with _LOCK:
+            if self.replays is None or _WATCHING:
+                self.replays = None
+                return
+            _WATCHING.add(self)
         try:
             for effect in self._effects:
                 sink = self._staged.values[effect.logger if isinstance(effect, Logged) else effect.stream]
@@ -75,13 +80,9 @@ class ShownTexts:
         """Note nothing any more."""
         while self._watched:
             sink, name, before = self._watched.pop()
-            if before is _NOTHING:
-                vars(sink).pop(name, None)
-            else:
-                setattr(sink, name, before)
-        if self._is_watching:
-            self._is_watching = False
-            _LOCK.release()
+            with contextlib.suppress(AttributeError, TypeError):  # it took no attribute
+                delattr(sink, name) if before is _NOTHING else setattr(sink, name, before)
+        _WATCHING.discard(self)
 
     def _watch_of_stream(self, stream: Any) -> TextObserver:
         def note(text: str) -> None:
