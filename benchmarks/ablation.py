@@ -77,8 +77,6 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
         "accel.merge.crossings:Crossings.accepted": _nothing,
     },
     "merged paths": {"accel.dispatch.paths.joining:may_join": _never},
-    "drawing ahead": {"accel.dispatch.replay.draws:ahead_of": _nothing},
-    "halves": {"accel.dispatch.replay.ahead:divisible": _nothing},
     "text flow": {"accel.record.values.text.flow:readers": _nothing},
 }
 """By mechanism: what stands in the place of each `module:name`."""

@@ -49,7 +49,7 @@ that wait for each other's processors have been seen to make comparisons' calls 
 STRIKES, LOSS_S = 2, 0.01
 """A program is given up after STRIKES judgements in a row that it is slower, each from new samples. The calls judged
 must also have cost LOSS_S seconds in all. A program about as fast as NumPy may yet become faster, when arrays come
-aligned or random numbers are prefetched."""
+aligned."""
 
 APART_S, MAX_APART_S = 0.03, 3.0
 """Minimum seconds between two such judgements, and the most that they grow to. Other processes may have used the

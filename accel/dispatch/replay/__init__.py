@@ -5,8 +5,6 @@ host     the scalars that Python computes before the program is launched
 variant  the compiled program of a path: one run, up to outputs that are staged
 merged   the same for several paths that have one program
 draws    random numbers that a run takes before it is launched
-ahead    the next run's random numbers, drawn aside before it comes
-halves   one stream of random numbers, drawn by two threads
 kept     what a run may leave on the device
 build    the program's values of a run's outputs
 steps    what stores one change, as calls that run in C

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from accel.dispatch.replay.ahead import OWNERS, ahead_of
 from accel.dispatch.replay.host import Expressions
 from accel.ir.tape import Node, nodes_in
 from accel.record.state.draw import Draw, Form
@@ -38,11 +37,6 @@ class Drawn:
             self._owners.append((kind, owner))
         self._before = self._states()
         self.after: list[Any] | None = None
-
-    @property
-    def only(self) -> tuple[GeneratorKind, Any, Any] | None:
-        """The generator, if it is one alone: its kind, itself, and its state before the draws."""
-        return (*self._owners[0], self._before[0]) if len(self._owners) == 1 else None
 
     def _states(self) -> list[Any]:
         return [kind.state(owner) for kind, owner in self._owners]
@@ -71,17 +65,13 @@ class Drawn:
 
 
 class Draws:
-    """The draws of a path. of_some: indices of nodes that only some of several merged paths compute.
+    """The draws of a path. of_some: indices of nodes that only some of several merged paths compute."""
 
-    ahead: whether they may be made ahead. Not where arrays may stay behind on a device: another thread would end that.
-    """
-
-    def __init__(self, draws: Sequence[Draw], of_some: Collection[int] = (), *, ahead: bool = True) -> None:
+    def __init__(self, draws: Sequence[Draw], of_some: Collection[int] = ()) -> None:
         made = {draw.slot for draw in draws}
         # what the call makes itself is nobody's afterwards
         self._owners = sorted({draw.owner for draw in draws if draw.owner is not None} - made)
         self._make = _Maker(draws, of_some).make if draws else None
-        self._ahead = ahead_of(draws) if ahead else None
 
     def make(self, values: list[Any]) -> Drawn | None:
         """Make the draws, and put what they give into their slots. None where there are none.
@@ -91,21 +81,12 @@ class Draws:
         if self._make is None:
             return None
         drawn = Drawn({id(owner): owner for owner in (values[slot] for slot in self._owners)}.values())
-        only = drawn.only
         try:
-            if self._ahead is None or only is None or type(only[1]) not in OWNERS:
-                self._make(values)
-            else:
-                self._ahead.make(self._make, values, *only)
+            self._make(values)
         except BaseException:
             drawn.put_back()
             raise
         return drawn
-
-    def note_run(self, seconds: float) -> None:
-        """Note what the draws of a call and its program have taken together."""
-        if self._ahead is not None:
-            self._ahead.note_run(seconds)
 
 
 class _Maker(Expressions):

@@ -153,7 +153,7 @@ class Launchable:
 
     def __init__(self, executable: Executable, draws: Sequence[Draw] = (), of_some: Collection[int] = ()) -> None:
         self.executable = executable
-        self._draws = Draws(draws, of_some, ahead=executable.on_cpu)
+        self._draws = Draws(draws, of_some)
         program = executable.program
         self._program = program
         self._constants = Constants(program)
@@ -187,14 +187,9 @@ class Launchable:
         changed = self._constants.changed_scalars(values)
         if changed:
             return StaleConstants(changed)
-        began = time.perf_counter()
         drawn = self._draw(values)
         try:
-            if drawn is None:
-                given = self._launch(values)
-            else:
-                given = self._parted(values) or self._launch(values)
-                self._draws.note_run(time.perf_counter() - began)
+            given = (None if drawn is None else self._parted(values)) or self._launch(values)
         except BaseException:
             if drawn is not None:
                 drawn.put_back()
