@@ -33,7 +33,7 @@ from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.generators import GeneratorProxy, Maker, method_stand_in
 from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple, is_namedtuple
-from accel.record.objects.library import callbacks, copies, scientific, vectorized, wrappers  # noqa: F401 - adds rows
+from accel.record.objects.library import callbacks, copies, scientific, wrappers  # noqa: F401 - adds rows
 from accel.record.objects.library.cached import Cached
 from accel.record.objects.library.cached import Wrapper as CacheWrapper
 from accel.record.objects.library.copies import Copying, Replace
@@ -378,7 +378,6 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),
     (_is(functools.partial), _partial),
-    (_is(np.vectorize), vectorized.enter_vectorized),
     (lambda value, kind: scientific.is_tree(kind), _tree),
     (lambda value, kind: callable(value) and not issubclass(kind, type) and _transparent(value), _identical),
     (lambda value, kind: issubclass(kind, type), _class),

@@ -10,7 +10,6 @@ import numpy as np
 from accel.record.state.recording import current
 from accel.record.state.wrapper import StandIn, unwrap
 from accel.record.values.calls.call import call
-from accel.record.values.elements import call_with_elements, has_elements
 from accel.record.values.numbers import TYPE_STAND_INS, TypeStandIn, scalar_call
 
 
@@ -24,8 +23,6 @@ class RuleFunction(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self._plain_
-        if has_elements(args):
-            return call_with_elements(function, args, kwargs)
         if function in SCALAR_FUNCTIONS:
             recording = current()
             if recording is not None and recording.active:

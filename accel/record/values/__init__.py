@@ -3,7 +3,6 @@
 arrays      the classes of recorded arrays and numbers, and how values are wrapped
 operators   their operators, put on the classes
 methods     their attributes and methods
-elements    single numbers that stand for all elements of an array
 numbers     Python's numbers: arithmetic on the host or the device, and their types
 ufuncs      calls of ufuncs
 calls/      calls of NumPy's other functions
