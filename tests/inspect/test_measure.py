@@ -58,6 +58,24 @@ def test_stops_are_told_with_their_lines(measured: dict[str, Any]) -> None:
     assert (tell["id"], tell["source"]) == ("effect.print", 'print("mean", m)')
 
 
+def test_each_key_of_the_json_is_explained(measured: dict[str, Any]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    section = page.partition("\n## accel doctor\n")[2].partition("\n## ")[0]
+    names = [line.partition(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    keys = set(measured) - {"by_name"} | set(measured["functions"][0])
+    assert keys == set(re.findall(r"`(\w+)`", " ".join(names)))
+
+
+def test_files_that_cannot_be_read_are_left_out(measured: dict[str, Any]) -> None:
+    assert (measured["schema"], measured["files"]) == (1, 6)
+    assert [each["why"] for each in measured["problems"]] == ["line 1: SyntaxError: invalid syntax"]
+
+
+def test_markdown_has_a_row_for_each_function(measured: dict[str, Any]) -> None:
+    out = write.as_markdown(measured, None)
+    assert "| `climate.core:Model.step` | row |" in out and "| `effect.random` |" in out
+
+
 def test_traits_are_told(measured: dict[str, Any]) -> None:
     functions = measured["by_name"]
     assert functions["core:Model.step"]["outer"] and functions["core:Model.step"]["mutates"]

@@ -1,18 +1,16 @@
-"""Give a verdict for each function, from its source and, if the program was run, from measurements."""
+"""Give a verdict for each function of a program that was measured."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Any
 
 from accel.catalogue import discover
 from accel.inspect.doctor.measure import Answer
-from accel.inspect.doctor.scan import StaticScan, reach, scan
 from accel.inspect.explain import apart
 from accel.inspect.sources import Function, Source, functions_of
-from accel.reasons import Refusal, source_line
+from accel.reasons import source_line
 from accel.spelling import function_name
 
 SCHEMA = 1
@@ -22,9 +20,6 @@ FEWEST_CALLS = 5
 
 SMALLEST_MS = 0.05
 """Minimum milliseconds of a call that is worth compiling: the overhead of a replay is as large."""
-
-LEAST_WEIGHT = 1.0
-"""Minimum array work in a function's source (see `Scan.weight`) that is worth a row, without measurements."""
 
 
 class DoctorAdvice(StrEnum):
@@ -37,17 +32,7 @@ class DoctorAdvice(StrEnum):
     SMALL = "small"
     UNTRIED = "untried"
     UNCALLED = "uncalled"
-    NO_ARRAYS = "no arrays"
 
-
-STATIC_VERDICTS = {
-    DoctorAdvice.ROW: "do array work: candidates, those with most array work first",
-    DoctorAdvice.STOPPED: "do array work, but no recording gets through them",
-    DoctorAdvice.RARE: "run once, as far as their names tell",
-    DoctorAdvice.UNREACHABLE: "are defined inside another function, where no catalogue can name them",
-    DoctorAdvice.NO_ARRAYS: "no array work found",
-}
-"""Headings of a static scan, by verdict."""
 
 VERDICTS = {
     DoctorAdvice.ROW: "worth a row in a catalogue",
@@ -57,40 +42,31 @@ VERDICTS = {
     DoctorAdvice.UNREACHABLE: "records, but no catalogue can name it",
     DoctorAdvice.UNTRIED: "takes too little of the run to be worth trying",
     DoctorAdvice.UNCALLED: "not called in this run",
-    DoctorAdvice.NO_ARRAYS: "no array work found",
 }
-"""Headings of a measured run, by verdict."""
+"""Headings, by verdict."""
 
 
-def account(target: str, sources: Sequence[Source], measured: Answer | None, run: str | None) -> Answer:
+def account(target: str, sources: Sequence[Source], measured: Answer, run: str) -> Answer:
     """Return all results of the doctor as the dict that its JSON holds (schema 1).
 
-    measured: the result of `accel.inspect.doctor.measure`, or None for a static scan. run: the program, as the user
-    wrote it.
+    measured: the result of `accel.inspect.doctor.measure`. run: the program, as the user wrote it.
     """
     catalogued = frozenset(row.target for each in discover() for row in each.rows)
-    roots = frozenset(source.module.partition(".")[0] for source in sources)
-    inside_s = sum(each["own_s"] for each in measured["functions"]) if measured else None
-    book = {(each["file"], each["qualname"], each["line"]): each for each in (measured or {}).get("functions", ())}
+    inside_s = sum(each["own_s"] for each in measured["functions"])
+    book = {(each["file"], each["qualname"], each["line"]): each for each in measured["functions"]}
     written = [function for source in sources for function in functions_of(source)]
-    scans = [scan(function, roots) for function in written]
-    by_name = {function.name: scanned for function, scanned in zip(written, scans, strict=True)}
-    functions = [
-        _entry(function, scanned, reach(scanned, by_name), book.get(_key(function)), inside_s)
-        for function, scanned in zip(written, scans, strict=True)
-    ]
-    if measured is not None:
-        _mark_outer(functions)
+    functions = [_entry(function, book.get(_key(function)), inside_s) for function in written]
+    _mark_outer(functions)
     for each in functions:
         each["catalogued"] = each["target"] in catalogued
-    functions.sort(key=lambda each: (-(each["total_ms"] or 0.0), -each["weight"], each["target"]))
+    functions.sort(key=lambda each: (-(each["total_ms"] or 0.0), each["target"]))
     return {
         "schema": SCHEMA,
         "target": target,
         "run": run,
-        "ending": measured["ending"] if measured else None,
-        "tried": measured is not None and apart.available(),
-        "wall_s": measured["wall_s"] if measured else None,
+        "ending": measured["ending"],
+        "tried": apart.available(),
+        "wall_s": measured["wall_s"],
         "inside_s": inside_s,
         "files": len(sources),
         "top_level_loops": any(_has_loop(source.tree) for source in sources),
@@ -115,10 +91,8 @@ def _key(function: Function) -> tuple[str, str, int]:
     return function.source.file, function.qualname, function.code.co_firstlineno
 
 
-def _entry(
-    function: Function, scanned: StaticScan, reached: float, book: Answer | None, inside_s: float | None
-) -> Answer:
-    """Return the results for one function. inside_s: seconds in all functions; None if nothing was measured."""
+def _entry(function: Function, book: Answer | None, inside_s: float) -> Answer:
+    """Return the results for one function. inside_s: seconds in all functions."""
     # a script's module has this name while it runs: its own says more
     is_main = book is not None and book["module"] == "__main__"
     module = book["module"] if book is not None and not is_main else function.source.module
@@ -127,12 +101,8 @@ def _entry(
         "module": module,
         "qualname": function.qualname,
         "where": source_line(function.source.file, function.line),
-        "array_calls": scanned.array_calls,
-        "arithmetic": scanned.arithmetic,
-        "weight": reached,
         "local": function.local,
-        "may_stop": [_finding(function, each) for each in scanned.findings],
-        "calls": book["calls"] if book else None if inside_s is None else 0,
+        "calls": book["calls"] if book else 0,
         "own_ms": 1e3 * book["own_s"] if book else None,
         "total_ms": 1e3 * book["total_s"] if book else None,
         "share": book["total_s"] / inside_s if book and inside_s else None,
@@ -153,17 +123,8 @@ def _entry(
         entry["notes"] = [*whole["notes"], *_different_sizes(book["tries"])]
         entry["mutates"] = bool(whole["outputs"]["changed"] or whole["outputs"]["writes"])
     reachable = not function.local and (book is None or book["wrappable"])
-    known = inside_s is not None
-    entry["verdict"] = str(
-        _measured_verdict(entry, book, whole, reachable) if known else _static_verdict(entry, reachable)
-    )
+    entry["verdict"] = str(_verdict(entry, book, whole, reachable))
     return entry
-
-
-def _finding(function: Function, finding: Any) -> Answer:
-    where = source_line(function.source.file, finding.line)
-    refusal = Refusal(finding.reason, where, finding.detail)
-    return {"id": finding.reason, "where": where, "why": refusal.why, "hint": refusal.hint, "detail": finding.detail}
 
 
 def _different_sizes(tries: Sequence[Answer]) -> Iterable[str]:
@@ -189,7 +150,7 @@ def _stops(book: Answer) -> list[Answer]:
     return list(stops.values())
 
 
-def _measured_verdict(entry: Answer, book: Answer | None, whole: Answer | None, reachable: bool) -> DoctorAdvice:
+def _verdict(entry: Answer, book: Answer | None, whole: Answer | None, reachable: bool) -> DoctorAdvice:
     if book is None:
         return DoctorAdvice.UNCALLED
     if whole is None:
@@ -200,24 +161,6 @@ def _measured_verdict(entry: Answer, book: Answer | None, whole: Answer | None, 
         return DoctorAdvice.RARE
     if entry["ms_per_call"] < SMALLEST_MS:
         return DoctorAdvice.SMALL
-    return DoctorAdvice.ROW if reachable else DoctorAdvice.UNREACHABLE
-
-
-CERTAIN = frozenset({"call.generator", "code.unsupported", "effect.global"})
-"""Reasons that apply to every call, wherever in the function they are found."""
-
-
-_ONCE = frozenset({"__init__", "__post_init__", "__new__", "main"})
-"""Names of functions that run once per object, or once per program."""
-
-
-def _static_verdict(entry: Answer, reachable: bool) -> DoctorAdvice:
-    if entry["weight"] < LEAST_WEIGHT:
-        return DoctorAdvice.NO_ARRAYS
-    if entry["qualname"].rpartition(".")[2] in _ONCE:
-        return DoctorAdvice.RARE
-    if any(each["id"] in CERTAIN for each in entry["may_stop"]):
-        return DoctorAdvice.STOPPED
     return DoctorAdvice.ROW if reachable else DoctorAdvice.UNREACHABLE
 
 

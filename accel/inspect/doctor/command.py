@@ -1,7 +1,4 @@
-"""`accel doctor PACKAGE_OR_FILE`: which functions are worth accelerating, and what stops the others.
-
-Without --run nothing of the program is imported or run.
-"""
+"""`accel doctor PACKAGE_OR_FILE --run PROGRAM`: which functions are worth accelerating, and what stops the others."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from accel.inspect.programs import PROGRAMS, program_of
 from accel.inspect.sources import PACKAGES, Source, sources_of
 
 _EPILOG = """examples:
-  accel doctor pygcm
+  accel doctor pygcm --run scripts.run_simulation
   accel doctor pygcm --catalogue pygcm_rows.py --run scripts.run_simulation
   accel doctor heat.py --run heat.py
 """
@@ -30,7 +27,7 @@ _EPILOG = """examples:
 def _parser() -> Parser:
     parser = Parser(
         prog="accel doctor",
-        usage="accel doctor PACKAGE_OR_FILE [OPTION]... [--run PROGRAM [ARGS...]]",
+        usage="accel doctor PACKAGE_OR_FILE [OPTION]... --run PROGRAM [ARGS...]",
         description="Find the functions of a program that are worth accelerating, and what stops the others.",
         epilog=_EPILOG,
     )
@@ -38,7 +35,7 @@ def _parser() -> Parser:
     parser.add_argument("--format", metavar="F", default="text", help=f"{', '.join(write.VIEWS)}; default text")
     parser.add_argument("--catalogue", metavar="FILE.py", help="write a catalogue to start from to this new file")
     what = "run this program (module, script, or module:callable), time the functions, and try to record them; last"
-    parser.add_argument("--run", metavar="PROGRAM [ARGS...]", nargs=argparse.REMAINDER, help=what)
+    parser.add_argument("--run", metavar="PROGRAM [ARGS...]", nargs=argparse.REMAINDER, default=[], help=what)
     return parser
 
 
@@ -54,14 +51,13 @@ def main(argv: Sequence[str]) -> int:
         config.current()  # report invalid settings now
         sources = sources_of(options.target, "PACKAGE_OR_FILE")
         _check_readable(sources)
-        measurements = _measure(options.run, sources) if options.run is not None else None
+        measurements = _measure(options.run, sources)
     except SettingError as error:
         return refuse(error)
-    run = shlex.join(options.run) if options.run is not None else None
-    account = advise.account(options.target, sources, measurements, run)
+    account = advise.account(options.target, sources, measurements, shlex.join(options.run))
     written = _write_catalogue(account, file) if file is not None else None
     sys.stdout.write(write.VIEWS[options.format](account, written))
-    return 0 if account["ending"] in (None, "", INTERRUPTED) else 1
+    return 0 if account["ending"] in ("", INTERRUPTED) else 1
 
 
 def _check_readable(sources: list[Source]) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from accel.hook.imports import locate
-from accel.inspect.doctor.advise import SMALLEST_MS, STATIC_VERDICTS, VERDICTS, DoctorAdvice
+from accel.inspect.doctor.advise import SMALLEST_MS, VERDICTS, DoctorAdvice
 from accel.inspect.doctor.measure import Answer
 from accel.inspect.explain.text import WIDTH, flow, marked, plural
 from accel.reasons import NO_LINE, REASONS
@@ -21,7 +21,7 @@ SHOWN = 20
 
 Column = tuple[str, Callable[[Answer], str]]
 
-_MEASURED: tuple[Column, ...] = (
+_COLUMNS: tuple[Column, ...] = (
     ("calls", lambda each: str(each["calls"])),
     ("ms/call", lambda each: _digits(each["ms_per_call"])),
     ("own ms", lambda each: _digits(each["own_ms"])),
@@ -29,18 +29,9 @@ _MEASURED: tuple[Column, ...] = (
     ("outer", lambda each: "yes" if each["outer"] else ""),
     ("ops", lambda each: "-" if each["operations"] is None else str(each["operations"])),
 )
-_STATIC: tuple[Column, ...] = (
-    ("array calls", lambda each: str(each["array_calls"])),
-    ("arithmetic", lambda each: str(each["arithmetic"])),
-    ("weight", lambda each: f"{each['weight']:.0f}"),
-)
 _LEGEND = (
     "share: of the time in all functions, with what each calls. outer: called by code that has no row; the others "
     "mostly run inside those, and become part of their programs. ops: operations recorded"
-)
-_STATIC_LEGEND = (
-    "array calls: of functions of NumPy and SciPy, and of arrays' methods. arithmetic: operators. weight: both, "
-    "operators as a quarter, with those of the functions that it calls"
 )
 _WITH_TABLE = (DoctorAdvice.ROW, DoctorAdvice.STOPPED, DoctorAdvice.UNREACHABLE)
 
@@ -54,10 +45,6 @@ def rows_of(account: Answer) -> list[Answer]:
     return [each for each in account["functions"] if each["verdict"] == DoctorAdvice.ROW]
 
 
-def _columns(account: Answer) -> tuple[Column, ...]:
-    return _STATIC if account["run"] is None else _MEASURED
-
-
 def _by_verdict(account: Answer) -> list[tuple[DoctorAdvice, list[Answer]]]:
     groups = [
         (verdict, [each for each in account["functions"] if each["verdict"] == verdict]) for verdict in DoctorAdvice
@@ -68,16 +55,14 @@ def _by_verdict(account: Answer) -> list[tuple[DoctorAdvice, list[Answer]]]:
 def _heading(account: Answer) -> list[str]:
     """Return the sentences that say which program was analysed, and how."""
     counted = f"{plural(account['files'], 'file')}, {plural(len(account['functions']), 'function')}"
-    how = "analysed, not run: times are not known"
-    if account["run"] is not None:
-        how = (
-            f"measured while {account['run']} ran: {_digits(account['inside_s'])} s in these functions, of "
-            f"{_digits(account['wall_s'])} s in all, including the profiler's overhead"
-        )
+    how = (
+        f"measured while {account['run']} ran: {_digits(account['inside_s'])} s in these functions, of "
+        f"{_digits(account['wall_s'])} s in all, including the profiler's overhead"
+    )
     lines = [f"accel doctor: {account['target']} ({counted}), {how}"]
     if account["ending"]:
         lines.append(f"note: {account['ending']}; the results are those until then")
-    if account["run"] is not None and not account["tried"]:
+    if not account["tried"]:
         lines.append("note: functions were timed, but not recorded: that needs os.fork, which this platform lacks")
     lines += [
         f"note: {each['file'].removeprefix(os.path.join(os.getcwd(), ''))} was left out: {each['why']}"
@@ -93,27 +78,24 @@ def as_text(account: Answer, catalogue: str | None) -> str:
     """Return the results as text, within 100 columns. catalogue: the file that was written, or None."""
     lines = [line for sentence in _heading(account) for line in flow(sentence, "", "  ")]
     for verdict, members in _by_verdict(account):
-        words = VERDICTS if account["run"] is not None else STATIC_VERDICTS
-        lines += ["", *flow(f"{words[verdict]} ({len(members)})", "")]
-        lines += _table(members, _columns(account)) if verdict in _WITH_TABLE else _names(members)
+        lines += ["", *flow(f"{VERDICTS[verdict]} ({len(members)})", "")]
+        lines += _table(members) if verdict in _WITH_TABLE else _names(members)
         if verdict == DoctorAdvice.ROW:
-            lines += flow(_STATIC_LEGEND if account["run"] is None else _LEGEND, "  ")
-        if verdict == DoctorAdvice.STOPPED:
+            lines += [*flow(_LEGEND, "  "), *_notes(members)]
+        elif verdict == DoctorAdvice.STOPPED:
             lines += _stops(members)
-        elif verdict == DoctorAdvice.ROW:
-            lines += _may_stop(members)
     lines += ["", "next", *(line for step in _next(account, catalogue) for line in flow(step, "  - "))]
     return "\n".join(lines) + "\n"
 
 
-def _table(members: list[Answer], columns: tuple[Column, ...]) -> list[str]:
+def _table(members: list[Answer]) -> list[str]:
     shown = members[:SHOWN]
-    widths = [max(len(title), *(len(show(each)) for each in shown)) for title, show in columns]
+    widths = [max(len(title), *(len(show(each)) for each in shown)) for title, show in _COLUMNS]
     first = min(WIDTH - 2 - sum(width + 2 for width in widths), max(len(_titled(each)) for each in shown))
-    head = "  ".join(f"{title:>{width}}" for (title, _), width in zip(columns, widths, strict=True))
+    head = "  ".join(f"{title:>{width}}" for (title, _), width in zip(_COLUMNS, widths, strict=True))
     lines = [f"  {'':{first}}  {head}"]
     for each in shown:
-        cells = "  ".join(f"{show(each):>{width}}" for (_, show), width in zip(columns, widths, strict=True))
+        cells = "  ".join(f"{show(each):>{width}}" for (_, show), width in zip(_COLUMNS, widths, strict=True))
         name = _titled(each)
         name = name if len(name) <= first else f"...{name[3 - first :]}"
         lines.append(f"  {name:{first}}  {cells}")
@@ -143,7 +125,7 @@ def _stops(members: list[Answer]) -> list[str]:
     """Return the line that stops each function. Functions that stop at the same line share an entry."""
     shared: dict[tuple[str, str], tuple[Answer, list[str]]] = {}
     for each in members[:SHOWN]:
-        for stop in each["stops"] or each["may_stop"]:
+        for stop in each["stops"]:
             shared.setdefault((stop["id"], stop["where"]), (stop, []))[1].append(each["target"])
     lines = ["", "  what stops them:"]
     for stop, targets in shared.values():
@@ -155,17 +137,9 @@ def _stops(members: list[Answer]) -> list[str]:
     return lines[:-1]
 
 
-def _may_stop(members: list[Answer]) -> list[str]:
-    """Return findings of the static analysis that may stop other paths of recordable functions."""
+def _notes(members: list[Answer]) -> list[str]:
+    """Return what is to be known of recordable functions before they get a row."""
     lines = []
-    for each in members[:SHOWN]:
-        found: dict[str, list[str]] = {}
-        for stop in each["may_stop"]:
-            found.setdefault(stop["id"], []).append(stop["where"].rpartition(":")[2])
-        if found:
-            told = "; ".join(f"{id_} at line {', '.join(dict.fromkeys(places))}" for id_, places in found.items())
-            lines += flow(f"{each['target']}: {told}", "    ", "      ")
-    lines = ["", "  lines of these that may keep calls on NumPy:", *lines] if lines else []
     unasked = [each["target"] for each in members[:SHOWN] if each["jax"] is False]
     if unasked:
         what = "recorded, but JAX was not asked whether it takes all their operations; accel explain asks"
@@ -182,15 +156,13 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     """Yield the next steps for the user."""
     rows = rows_of(account)
     package = shlex.quote(account["target"])
-    if account["run"] is None:
-        yield _first_step(account, package)
     if catalogue is not None:
         yield f"{catalogue} has {plural(len(rows), 'row')}: check it, and delete rows that you do not want"
         yield from _use(catalogue, account["run"])
     elif rows:
-        again = f" --run {account['run']}" if account["run"] is not None else ""
-        yield f"catalogue: accel doctor {package} --catalogue NAME.py{again} writes these rows as one"
-    if rows and account["run"] is not None and all(each["catalogued"] for each in rows):
+        again = f"--run {account['run']}"
+        yield f"catalogue: accel doctor {package} --catalogue NAME.py {again} writes these rows as one"
+    if rows and all(each["catalogued"] for each in rows):
         yield f"an installed catalogue names all of these: accel run {account['run']} accelerates them"
     if any(each["main"] for each in rows):
         yield (
@@ -198,7 +170,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
             f"with the functions that they call{_UNLESS_IT_GROWS}"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
-    if stopped and account["run"] is not None:
+    if stopped:
         first = stopped[0]
         yield (f"details of a stop: accel explain {_target(first)} --run {account['run']}")
     if _is_flat(account):
@@ -206,37 +178,24 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
             f"the program's own top level holds most of the time: accel run --auto {account['run']} compiles the "
             f"rounds of its loops, with the functions that they call{_UNLESS_IT_GROWS}"
         )
-    elif not rows and account["run"] is not None:
+    elif not rows:
         yield (
             f"nothing is worth a row here: a function must take more than {SMALLEST_MS:g} ms a call, "
             "be called a few times, and be recordable; larger arrays, or a longer run, may change that"
         )
 
 
-def _first_step(account: Answer, package: str) -> str:
-    """Return the advice after a static scan."""
-    program = package if account["target"].endswith(".py") else "PROGRAM"
-    if account["functions"]:
-        return (
-            f"measure: accel doctor {package} --run PROGRAM times these functions, and tries to record real calls of "
-            "them; a short run is enough"
-        )
-    if account["top_level_loops"]:
-        return f"no catalogue is needed: accel run --auto {program} compiles the rounds of the loops at its top"
-    return "there is nothing to accelerate: no functions, and no loops outside of them"
-
-
 def _is_flat(account: Answer) -> bool:
     """Return whether the time is spent at a script's top level with loops, rather than in functions worth a row."""
-    if account["run"] is None or rows_of(account) or not account["top_level_loops"]:
+    if rows_of(account) or not account["top_level_loops"]:
         return False
     return bool(account["inside_s"] < 0.5 * account["wall_s"])
 
 
-def _use(file: str, run: str | None) -> Iterable[str]:
+def _use(file: str, run: str) -> Iterable[str]:
     """Yield how to use the catalogue in `file`, which may be outside the import path."""
     # a callable of a module is no program
-    program = run if run is not None and ":" not in run.partition(" ")[0] else "PROGRAM"
+    program = run if ":" not in run.partition(" ")[0] else "PROGRAM"
     yield f"run with it: accel run --catalogue {shlex.quote(file)} {program}"
     module = file.removesuffix(".py")
     if module.isidentifier():
@@ -257,15 +216,13 @@ def _target(function: Answer) -> str:
 
 
 def as_markdown(account: Answer, catalogue: str | None) -> str:
-    columns = _columns(account)
     lines = ["# accel doctor", "", *(f"- {sentence}" for sentence in _heading(account)), ""]
-    titles = ("function", "verdict", *(title for title, _ in columns), "stops")
+    titles = ("function", "verdict", *(title for title, _ in _COLUMNS), "stops")
     lines += [_cells(*titles), "|" + "---|" * len(titles)]
     for each in account["functions"]:
-        stops = each["stops"] or each["may_stop"]
-        told = ", ".join(dict.fromkeys(f"`{stop['id']}` {stop['where']}" for stop in stops))
-        lines.append(_cells(f"`{each['target']}`", each["verdict"], *(show(each) for _, show in columns), told))
-    counts = Counter(stop["id"] for each in account["functions"] for stop in (*each["stops"], *each["may_stop"]))
+        told = ", ".join(dict.fromkeys(f"`{stop['id']}` {stop['where']}" for stop in each["stops"]))
+        lines.append(_cells(f"`{each['target']}`", each["verdict"], *(show(each) for _, show in _COLUMNS), told))
+    counts = Counter(stop["id"] for each in account["functions"] for stop in each["stops"])
     lines += ["", "## Reasons", "", _cells("reason", "why", "hint"), "|---|---|---|"]
     lines += [_cells(f"`{id_}`", REASONS[id_].why, REASONS[id_].hint) for id_ in sorted(counts) if id_ in REASONS]
     lines += ["", "## Next", "", *(f"- {step}" for step in _next(account, catalogue))]
@@ -320,9 +277,7 @@ def as_catalogue(account: Answer, module: str) -> str:
     chosen = _by_target(rows_of(account))
     stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
     stopped = [each for each in _by_target(stopped) if each["target"] not in {row["target"] for row in chosen}]
-    basis = "Nothing was run: the rows are based on the functions' source alone. Measure before relying on them."
-    if account["run"] is not None:
-        basis = f"Measured while {account['run']} ran; shares are of the {_digits(account['inside_s'])} s in {name}."
+    basis = f"Measured while {account['run']} ran; shares are of the {_digits(account['inside_s'])} s in {name}."
     rows = [_row(each, _why(each)) for each in chosen] + [_row(each, _why(each), _declined(each)) for each in stopped]
     return _MODULE.format(
         name=name,
@@ -338,14 +293,12 @@ def _by_target(functions: list[Answer]) -> list[Answer]:
 
 
 def _why(each: Answer) -> str:
-    if each["share"] is None:
-        return f"{plural(each['array_calls'], 'array call')} in its source; not measured"
     told = f"{_digits(each['ms_per_call'])} ms a call, {_digits(100 * each['share'])} % of the time"
     return told + (f"; {plural(each['operations'], 'operation')}" if each["operations"] is not None else "")
 
 
 def _declined(each: Answer) -> str:
-    stop = (each["stops"] or each["may_stop"] or [{"id": "no try ended", "where": "", "detail": ""}])[0]
+    stop = (each["stops"] or [{"id": "no try ended", "where": "", "detail": ""}])[0]
     where = f" at {stop['where']}" if stop["where"] else ""
     return textwrap.shorten(f"{stop['id']}{where}: {stop['detail']}".removesuffix(": "), 100, placeholder="...")
 
