@@ -72,10 +72,7 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
     "branches": {"accel.lower.passes.branches:branched": _given},
     "views of views": {"accel.lower.passes.nesting:flattened": _given},
     "written views": {"accel.lower.written:_contents": _empty},
-    "crossings": {
-        "accel.merge.crossings:Crossings.may_be": _never,
-        "accel.merge.crossings:Crossings.accepted": _nothing,
-    },
+    "joins": {"accel.record.state.joins:Joins.branch": _nothing},
     "merged paths": {"accel.dispatch.paths.joining:may_join": _never},
     "text flow": {"accel.record.values.text.flow:readers": _nothing},
 }

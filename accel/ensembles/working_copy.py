@@ -110,7 +110,7 @@ class WorkingCopy:
     def _inventory(self, trace: Trace) -> tuple[Inventory, Any]:
         recorded = self.assembled([trace])
         places = places_module.places_of(recorded)
-        ways = ways_of(recorded.trace, recorded.values)
+        ways = ways_of(recorded.trace)
         returned = [results.returned_by(way, recorded, places) for way in ways]
         names = list(dict.fromkeys(name for each in returned for name in each.state))
         results.check_known(recorded, places, names)

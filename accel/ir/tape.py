@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -170,11 +170,10 @@ class Storage:
     base: the ndarray itself. version: node with base's shape and dtype. origin: the input node where the memory
     came from outside, else None. written: whether the recording wrote to it. before: its bytes at the first write; of a
     vast one, of which only what is written to is journalled, the base itself.
-    number: counts what recordings make, so that what was made later has a larger one. on_advance: is called at the next
-    write, and forgotten.
+    number: counts what recordings make, so that what was made later has a larger one.
     """
 
-    __slots__ = ("_reads", "base", "before", "number", "on_advance", "origin", "version", "written")
+    __slots__ = ("_reads", "base", "before", "number", "origin", "version", "written")
 
     def __init__(self, base: np.ndarray[Any, Any], version: Node, origin: Node | None = None) -> None:
         self.base = base
@@ -183,7 +182,6 @@ class Storage:
         self.number = next(SERIAL)
         self.written = False
         self.before: np.ndarray[Any, Any] | None = None
-        self.on_advance: list[Callable[[], None]] = []
         self._reads: dict[Any, Node] = {}  # of the newest version: equal reads are one node
 
     def cached(self, chain: tuple[Any, ...]) -> Node | None:
@@ -203,6 +201,3 @@ class Storage:
         """Make `version` the newest; reads of older ones are forgotten."""
         self.tie(version)
         self.written = True
-        for note in self.on_advance:
-            note()
-        self.on_advance.clear()

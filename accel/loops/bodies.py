@@ -16,7 +16,7 @@ from accel.ir.template import fill
 from accel.loops.draft import Assumed, Draft
 from accel.loops.rounds import Kind, NoLoop, Passage, require
 from accel.merge.alignment import TooLong
-from accel.merge.certificates import Alone
+from accel.merge.recorded import Alone
 from accel.merge.writer import Inseparable, Writer
 from accel.record.run.loops.trimming import statics
 from accel.rules import core

@@ -74,7 +74,7 @@ def _rolled(trace: Trace, runs: Sequence[LoopRun]) -> Trace:
         return trace
     # states at joins name operations that are gone
     outputs = _with_nodes(trace.outputs, former)
-    return dataclasses.replace(trace, tape=tape, outputs=outputs, draws=draws, joins=[], reused=[])
+    return dataclasses.replace(trace, tape=tape, outputs=outputs, draws=draws, joins=[])
 
 
 def _segments(run: LoopRun) -> Iterator[RolledSegment]:

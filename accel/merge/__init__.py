@@ -2,15 +2,13 @@
 
 alignment   which operations of two recordings are the same line of the program, reached in the same way
 inputs      the slots of all paths as one list: a call is matched with all paths at once
-certificates  where one recording may go on as another did
+recorded    what merging needs to know of one recording
 writer      the merged tape, with a phi wherever paths that come together bring different values
 draws       random numbers that several paths draw alike
 outputs     what the paths return and leave, as one list of arrays and numbers
 members     where each path finds what
-walks       calls that no recorded path takes, but that go from one to another where branches join
-following   the proof that the merged tape computes one of them
+following   the values that the merged tape computes for one call
 placing     the proof that it computes a path that was recorded later
-crossings   those that it computes
 trace       a merged trace, and what its paths find where in it: `merged`
 
 Soundness does not depend on the alignment, which only decides how much the paths share. A run counts only if its
@@ -18,15 +16,12 @@ outcomes are those of a recorded path. The merged tape, followed as that path go
 for node. `writer.check` makes sure of that whenever paths are merged.
 """
 
-from accel.merge.following import Accepted, CrossedTrace
 from accel.merge.inputs import ABSENT
 from accel.merge.members import Member, Placement
 from accel.merge.trace import MergedTrace, NotMergeable, merged, reassembled
 
 __all__ = [
     "ABSENT",
-    "Accepted",
-    "CrossedTrace",
     "Member",
     "MergedTrace",
     "NotMergeable",

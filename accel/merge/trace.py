@@ -9,14 +9,13 @@ from typing import Any
 
 from accel.ir.tape import Outcome, Tape
 from accel.merge.alignment import TooLong
-from accel.merge.certificates import Recorded
-from accel.merge.crossings import Crossings
 from accel.merge.draws import merged_draws
 from accel.merge.following import Computing, NotThere
 from accel.merge.inputs import MergedInputs
 from accel.merge.members import Member, Placement
 from accel.merge.outputs import for_all_paths, merged_outputs
 from accel.merge.placing import Placing
+from accel.merge.recorded import Recorded
 from accel.merge.writer import Writer
 from accel.record import Trace
 from accel.record.run.outputs import Outputs
@@ -52,11 +51,6 @@ class MergedTrace:
     of_some: frozenset[int]
     draws: list[Draw]
     key: str | None = None
-
-    @functools.cached_property
-    def crossings(self) -> Crossings:
-        """The calls that are none of its paths, but go from one to another of them."""
-        return Crossings(self.tape, self.outputs, self.members, self._computing)
 
     def placement_of(self, trace: Trace) -> Placement:
         """Return the placement of a path recorded later. Raises NotMergeable if the tape does not compute it."""

@@ -21,7 +21,7 @@ import numpy as np
 from accel.ir.tape import Node, Place, Tape
 from accel.ir.template import fill
 from accel.merge.alignment import Keys, aligned, keys_of, static_form
-from accel.merge.certificates import Recorded, expected_of, likeness, values_at
+from accel.merge.recorded import Recorded, expected_of, likeness
 from accel.record.state.joins import Join
 from accel.rules import core
 
@@ -125,11 +125,10 @@ class Writer:
     def _join(self, column: Joined) -> None:
         """Let one phi stand, for all paths that come to a join, for what the program holds there.
 
-        So what comes after it is written for the values of all of them, also of those that have not been recorded. That
-        the states differ in what is no recorded value does not matter here: what may cross, certificates say.
+        So what comes after it is written for the values of all of them, also of those that have not been recorded.
         """
         settled = {path: self._settled(path, join) for path, join in column.items()}
-        where = max((node.where for join in column.values() for node, _ in values_at(join)), default=("", 0))
+        where = max((node.where for join in column.values() for node in join.values), default=("", 0))
         chosen: dict[int, dict[int, set[int]]] = {path: {} for path in column}
         for values, merged in self._held(column):
             phi = self._joining(merged, where, settled)
@@ -153,15 +152,14 @@ class Writer:
 
         Each as the paths' own nodes, and as merged ones.
         """
-        rows = {path: [node for node, _ in values_at(join)] for path, join in column.items()}
+        rows = {path: join.values for path, join in column.items()}
         for place in range(len(next(iter(rows.values())))):
             values = {path: row[place] for path, row in rows.items()}
             yield values, {path: self.current(path, node) for path, node in values.items()}
         written: dict[int, Column] = {}
         for path, join in column.items():
-            for memory in join.state.memories:
-                if memory.written and memory.origin is not None:
-                    written.setdefault(self._paths[path].slots[memory.origin], {})[path] = memory.version
+            for slot, content in join.written:
+                written.setdefault(self._paths[path].slots[slot], {})[path] = content
         for origin, values in written.items():
             if origin in self._inputs:
                 unwritten = dict.fromkeys(column, self._inputs[origin])
@@ -177,8 +175,7 @@ class Writer:
 
     def _rename(self, path: int, join: Join, chosen: dict[int, set[int]]) -> None:
         """Let the phis of a join stand for a path's own nodes, where it is certain which is meant."""
-        nodes = {node.index: node for node, _ in values_at(join)}
-        nodes |= {memory.version.index: memory.version for memory in join.state.memories}
+        nodes = {node.index: node for node in (*join.values, *(content for _, content in join.written))}
         later = {outcome.node.index for outcome in self._paths[path].tape.outcomes[join.outcomes :]}
         for index, phis in chosen.items():
             if len(phis) > 1 or self._paths[path].may_be_read_again(nodes[index]):

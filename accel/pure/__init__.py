@@ -2,7 +2,7 @@
 
 recorded    example calls, recorded and undone, as one trace of the paths that they take
 places      the leaves: arrays and numbers by where they live
-ways        the calls that the function answers: recorded paths, and crossings between them
+ways        the calls that the function answers: recorded paths
 results     the return value and the changed state of a call, as a pytree
 host        Python's own numbers, computed by JAX
 norms       derivatives of norms where they are 0

@@ -55,7 +55,7 @@ class PureProgram:
         derives: bool = True,
     ) -> None:
         self.recorded, self.places = recorded, places
-        self.ways = ways_of(recorded.trace, recorded.values)
+        self.ways = ways_of(recorded.trace)
         self.returned = [results.returned_by(way, recorded, places) for way in self.ways]
         results.with_written(recorded, places, self.returned, self.ways)
         self._check_forms()

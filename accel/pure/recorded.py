@@ -123,7 +123,7 @@ def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], sk
             raise refused(name, "pure.example", f"example {position + 1}: {matched.why}")
         values = found[0] if not values else [b if a is ABSENT else a for a, b in zip(values, found[0], strict=True)]
         if position == 0:
-            _check_guards(name, trace, matched.guarded)
+            _check_guards(name, trace, matcher.guarded(call.args, call.kwargs)[1])
     return RecordedFunction(name, trace, _copied(values), skipped, _same(values))
 
 

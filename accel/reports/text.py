@@ -138,8 +138,6 @@ def _program_lines(functions: list[dict[str, Any]]) -> list[str]:
 
 def _program(program: dict[str, Any]) -> str:
     paths = f" of {program['paths']} paths" if "paths" in program else ""
-    if program.get("crossed"):
-        paths += f" and {program['crossed']} more combinations of their branches"
     return f"{program['replays']} calls, {program['operations']} operations{paths} ({program['state']}): "
 
 

@@ -63,11 +63,6 @@ class Merged:
         """Let the program take the calls of one more path, as it is. Raises NotMergeable."""
         self._use(self.trace.with_member(Member(trace, self.trace.placement_of(trace))), self._executable)
 
-    @property
-    def crossed(self) -> int:
-        """The ways from one path to another, none of them recorded, that calls have taken."""
-        return self.variant.crossed
-
     def run(self, call: Call) -> tuple[bool, Any]:
         """Whether the call takes one of the paths, and its result. It has no effect otherwise."""
         values = self.matcher.match(call, {})

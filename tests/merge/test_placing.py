@@ -18,7 +18,7 @@ import pytest
 from accel.merge import NotMergeable
 from tests.merge.programs import Writer, calls, program_of
 from tests.merge.runs import Merged, assert_agrees, assert_same, traces_of
-from tests.merge.test_crossings import call_of
+from tests.merge.test_joins import call_of
 
 PROGRAMS = int(os.environ.get("ACCEL_PLACED", "24"))
 SEED = int(os.environ.get("ACCEL_PLACED_SEED", "0"))
@@ -47,7 +47,7 @@ def counting(s: Any, a: Any, b: Any, x: Any) -> Any:
     return x
 
 
-def test_what_no_certificate_covers_is_taken_once_it_has_been_recorded() -> None:
+def test_a_combination_is_taken_once_it_has_been_recorded() -> None:
     function = counting
     (trace,) = traces_of(function, [call_of((1, 1))])
     program = Merged(traces_of(function, map(call_of, THREE)))

@@ -94,18 +94,19 @@ def test_every_transform_of_jax() -> None:
     np.testing.assert_allclose(jax.vmap(value)(np.stack([FIRST, -FIRST])), [value(FIRST), value(-FIRST)], rtol=1e-13)
 
 
-def test_combinations_that_no_example_has_taken() -> None:
+def test_each_combination_of_branches_needs_an_example() -> None:
     def branches(x: Any) -> Any:
         y = np.sin(x) if x[0] > 0 else np.cos(x)
         y = y * 2.0 if x[1] > 0 else y + 1.0
         return y.sum() if x[2] > 0 else y.max()
 
     signs = [np.array([a, b, c]) for a in (-1.0, 1.0) for b in (-1.0, 1.0) for c in (-1.0, 1.0)]
-    pure = accel.to_jax(branches, signs[0], examples=[(signs[-1],)])
-    for x in signs:
+    pure = accel.to_jax(branches, signs[0], examples=[(x,) for x in signs[1:-1]])
+    for x in signs[:-1]:
         out = pure({"x": x})
         assert bool(out["ok"])
         np.testing.assert_allclose(out["result"], branches(x), rtol=1e-14)
+    assert not bool(pure({"x": signs[-1]})["ok"])
 
 
 def test_what_was_not_recorded_is_nan_and_so_is_its_gradient() -> None:

@@ -30,6 +30,7 @@ from accel.process.interrupts import pass_on
 from accel.record import Trace
 from accel.record.state import inputs
 from accel.record.state.inputs import Code, Inputs, Slot
+from accel.record.state.joins import Join
 
 _IS = re.compile(r"\bis (?:not )?\{(\d+)\}")
 """Pattern of an expression's comparison with one of its constants by identity."""
@@ -76,12 +77,12 @@ _PARTS = ("outputs", "aliases", "same", "objects", "array_slots", "scalar_slots"
 
 def _written(trace: Trace, own: Own) -> bytes:
     try:
-        return _written_with(trace, own, [trace.joins, trace.reused])
+        return _written_with(trace, own, trace.joins)
     except Unnamed:
-        return _written_with(trace, own, [[], []])  # joins only serve to have more ways from fewer recordings
+        return _written_with(trace, own, [])  # joins only serve to share more
 
 
-def _written_with(trace: Trace, own: Own, joins: Any) -> bytes:
+def _written_with(trace: Trace, own: Own, joins: list[Join]) -> bytes:
     files, body = Files(), io.BytesIO()
     files.add(own[1].co_filename)
     places = _places_of(trace.inputs.slots)
@@ -109,14 +110,13 @@ def _read(content: bytes, own: Own, targets: Callable[[str], Any]) -> Trace:
         raise Unnamed("the program has changed")
     reader = _Reader(io.BytesIO(body), own)
     reader.nodes = nodes_of(reader.load())
-    outcomes, entered, parts, inlined, (joins, reused) = reader.load()
+    outcomes, entered, parts, inlined, joins = reader.load()
     found = filter(None, map(targets, inlined))
     return Trace(
         Tape(reader.nodes, outcomes),
         _inputs(*entered),
         inlined=frozenset(found),
         joins=joins,
-        reused=reused,
         **parts,
     )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
@@ -20,15 +19,14 @@ if TYPE_CHECKING:
     from accel.dispatch.replay import Launchable, MergedMatcher, StagedOutputs
     from accel.ir.tape import Outcome
     from accel.lower import Known
-    from accel.merge import CrossedTrace, MergedTrace
+    from accel.merge import MergedTrace
     from accel.record import Trace
 
 
 class JointPath(Path):
-    """A path of which several recorded ones are the sides. members: those. crossed: ways from one to another of them
-    that calls have taken (see accel.merge.crossings). is_on_disk_as_it_is: whether what the program on disk takes for
-    constant is so here, too, as far as is known: nothing has to be compiled. on_disk: the keys of the paths that it is
-    known there to compute.
+    """A path of which several recorded ones are the sides. members: those. on_disk: the keys of the paths that the
+    program on disk is known to compute. is_on_disk_as_it_is: whether what that program takes for constant is so here,
+    too, as far as is known: nothing has to be compiled.
 
     Which of them a run has taken, its outcomes show. Times, replays and comparisons are counted for each of them apart.
     """
@@ -46,8 +44,6 @@ class JointPath(Path):
         """source: what is on disk of the program, if it is there: then no more is folded than it folds."""
         self.members = list(members)
         self.on_disk = frozenset(on_disk)
-        self.crossed: list[CrossedPath] = []
-        self.compared_edges: Counter[Hashable] = Counter()
         self._by_trace = {id(path.trace): path for path in members}
         super().__init__(cast("Trace", trace), name)
         self._inherit()
@@ -170,15 +166,7 @@ class JointPath(Path):
         return []  # not asked for: which paths the draws leave, the program's matcher knows
 
     def taken(self, staged: StagedOutputs) -> Path:
-        from accel.merge import CrossedTrace
-
-        trace = staged.trace
-        path = self._by_trace.get(id(trace))
-        if path is None:
-            assert isinstance(trace, CrossedTrace)
-            path = self._by_trace[id(trace)] = CrossedPath(trace, self, self._by_trace[id(trace.ends_in)])
-            self.crossed.append(path)
-        return path
+        return self._by_trace[id(staged.trace)]
 
     def install(self, made: Any) -> None:
         """Put the program in place of those of the members. Raises what compiling raised."""
@@ -192,10 +180,6 @@ class JointPath(Path):
 
     def forget_replays(self) -> None:
         super().forget_replays()
-        for way in self.crossed:
-            del self._by_trace[id(way.trace)]
-        self.crossed = []
-        self.compared_edges.clear()
         for path in self.members:
             path.forget_replays()
 
@@ -207,7 +191,7 @@ class JointPath(Path):
     def branches(self) -> list[dict[str, Any]]:
         """Return, for the report, where the paths part and how many replays went which way."""
         found: dict[tuple[Any, str], int] = {}
-        for path in (*self.members, *self.crossed):
+        for path in self.members:
             for outcome in path.trace.tape.outcomes:
                 key = outcome.where, repr(outcome.expected)
                 found[key] = found.get(key, 0) + path.replays
@@ -217,37 +201,4 @@ class JointPath(Path):
         return [{"line": where[1], "sides": each} for where, each in sides.items() if len(each) > 1]
 
     def describe(self) -> dict[str, Any]:
-        counts = {"paths": len(self.members), "crossed": len(self.crossed)}
-        return {**super().describe(), **counts, "branches": self.branches()}
-
-
-class CrossedPath(Path):
-    """A way from one member of a joint path to another, that was never recorded.
-
-    What is compared of its replays are those with an edge that has not been compared before, on whichever way. Times
-    are those of the member in which it ends.
-    """
-
-    trace: CrossedTrace
-
-    def __init__(self, trace: CrossedTrace, joint: JointPath, ends_in: Path) -> None:
-        self._joint = joint
-        super().__init__(trace, joint.name)
-        self.speed = ends_in.speed
-        self.join()
-
-    def _matcher(self) -> MergedMatcher:
-        return cast("MergedMatcher", self._joint.matcher)  # its calls are found by that
-
-    def _foldable(self) -> frozenset[int]:
-        return frozenset()
-
-    def is_compared(self, times: int) -> bool:
-        return all(self._joint.compared_edges[edge] >= times for edge in self.trace.edges)
-
-    def note_compared(self) -> None:
-        super().note_compared()
-        self._joint.compared_edges.update(self.trace.edges)
-
-    def forget_replays(self) -> None:
-        self.replays = self.compared_at = 0  # the times are another path's
+        return {**super().describe(), "paths": len(self.members), "branches": self.branches()}

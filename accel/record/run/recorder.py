@@ -29,7 +29,7 @@ from accel.record.values.text.markers import marker
 from accel.rules import load
 from accel.rules.rule import Unsupported
 
-HOOKS = Hooks(enter_value, marker, make_builtins, Heads, FrameWatch, states.describe, states.reachable)
+HOOKS = Hooks(enter_value, marker, make_builtins, Heads, FrameWatch, states.held)
 
 
 @dataclass(slots=True)

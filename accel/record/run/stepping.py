@@ -31,8 +31,6 @@ class Stepper:
         """Watch code that is about to be followed, if it writes variables outside itself."""
         if not writes_of(code):
             return
-        # what it has stored last may not have been passed on yet
-        self._recording.joins.stop()
         self.watch(code)
 
     def watch(self, code: CodeType) -> None:

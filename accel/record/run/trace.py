@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from accel.ir.tape import Node, Tape
+from accel.ir.tape import Tape
 from accel.reasons import Refusal
 from accel.record.objects.containers.container import ContainerProxy
 from accel.record.objects.generators import GeneratorProxy
@@ -30,8 +30,7 @@ class Trace:
     of them must stay different. pinned: the contents of arrays that are the same in every call that matches, by slot
     (see accel.record.state.pinned). draws: the random numbers that it draws, in order. runs: where its loops were asked
     for their conditions (see accel.record.run.loops). joins: where branches join again, with what the program held
-    there (see accel.record.state.joins). reused: outcomes from before a join on which the path relies after it again.
-    key: its key on disk, once it is known (see accel.backend.job).
+    there (see accel.record.state.joins). key: its key on disk, once it is known (see accel.backend.job).
     """
 
     tape: Tape
@@ -48,7 +47,6 @@ class Trace:
     draws: list[Draw]
     runs: list[LoopRun] = field(default_factory=list)
     joins: list[Join] = field(default_factory=list)
-    reused: list[Node] = field(default_factory=list)
     key: str | None = None
 
 
@@ -85,9 +83,7 @@ def trace_of(recording: Recording, plan: outputs.Outputs | None = None) -> Trace
         pinned=pinned,
         draws=list(recording.draws),
         runs=recording.heads.runs,
-        # which objects are one, and what has been drawn, is no part of a state
-        joins=[] if recording.code.compares_identity or recording.draws else recording.joins.found,
-        reused=recording.writer.reused,
+        joins=[] if recording.draws else recording.joins.found,
     )
 
 

@@ -19,13 +19,9 @@ MOST_INSTRUCTIONS = 8000
 _ONLY_POP = ("STORE_", "DELETE_", "POP_", "RETURN_", "JUMP_", "LIST_", "SET_", "MAP_", "DICT_", "END_FOR")
 _NEUTRAL = frozenset({"NOP", "RESUME", "CACHE", "EXTENDED_ARG", "COPY_FREE_VARS", "MAKE_CELL", "KW_NAMES", "NOT_TAKEN"})
 
-Entry = int | str | None
-Stack = tuple[Entry, ...]
+Stack = tuple[int | None, ...]
 """A frame's evaluation stack, from the bottom. An iterator of a `for` loop is the offset of the instruction
-that made it, for what has a name in the code that name, None for anything else."""
-
-RANGE = "range()"
-"""The name of what a call of `range` gives."""
+that made it, anything else None."""
 
 
 class Flow(ControlFlow):
@@ -35,7 +31,6 @@ class Flow(ControlFlow):
         super().__init__(code)
         # handlers may read any variable, and are left out
         self.reads_all |= any(each.opname == "PUSH_EXC_INFO" for each in self.instructions)
-        self._ranges: set[Entry] = set()  # iterators that hold nothing but a range
         self._stacks = self._find_stacks()
         self._always = self._find_always()
         self._live = self.live_variables(self.following)
@@ -58,31 +53,6 @@ class Flow(ControlFlow):
             if found is not None and _only_iterators(found) and stack[: len(found)] == found:
                 return self.instructions[other].offset
         return None
-
-    def hides(self, offset: int) -> bool:
-        """Whether the stack holds something before the instruction at `offset`."""
-        return self._stack(offset) != ()
-
-    def hides_values(self, offset: int, callee: str | None = None) -> bool:
-        """Whether the stack may lead to values that no variable holds, while the instruction at `offset` has not ended.
-
-        callee: the name of the function that runs meanwhile, where the instruction is a call: what it is called with
-        belongs to it alone. But what calls it may be another function, that has more.
-        """
-        stack = self._stack(offset)
-        if stack is None:
-            return True
-        if callee is not None:
-            number = self.positions[offset]
-            left = len(self._after(number, stack, is_jump=False)) - 1
-            if not self.instructions[number].opname.startswith("CALL") or callee not in stack[left : left + 2]:
-                return True
-            stack = stack[:left]
-        return not _only_iterators(stack) or not self._ranges.issuperset(stack)
-
-    def _stack(self, offset: int) -> Stack | None:
-        number = self.positions.get(offset)
-        return None if number is None else self._stacks[number]
 
     def _find_stacks(self) -> list[Stack | None]:
         """The stack before each instruction; None where no instruction leads."""
@@ -117,21 +87,12 @@ class Flow(ControlFlow):
             return tuple(stack)
         growth = effect(each, jump=is_jump)
         is_pure = name in _NEUTRAL or name == "FOR_ITER" or name.startswith(_ONLY_POP)
-        kept = max(0, len(stack) + min(growth, 0))
-        above = stack[max(0, kept - 1) :]
-        del stack[kept:]
+        del stack[max(0, len(stack) + min(growth, 0)) :]
         stack += [None] * growth
-        if stack and name.startswith("LOAD_") and each.opcode not in dis.hasconst and each.argval is not None:
-            # a method leaves two: itself and its object
-            changed = max(growth, 1) + (name == "LOAD_METHOD" or (name == "LOAD_ATTR" and growth > 0))
-            is_local = each.argval == "range" and name != "LOAD_GLOBAL"
-            stack[-changed:] = [None if is_local else str(each.argval)] * min(changed, len(stack))
-        elif stack and name == "GET_ITER":
-            if stack[-1] == RANGE:
-                self._ranges.add(each.offset)
+        if stack and name == "GET_ITER":
             stack[-1] = each.offset
-        elif stack and not is_pure and (growth <= 0):
-            stack[-1] = RANGE if name.startswith("CALL") and "range" in above[:2] else None
+        elif stack and growth <= 0 and not is_pure:
+            stack[-1] = None
         return tuple(stack)
 
     def _find_always(self) -> list[int]:

@@ -34,7 +34,7 @@ from accel.record.state.inputs import (
     of_constant,
     satisfies,
 )
-from accel.record.state.joins import Joins, JoinState, Roots
+from accel.record.state.joins import Joins
 from accel.record.state.kept import Kept
 from accel.record.state.registry import Registry
 from accel.record.state.shown import Display
@@ -47,7 +47,7 @@ class Hooks(NamedTuple):
     """Functions of the layers above that a recording calls.
 
     enter: gives the guard and the recorded form of a value that comes in through a slot. marker: see
-    accel.record.values.text.markers. builtins: those of recorded code. describe, reachable: see Joins.
+    accel.record.values.text.markers. builtins: those of recorded code. held: see Joins.
     """
 
     enter: Callable[[Recording, Any, int], tuple[Check | None, Any]]
@@ -55,8 +55,7 @@ class Hooks(NamedTuple):
     builtins: Callable[[Recording], dict[str, Any]]
     heads: Callable[[Recording], LoopHeads]
     frames: Callable[[Recording], Frames]
-    describe: Callable[[Recording, Roots], JoinState]
-    reachable: Callable[[Recording, Roots], list[Any]]
+    held: Callable[[Recording, list[Any]], tuple[list[Node], list[tuple[int, Node]]]]
 
 
 class _Current(threading.local):
@@ -130,7 +129,7 @@ class Recording:
         self.asked: list[Asked] = []
         self.frames = hooks.frames(self)
         self.events = self.frames.events
-        self.joins = Joins(self.writer, self.events, partial(hooks.describe, self), partial(hooks.reachable, self))
+        self.joins = Joins(self.writer, self.events, partial(hooks.held, self))
         self.refusal: Refusal | None = None
         self.refused_for_text = False
         self.closed = False

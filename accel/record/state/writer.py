@@ -57,15 +57,13 @@ class TapeWriter:
     """Writes one recording's tape. It raises Unsupported where it cannot go on, and knows nothing of wrappers.
 
     owner: the recording, as the frames of recorded code name it. start: the target's first line. on_truth: is told of
-    each truth that becomes an outcome, and whether Python checks it before launch. reused: outcomes from before a join
-    whose values were used again after it.
+    each truth that becomes an outcome, and whether Python checks it before launch.
     """
 
     def __init__(
         self, owner: object, inputs: Inputs, start: Place, limits: Limits, on_truth: Callable[[bool, bool], None]
     ) -> None:
         self.tape = Tape()
-        self.reused: list[Node] = []
         self._owner = owner
         self._inputs = inputs
         self._start = start
@@ -167,7 +165,6 @@ class TapeWriter:
         self._again += len(self.tape.nodes) - nodes
         self._assumed -= sum(map(self._is_counted, gone))
         del self.tape.nodes[nodes:], self.tape.outcomes[outcomes:]
-        self.reused = [node for node in self.reused if node.index < nodes]
         self._assumed_since = {index for index in self._assumed_since if index < nodes}
         self._drawn = {index for index in self._drawn if index < nodes}
         self._within = {key: whole for key, whole in self._within.items() if key[0] < nodes}
@@ -228,9 +225,8 @@ class TapeWriter:
     def forced(self, node: Node) -> Any:
         """The value that an outcome fixed `node` to, or MISSING."""
         value = self._forced.get(node.index, MISSING)
-        if value is not MISSING and node.index not in self._assumed_since:
+        if value is not MISSING:
             self._assumed_since.add(node.index)
-            self.reused.append(node)
         return value
 
     def is_assumed(self, node: Node) -> bool:

@@ -50,8 +50,6 @@ def _context_manager(recording: Recording, function: FunctionType, args: tuple[A
     if stop is not None:
         recording.refuse(stop)
         return call_opaque(recording, function, args, kwargs)
-    # Its variables are out of sight while it waits for the end of the body.
-    recording.joins.stop()
     return _GeneratorContextManager(substituted(recording, generator), args, kwargs)
 
 
