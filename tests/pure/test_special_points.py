@@ -62,7 +62,6 @@ SLOPES: dict[str, tuple[Callable[[Any], Any], Any]] = {
         [0.0, 0.0, 0.0, 3.0, 0.0, 1.0],
     ),
     "exprel": (lambda x: special.exprel(x), [0.5, *((math.exp(x) * (x - 1) + 1) / x**2 for x in POINTS[1:])]),
-    "spence": (lambda x: special.spence(x + 2.0), [-np.log(x + 2) / (x + 1) if x != -1.0 else -1.0 for x in POINTS]),
     "boxcox by its power": (
         lambda x: special.boxcox(np.full(6, 3.0), x),
         [
@@ -82,21 +81,6 @@ def test_derivatives_at_single_points(name: str) -> None:
     np.testing.assert_allclose(pure()["result"], function(POINTS), rtol=1e-14, atol=1e-15)
     along = jax.jvp(lambda x: pure({"x": x})["result"].sum(), (POINTS,), (np.ones(6),))[1]
     np.testing.assert_allclose(along, wanted.sum(), rtol=1e-9, atol=1e-12)
-
-
-def test_curvature_where_a_series_stands() -> None:
-    def total(x: Any) -> Any:
-        return special.spence(x).sum()
-
-    pure = accel.to_jax(total, np.array([1.0]))
-    found = jax.hessian(lambda x: pure({"x": x})["result"])(
-        np.array(
-            [
-                1.0,
-            ]
-        )
-    )
-    np.testing.assert_allclose(found, [[0.5]], rtol=1e-9)
 
 
 def _zeroed(x: Any) -> Any:
@@ -214,7 +198,6 @@ CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "logit": lambda x: special.expit(special.logit(np.clip(x, 0.0, 1.0)) * 0.5),
     "erfinv": lambda x: np.tanh(special.erfinv(np.clip(x, -1.0, 1.0))),
     "entr": lambda x: special.entr(np.maximum(x, 0.0)),
-    "spence": lambda x: special.spence(np.maximum(x, 0.0)),
     "logaddexp": lambda x: np.exp(np.logaddexp(np.where(x > 0, x, -np.inf), np.where(x > 0, 1.0, -np.inf))),
     "xlogy": lambda x: special.xlogy(np.maximum(x, 0.0), np.maximum(x, 0.0)),
     "boxcox": lambda x: special.boxcox(np.maximum(x, 0.0), 0.5),

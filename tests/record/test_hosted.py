@@ -67,6 +67,14 @@ def smoothed(x: Any) -> Any:
     )
 
 
+def filtered(x: Any) -> Any:
+    b, a = signal.butter(2, 0.3)
+    y, state = signal.lfilter(b, a, x * 2.0, zi=signal.lfilter_zi(b, a))
+    z = signal.sosfilt(signal.butter(2, 0.3, output="sos"), signal.detrend(y))
+    envelope = np.abs(signal.hilbert(signal.medfilt(z, 5)))
+    return state + 1.0, signal.savgol_filter(envelope, 7, 2), special.j0(x) + special.j1(x) * special.spence(x + 3.0)
+
+
 def statistics(x: Any) -> Any:
     rows, columns = optimize.linear_sum_assignment(x[:8, :8] ** 2)
     ranks = stats.rankdata(x, axis=1)
@@ -108,6 +116,7 @@ def test_programs_that_call_functions(check: Any, work: Any) -> None:
 
 def test_filters_and_spectra(check: Any) -> None:
     check(smoothed, line)
+    check(filtered, line)
 
 
 def test_a_result_of_another_form_is_another_path(check: Any) -> None:

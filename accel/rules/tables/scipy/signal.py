@@ -1,4 +1,4 @@
-"""scipy.signal: convolution, correlation, and filters along an axis."""
+"""scipy.signal: convolution, correlation and smoothing; recursive filters are calls on the host."""
 
 from __future__ import annotations
 
@@ -139,99 +139,6 @@ def convolve2d(*, in1: Array, in2: Array, mode: str = "full", boundary: str = "f
     return lax.slice(whole, starts, [low + length for low, length in zip(starts, lengths, strict=True)])
 
 
-def _divides(*, a: Any, **rest: Any) -> Any:
-    """Whether all is finite, and the first feedback coefficient, by which all are divided, is not 0: SciPy raises."""
-    first = a[0] if np.ndim(a) else a
-    return _finite(a=a, **rest) & (first != 0)
-
-
-def _tapped(*parts: Any) -> list[Any]:
-    """Coefficients and samples as floats of one dtype."""
-    found = in_common_dtype(*(part if part.dtype.kind in "fc" else cast(part, np.dtype(float)) for part in parts))
-    if found[0].dtype == np.float16 or not found[-1].size:
-        raise Unsupported("rule.parameter", "a filter of scipy.signal of halves, or of nothing")
-    return found
-
-
-def _filtered(b: Any, a: Any, rows: Any, state: Any) -> tuple[Any, Any]:
-    """Filter along the first axis, in the transposed direct form II. Returns the last state, too.
-
-    b, a: (order + 1,), a[0] is 1. rows: (n, ...). state: (order, ...).
-    """
-
-    def step(state: Any, sample: Any) -> tuple[Any, Any]:
-        out = b[0] * sample + state[0]
-        later = jnp.concatenate([state[1:], jnp.zeros_like(state[:1])])
-        change = b[1:].reshape(-1, *[1] * sample.ndim) * sample - a[1:].reshape(-1, *[1] * sample.ndim) * out
-        return later + change, out
-
-    last, found = lax.scan(step, state, rows)
-    return found, last
-
-
-def _initial(zi: Any, expected: tuple[int, ...], like: Any) -> Any:
-    """The initial state. SciPy spreads axes of length 1, too; those are refused."""
-    zi = jnp.asarray(zi)
-    if zi.shape != expected or zi.dtype != like.dtype:
-        raise Unsupported("rule.parameter", "scipy.signal: zi of another shape or dtype than the state")
-    return zi
-
-
-@rule(signal.lfilter, "b a x zi | axis", holds=_divides)
-def lfilter(*, b: Any, a: Any, x: Array, axis: int = -1, zi: Any = None) -> Any:
-    """One sample after another; without feedback and state as a convolution."""
-    b, a, x = _tapped(*(jnp.atleast_1d(jnp.asarray(part)) for part in (b, a)), x)
-    b, a = b / a[0], a / a[0]
-    rows = jnp.moveaxis(x, axis, 0)
-    order = max(a.shape[0], b.shape[0]) - 1
-    if a.shape[0] == 1 and zi is None:
-        taps = b.reshape(-1, *[1] * (x.ndim - 1))
-        return jnp.moveaxis(_convolved(rows, taps, "full")[: rows.shape[0]], 0, axis)
-    if not order:
-        raise Unsupported("rule.parameter", "scipy.signal.lfilter with the state of a filter that has none")
-    b, a = (jnp.pad(part, (0, order + 1 - part.shape[0])) for part in (b, a))
-    if zi is None:
-        return jnp.moveaxis(_filtered(b, a, rows, jnp.zeros((order, *rows.shape[1:]), x.dtype))[0], 0, axis)
-    expected = list(x.shape)
-    expected[axis] = order
-    found, last = _filtered(b, a, rows, jnp.moveaxis(_initial(zi, tuple(expected), x), axis, 0))
-    return jnp.moveaxis(found, 0, axis), jnp.moveaxis(last, 0, axis)
-
-
-def _sections_hold(*, sos: Any, **rest: Any) -> Any:
-    """Whether all is finite, and what SciPy asks of the sections: their first feedback coefficients are 1."""
-    return functools.reduce(operator.and_, (section[3] == 1 for section in sos), _finite(sos=sos, **rest))
-
-
-@rule(signal.sosfilt, "sos x zi | axis", holds=_sections_hold)
-def sosfilt(*, sos: Any, x: Array, axis: int = -1, zi: Any = None) -> Any:
-    """All sections of one sample, then the next sample, as SciPy has it: one pass over the samples."""
-    sos = jnp.asarray(sos)
-    if sos.ndim != 2 or sos.shape[1] != 6 or not sos.shape[0]:
-        raise Unsupported("rule.parameter", "scipy.signal.sosfilt of sections that are none")
-    sos, x = _tapped(sos, x)
-    rows, sections = jnp.moveaxis(x, axis, 0), sos.shape[0]
-    expected = list(x.shape)
-    expected[axis] = 2
-    if zi is None:
-        state = jnp.zeros((sections, 2, *rows.shape[1:]), x.dtype)
-    else:
-        state = jnp.moveaxis(_initial(zi, (sections, *expected), x), axis % x.ndim + 1, 1)
-
-    def step(state: Any, sample: Any) -> tuple[Any, Any]:
-        later = []
-        for section, (first, second) in zip(sos, state, strict=True):
-            b0, b1, b2, _, a1, a2 = section
-            out = b0 * sample + first
-            later.append(jnp.stack([b1 * sample - a1 * out + second, b2 * sample - a2 * out]))
-            sample = out
-        return jnp.stack(later), sample
-
-    last, found = lax.scan(step, state, rows)
-    found = jnp.moveaxis(found, 0, axis)
-    return found if zi is None else (found, jnp.moveaxis(last, 1, axis % x.ndim + 1))
-
-
 @rule(signal.savgol_filter, "x | window_length polyorder deriv delta axis mode cval")
 def savgol_filter(
     *,
@@ -284,26 +191,6 @@ def detrend(*, data: Array, axis: int = -1, type: str = "linear") -> Any:
     return rest - slope * jnp.asarray(time.reshape(shape), x.real.dtype)
 
 
-@rule(signal.hilbert, "x | N axis", holds=_finite)
-def hilbert(*, x: Array, N: int | None = None, axis: int = -1) -> Any:
-    """The analytic signal: the spectrum with positive frequencies doubled and negative ones left out."""
-    if x.dtype.kind == "c" or x.dtype == np.float16:
-        raise Unsupported("rule.parameter", "scipy.signal.hilbert of complex numbers, which SciPy refuses, or halves")
-    count = x.shape[axis] if N is None else N
-    if not x.size or count < 1:
-        raise Unsupported("rule.parameter", "scipy.signal.hilbert of nothing")
-    x = x if x.dtype.kind == "f" else cast(x, np.dtype(float))
-    spectrum = jnp.moveaxis(jnp.fft.fft(x, count, axis), axis, -1)
-    half = (count + 1) // 2
-    weights = np.zeros(count)
-    weights[0], weights[1:half] = 1.0, 2.0
-    if count % 2 == 0:
-        weights[count // 2] = 1.0
-    kept = weights != 0  # what is left out is 0, whatever it was
-    spectrum = jnp.where(kept, spectrum * jnp.asarray(weights, x.dtype), jnp.zeros_like(spectrum))
-    return jnp.fft.ifft(jnp.moveaxis(spectrum, -1, axis), axis=axis)
-
-
 @rule(signal.medfilt, "volume | kernel_size", holds=_finite)
 def medfilt(*, volume: Array, kernel_size: Any = None) -> Any:
     """scipy.ndimage's median with zeros around the array."""
@@ -337,6 +224,7 @@ on_host(
     iirpeak: w0 Q fs
     lfilter_zi: b a
     savgol_coeffs: window_length polyorder
+    sosfilt: sos x zi
     sawtooth: t
     sosfilt_zi: sos
     square: t duty
@@ -345,6 +233,8 @@ on_host(
     csd: x y
     decimate: x
     filtfilt: b a x
+    hilbert: x
+    lfilter: b a x zi
     find_peaks: x height threshold distance prominence width
     istft: Zxx
     lombscargle: x y freqs

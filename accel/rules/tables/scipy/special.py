@@ -13,7 +13,6 @@ from accel.rules.hosted import on_host, ufuncs_on_host
 from accel.rules.lowering import Lazy, jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten
 from accel.rules.tables import ufuncs
-from accel.rules.tables.scipy import bessel
 
 if TYPE_CHECKING:
     from jax import Array
@@ -74,14 +73,6 @@ def _boxcox(x: Array, lmbda: Array) -> Any:
     return slope.astype(jnp.result_type(x, lmbda))
 
 
-def _spence_slope(x: Array) -> Any:
-    """log(x) / (1 - x), and its series about 1."""
-    z = x - 1
-    near = abs(z) < 1e-4
-    apart = where(near, number(1, x), z)
-    return where(near, -1 + z * (1 / 2 - z * (1 / 3 - z / 4)), lax.neg(jnp.log(x) / apart))
-
-
 def _entr_slope(x: Array) -> Any:
     """-log(x) - 1; below 0 it is -inf everywhere, which does not change."""
     below = x < 0
@@ -106,14 +97,11 @@ _OWN: dict[str, Callable[..., Any]] = {
     "huber": _huber,
     "boxcox": _boxcox,
     "i0": with_slopes(lambda x: jsp.i0(x), lambda x: jsp.i1(x)),
-    "spence": with_slopes(lambda x: jsp.spence(x), _spence_slope),
     "exp10": lambda x: jnp.power(number(10, x), x),
-    "j0": bessel.j0,
-    "j1": bessel.j1,
 }
 
 _IN_JAX = "erf erfc expit logit ndtr ndtri erfinv gamma i0e i1 i1e".split()
-_SINGULAR = frozenset("logit erfinv gamma entr xlogy xlog1py gammaln psi boxcox spence".split())
+_SINGULAR = frozenset("logit erfinv gamma entr xlogy xlog1py gammaln psi boxcox".split())
 
 for _name, _lower in ({name: _in_jax(name) for name in _IN_JAX} | _OWN).items():
     _facts = {"work": 20.0, "singular": _name in _SINGULAR}
