@@ -107,7 +107,7 @@ LAYERS = (
     ("kernels.indexing",),
     ("kernels.plan", "kernels.jaxprs"),
     ("kernels.memory",),
-    ("kernels.nest",),
+    ("kernels.nest", "kernels.sharing", "kernels.helpers"),
     ("kernels.module",),
     ("kernels.segments",),
     ("kernels",),

@@ -223,7 +223,7 @@ class _Builder:
         module = module_of(importer.graph, [importer.node(each) for each in inputs], outputs)
         forms = tuple((each.shape, each.dtype) for each in made)
         given, results = self._numbered(inputs, made)
-        return Kernel(given, results, machine_code.object_of(module.text), forms, module.room)
+        return Kernel(given, results, machine_code.object_of(module.text), forms, module.size)
 
     def _on_host(self, steps: Sequence[Equation], made: Sequence[Variable]) -> HostCall:
         (step,) = steps

@@ -11,6 +11,8 @@ operations    the cost and the instructions of each operation
 elementary/   exponentials, logarithms, powers, trigonometric and hyperbolic functions
 ir            LLVM IR as text: typed values, and the scopes of a loop nest
 module        the function that runs the stages of a graph, and its memory
+sharing       several threads run one module together
+helpers       these threads
 segments      a program: kernels, and between them segments that something else computes
 machine_code  machine code from LLVM IR, loaded into this process
 
