@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
@@ -18,6 +20,8 @@ _LEAST_CHUNKS = 12
 
 _MOST_THREADS = 16
 """Maximum number of threads: memory is no faster for more. Guess."""
+
+_LOOK_AGAIN_S = 1.0
 
 Entry = Callable[[bytes, int, int], None]
 """The function of a module: pointer table, number of the thread, number of threads."""
@@ -69,9 +73,30 @@ if hasattr(os, "register_at_fork"):
 
 def threads_for(chunks: int) -> int:
     """Return the number of threads that are to run a module whose steps have so many chunks together, at least 1."""
-    if chunks < 2 * _LEAST_CHUNKS:
+    wanted = chunks // _LEAST_CHUNKS
+    if wanted < 2:
         return 1
-    return min(chunks // _LEAST_CHUNKS, _usable())
+    return min(wanted, config.current().threads or _free.count())
+
+
+class _Free:
+    """The processors that other processes leave to this one."""
+
+    def __init__(self) -> None:
+        self._count, self._looked = 1, -math.inf
+
+    def count(self) -> int:
+        """Return their number, at least 1 and at most `_MOST_THREADS`. Looks once in a second."""
+        now = time.monotonic()
+        if now - self._looked > _LOOK_AGAIN_S:
+            self._looked = now
+            # of the load, as many as this has allowed may be this process's own
+            others = max(os.getloadavg()[0] - self._count, 0.0) if hasattr(os, "getloadavg") else 0.0
+            self._count = max(min(round(processors.usable() - others), _MOST_THREADS), 1)
+        return self._count
+
+
+_free = _Free()
 
 
 def run(call: Entry, table: bytes, threads: int, kept: Any) -> None:
@@ -80,7 +105,3 @@ def run(call: Entry, table: bytes, threads: int, kept: Any) -> None:
     table: its pointer table, with counters that are 0. kept: what must exist until the last helper has left the module.
     """
     _team.run(call, table, threads, kept)
-
-
-def _usable() -> int:
-    return config.current().threads or min(processors.usable(), _MOST_THREADS)

@@ -161,10 +161,27 @@ def test_a_freed_kernel_leaves_its_helpers_in_order(team: helpers._Team) -> None
 def test_the_number_of_threads_is_that_of_the_work_and_of_the_processors(
     chunks: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(helpers, "_free", helpers._Free())
     monkeypatch.setattr(helpers.processors, "usable", lambda: 6)
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.0, 0.0, 0.0))
     assert helpers.threads_for(chunks) == expected
-    with config.override(threads=1):
-        assert helpers.threads_for(chunks) == 1
+    with config.override(threads=2):
+        assert helpers.threads_for(chunks) == min(expected, 2)
+
+
+def test_processors_at_which_other_programs_work_have_no_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own threads are part of the load."""
+    free, load, now = helpers._Free(), [1.0], [0.0]
+    monkeypatch.setattr(helpers.processors, "usable", lambda: 4)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load[0], 0.0, 0.0))
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    found = []
+    for load[0] in (1.0, 4.0, 6.0, 4.0, 9.0, 2.0):
+        now[0] += 2.0
+        found.append(free.count())
+    assert found == [4, 4, 2, 2, 1, 3]
+    load[0] = 0.0
+    assert free.count() == 3  # it has just looked
 
 
 @pytest.mark.usefixtures("team", "tiny_chunks")
