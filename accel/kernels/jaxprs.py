@@ -149,7 +149,7 @@ class Importer:
 def _taken(graph: Graph, step: Equation, node: Callable[[Atom], KernelNode]) -> list[KernelNode] | None:
     atoms = [*step.operands, *step.results]
     dtypes = {np.dtype(each.value.dtype) if isinstance(each, Literal) else each.dtype for each in atoms}
-    if any(dtype.name not in REGISTERS for dtype in dtypes):
+    if not dtypes <= REGISTERS.keys():
         return None
     if step.name in SAME:
         return [node(each) for each in step.operands]

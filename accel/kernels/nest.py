@@ -331,7 +331,7 @@ class LoopNest:
         return [line for node in haloed for line in self._halo(self._results[node.index][0], node.dtype)]
 
     def _halo(self, place: Location, dtype: np.dtype[Any]) -> list[str]:
-        stored, length = MEMORY[dtype.name], self._stage.shape[-1]
+        stored, length = MEMORY[dtype], self._stage.shape[-1]
         kind, lines = f"<{HALO} x {stored}>", []
 
         def written(text: str) -> str:

@@ -122,7 +122,7 @@ def function_of(node: KernelNode) -> tuple[str, str]:
     if how == PLACES:
         source = node.operands[0].dtype
         name = f"{kind}_{how}_{source.name}_{dtype.name}"
-        return name, _places(name, kind, source, MEMORY[dtype.name])
+        return name, _places(name, kind, source, MEMORY[dtype])
     name = f"{kind}_{how}_{dtype.name}"
     return name, (_rows if how == ROWS else _columns)(name, kind, dtype)
 
@@ -174,7 +174,7 @@ def _neutral(kind: str, dtype: np.dtype[Any]) -> str:
 
 
 def _rows(name: str, kind: str, dtype: np.dtype[Any]) -> str:
-    stored, size = MEMORY[dtype.name], dtype.itemsize
+    stored, size = MEMORY[dtype], dtype.itemsize
     pairwise = kind == "add" and dtype.kind == "f"
     inner = _pairwise(name, dtype) if pairwise else _block(f"{name}_row", kind, dtype)
     return "\n".join(
@@ -208,7 +208,7 @@ def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
 
     A product of floats is computed entirely from left to right.
     """
-    stored, size = MEMORY[dtype.name], dtype.itemsize
+    stored, size = MEMORY[dtype], dtype.itemsize
     vector = f"<{_LANES} x {stored}>"
     neutral = _neutral(kind, dtype)
     lines = [
@@ -267,7 +267,7 @@ def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
 
 
 def _pairwise(name: str, dtype: np.dtype[Any]) -> str:
-    stored = MEMORY[dtype.name]
+    stored = MEMORY[dtype]
     return "\n".join(
         [
             _block(f"{name}_block", "add", dtype),
@@ -296,7 +296,7 @@ def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
 
     Sums start with 0, as NumPy's: a sum of -0.0 alone is 0.0.
     """
-    stored, size, first = MEMORY[dtype.name], dtype.itemsize, 0 if kind == "add" else 1
+    stored, size, first = MEMORY[dtype], dtype.itemsize, 0 if kind == "add" else 1
     return "\n".join(
         [
             f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
@@ -338,7 +338,7 @@ def _running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
 
     `%count` groups have `%length` rows.
     """
-    stored, size = MEMORY[dtype.name], dtype.itemsize
+    stored, size = MEMORY[dtype], dtype.itemsize
     return "\n".join(
         [
             f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
@@ -379,7 +379,7 @@ def _running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
 
 def _places(name: str, kind: str, dtype: np.dtype[Any], result: str) -> str:
     """Return a function that searches element by element. The first of equal elements wins, and the first NaN."""
-    stored, size = MEMORY[dtype.name], dtype.itemsize
+    stored, size = MEMORY[dtype], dtype.itemsize
     how = {"max": "gt", "min": "lt"}[kind]
     better = [f"%is_better = icmp {'s' if dtype.kind == 'i' else 'u'}{how} {stored} %x, %best"]
     if dtype.kind == "f":
