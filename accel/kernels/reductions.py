@@ -20,8 +20,8 @@ from accel.kernels.ir import MEMORY, literal_text
 ROWS, COLUMNS, RUNNING, PLACES = "rows", "columns", "running", "places"
 """Kinds of reductions, by the elements of each result.
 
-ROWS: a row of contiguous elements. COLUMNS: a column. RUNNING: a column up to the result's own index. PLACES: the
-result is the index of an element in its row.
+ROWS: a row of contiguous elements. COLUMNS: a column of each group. RUNNING: a column up to the result's own index.
+PLACES: the result is the index of an element in its row.
 """
 
 REDUCED = {
@@ -66,17 +66,16 @@ def reduced(
         if name != "reduce_sum" or source.dtype.kind != "f":
             return same
         return graph.make("add", (same, graph.constant(0.0, shape, source.dtype)), shape, source.dtype)
-    if not others or max(others) < min(order):
-        how = ROWS
-    elif max(order) < min(others):
-        how = COLUMNS
-    elif name == "reduce_sum" and source.dtype.kind == "f":
-        return None
-    else:
+    inner = [dim for dim in others if dim > max(order)]
+    if inner and all(dim < min(order) or dim in inner for dim in others):
+        width = math.prod(source.shape[dim] for dim in inner)
+        return graph.make(REDUCE, (source,), shape, source.dtype, (REDUCED[name], COLUMNS, width))
+    if inner or any(dim > min(order) for dim in others):
+        if name == "reduce_sum" and source.dtype.kind == "f":
+            return None
         # move the reduced axes to the end, in their order
         source = _turned(graph, source, [*kept, *sorted(axes)])
-        how = ROWS
-    return graph.make(REDUCE, (source,), shape, source.dtype, (REDUCED[name], how))
+    return graph.make(REDUCE, (source,), shape, source.dtype, (REDUCED[name], ROWS))
 
 
 def _of_nothing(graph: Graph, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> KernelNode | None:
@@ -116,22 +115,24 @@ def function_of(node: KernelNode) -> tuple[str, str]:
     """
     kind, how, *lengths = node.about
     dtype = node.dtype
-    if how == RUNNING:
+    if how in (RUNNING, COLUMNS):
         name = f"{kind}_{how}_{lengths[-1]}_{dtype.name}"
-        return name, _running(name, kind, dtype, lengths[-1])
+        return name, (_running if how == RUNNING else _columns)(name, kind, dtype, lengths[-1])
     if how == PLACES:
         source = node.operands[0].dtype
         name = f"{kind}_{how}_{source.name}_{dtype.name}"
         return name, _places(name, kind, source, MEMORY[dtype])
     name = f"{kind}_{how}_{dtype.name}"
-    return name, (_rows if how == ROWS else _columns)(name, kind, dtype)
+    return name, _rows(name, kind, dtype)
 
 
 def lengths_of(node: KernelNode) -> tuple[int, int]:
-    """Return the number of results, and of elements of each. For running reductions: of groups of columns, and of
-    rows."""
+    """Return the number of results, and of elements of each. For columns and running reductions: of groups of columns,
+    and of rows."""
     if node.about[1] == RUNNING:
         return node.size // math.prod(node.about[2:]), node.about[2]
+    if node.about[1] == COLUMNS:
+        return node.size // node.about[2], node.operands[0].size // node.size
     return node.size, node.operands[0].size // node.size
 
 
@@ -291,41 +292,53 @@ def _pairwise(name: str, dtype: np.dtype[Any]) -> str:
     )
 
 
-def _columns(name: str, kind: str, dtype: np.dtype[Any]) -> str:
-    """Return a function that reduces row by row. LLVM does not vectorise it: results are read and written each time.
+def _columns(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
+    """Return a function that reduces groups of `width` columns row by row.
 
-    Sums start with 0, as NumPy's: a sum of -0.0 alone is 0.0.
+    LLVM does not vectorise it: results are read and written each time. Sums start with 0, as NumPy's: a sum of -0.0
+    alone is 0.0.
     """
     stored, size, first = MEMORY[dtype], dtype.itemsize, 0 if kind == "add" else 1
     return "\n".join(
         [
             f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
-            f"%bytes = mul i64 %count, {size}",
-            "call void @llvm.memset.p0.i64(ptr %result, i8 0, i64 %bytes, i1 false)"
+            f"%group = mul i64 %length, {width}",
+            "br label %groups",
+            "groups:",
+            "%g = phi i64 [ 0, %0 ], [ %next_g, %next_group ]",
+            "%start = mul i64 %g, %group",
+            f"%from = getelementptr {stored}, ptr %source, i64 %start",
+            f"%out = mul i64 %g, {width}",
+            f"%to = getelementptr {stored}, ptr %result, i64 %out",
+            f"call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 {width * size}, i1 false)"
             if kind == "add"
-            else "call void @llvm.memcpy.p0.p0.i64(ptr %result, ptr %source, i64 %bytes, i1 false)",
+            else f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
             f"%is_more = icmp sgt i64 %length, {first}",
-            "br i1 %is_more, label %rows, label %end",
+            "br i1 %is_more, label %rows, label %next_group",
             "rows:",
-            f"%i = phi i64 [ {first}, %0 ], [ %next, %next_row ]",
-            "%first = mul i64 %i, %count",
-            f"%row = getelementptr {stored}, ptr %source, i64 %first",
+            f"%i = phi i64 [ {first}, %groups ], [ %next, %next_row ]",
+            f"%first = mul i64 %i, {width}",
+            f"%row = getelementptr {stored}, ptr %from, i64 %first",
             "br label %columns",
             "columns:",
             "%j = phi i64 [ 0, %rows ], [ %after, %columns ]",
-            f"%to = getelementptr {stored}, ptr %result, i64 %j",
+            f"%sum = getelementptr {stored}, ptr %to, i64 %j",
             f"%at = getelementptr {stored}, ptr %row, i64 %j",
-            f"%x = load {stored}, ptr %to, align {size}",
+            f"%x = load {stored}, ptr %sum, align {size}",
             f"%y = load {stored}, ptr %at, align {size}",
             *joined(kind, dtype, stored, "%x", "%y", "%z"),
-            f"store {stored} %z, ptr %to, align {size}",
+            f"store {stored} %z, ptr %sum, align {size}",
             "%after = add i64 %j, 1",
-            "%has_columns = icmp slt i64 %after, %count",
+            f"%has_columns = icmp slt i64 %after, {width}",
             "br i1 %has_columns, label %columns, label %next_row",
             "next_row:",
             "%next = add i64 %i, 1",
             "%has_rows = icmp slt i64 %next, %length",
-            "br i1 %has_rows, label %rows, label %end",
+            "br i1 %has_rows, label %rows, label %next_group",
+            "next_group:",
+            "%next_g = add i64 %g, 1",
+            "%has_groups = icmp slt i64 %next_g, %count",
+            "br i1 %has_groups, label %groups, label %end",
             "end:",
             "ret void",
             "}",
