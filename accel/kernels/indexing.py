@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.kernels.accumulators import joined
 from accel.kernels.graph import GATHER, INPUT, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
 from accel.kernels.ir import MEMORY
-from accel.kernels.reductions import joined
 
 SCATTERED = {
     "scatter": "set",

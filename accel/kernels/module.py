@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from accel.kernels import indexing, machine_code, reductions, sharing
+from accel.kernels import accumulators, indexing, machine_code, reductions, sharing
 from accel.kernels.graph import CALLS, HALO, HALOED, INPUT, SCATTER, Graph, KernelNode, strides_of
 from accel.kernels.memory import Location
 from accel.kernels.nest import LoopNest
@@ -87,7 +87,7 @@ class _Writer:
 
     def module(self) -> Module:
         functions: dict[str, str] = {}
-        declared: set[str] = {reductions.DECLARED}
+        declared: set[str] = {accumulators.DECLARED}
         steps: list[_Step] = []
         for number, stage in enumerate(self._stages):
             step = self._call(stage.stored[0], functions)
