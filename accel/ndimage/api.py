@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from accel.ndimage import arguments, dispatch, table
+from accel.ndimage import dispatch, table
 from accel.ndimage.errors import NotCovered
 from accel.ndimage.interpolation import transforms
 
@@ -82,8 +82,8 @@ def _on_jax(lowering: Lowering, given: dict[str, Any]) -> Array:
 
 
 def _plans_its_own(lowering: Lowering) -> bool:
-    """Interpolation computes its coordinates in NumPy first and compiles the rest itself; callbacks are run as such."""
-    return lowering.__module__ == transforms.__name__ or lowering.__name__.startswith("generic_")
+    """Interpolation computes its coordinates in NumPy first and compiles the rest itself."""
+    return lowering.__module__ == transforms.__name__
 
 
 def _on_numpy(lowering: Lowering, given: dict[str, Any]) -> NDArray[Any]:
@@ -114,7 +114,6 @@ def public(name: str) -> Callable[..., Any]:
     """The function that users call, with SciPy's signature. name: in `table.COVERED`."""
     lowering = table.lowering(name)
     signature = inspect.signature(lowering)
-    on_numpy = _CALLBACKS.get(name, functools.partial(_on_numpy, lowering))
 
     @functools.wraps(lowering)
     def call(*args: object, **kwargs: object) -> Any:
@@ -124,45 +123,6 @@ def public(name: str) -> Callable[..., Any]:
         given.update(given.pop("kwargs", {}))
         if dispatch.is_jax([given.get(name) for name in _ARRAYS]):
             return _on_jax(lowering, given)
-        return on_numpy(given)
+        return _on_numpy(lowering, given)
 
     return call
-
-
-# -- callbacks on NumPy arrays: nothing to compile, the callback is called as SciPy calls it ---------------------------
-
-
-def _filled(given: dict[str, Any], image: NDArray[Any]) -> NDArray[Any]:
-    output = given["output"]
-    if output is None or isinstance(output, str | type | np.dtype):
-        return np.zeros(image.shape, arguments.output_dtype(output, image.dtype))
-    target = np.asarray(output)
-    if target.shape != image.shape:
-        raise RuntimeError("output shape not correct")
-    return target
-
-
-def _derivative_sum(given: dict[str, Any], derivative: str, square: bool) -> NDArray[Any]:
-    image = np.asarray(given["input"])
-    total = _filled(given, image)
-    axes = arguments.check_axes(given["axes"], image.ndim)
-    if not axes:
-        total[...] = image
-        return total
-    modes = arguments.per_axis(given["mode"], len(axes))
-    extra, named = given["extra_arguments"], given["extra_keywords"] or {}
-    given[derivative](image, axes[0], total, modes[0], given["cval"], *extra, **named)
-    if square:
-        np.multiply(total, total, total)
-    for axis, mode in zip(axes[1:], modes[1:], strict=True):
-        term = given[derivative](image, axis, total.dtype, mode, given["cval"], *extra, **named)
-        total += term * term if square else term
-    if square:
-        np.sqrt(total, total, casting="unsafe")
-    return total
-
-
-_CALLBACKS: dict[str, Callable[[dict[str, Any]], NDArray[Any]]] = {
-    "generic_laplace": functools.partial(_derivative_sum, derivative="derivative2", square=False),
-    "generic_gradient_magnitude": functools.partial(_derivative_sum, derivative="derivative", square=True),
-}

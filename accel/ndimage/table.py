@@ -9,21 +9,18 @@ from typing import Any
 
 _COVERED = {
     "filters.extremes": "maximum_filter maximum_filter1d minimum_filter minimum_filter1d",
-    "filters.gradients": """gaussian_filter gaussian_filter1d gaussian_gradient_magnitude gaussian_laplace
-    generic_gradient_magnitude generic_laplace laplace prewitt sobel""",
+    "filters.gradients": """gaussian_filter gaussian_filter1d gaussian_gradient_magnitude gaussian_laplace laplace
+    prewitt sobel""",
     "filters.linear": "convolve convolve1d correlate correlate1d uniform_filter uniform_filter1d",
     "filters.rank": "median_filter percentile_filter rank_filter",
     "interpolation.spline": "spline_filter spline_filter1d",
-    "interpolation.transforms": "affine_transform geometric_transform map_coordinates rotate shift zoom",
+    "interpolation.transforms": "affine_transform map_coordinates rotate shift zoom",
 }
 
 COVERED: dict[str, str] = {
     name: f"accel.ndimage.{module}" for module, names in _COVERED.items() for name in names.split()
 }
 """SciPy's name -> module of the lowering, which has the same name."""
-
-CALLBACKS = frozenset({"generic_gradient_magnitude", "generic_laplace", "geometric_transform"})
-"""Covered functions that call a function of the program's. The engine leaves them to SciPy, without a rule."""
 
 
 def lowering(name: str) -> Callable[..., Any]:
@@ -34,6 +31,7 @@ def lowering(name: str) -> Callable[..., Any]:
 
 _REFUSED = {
     "it calls a Python function for every window": "generic_filter generic_filter1d vectorized_filter",
+    "it calls a Python function": "generic_gradient_magnitude generic_laplace geometric_transform",
     "it multiplies a Fourier transform that the program made elsewhere; SciPy's cost is negligible beside that": (
         "fourier_ellipsoid fourier_gaussian fourier_shift fourier_uniform"
     ),

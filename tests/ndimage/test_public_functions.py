@@ -30,9 +30,6 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "gaussian_filter1d": (1.2,),
     "gaussian_gradient_magnitude": (1.2,),
     "gaussian_laplace": (1.2,),
-    "generic_gradient_magnitude": (scipy.ndimage.sobel,),
-    "generic_laplace": (lambda x, axis, output, mode, cval: scipy.ndimage.correlate1d(x, [1, -2, 1], axis, output),),
-    "geometric_transform": (lambda p: (p[0] * 0.9, p[1] + 0.3),),
     "laplace": (),
     "map_coordinates": (POINTS,),
     "maximum_filter": (3,),
@@ -52,8 +49,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "uniform_filter1d": (3,),
     "zoom": (1.4,),
 }
-CALLBACKS = {"generic_gradient_magnitude", "generic_laplace"}
-TRACEABLE = sorted(COVERED.keys() - CALLBACKS)
+TRACEABLE = sorted(COVERED)
 
 
 @pytest.mark.parametrize("name", sorted(COVERED))
@@ -98,21 +94,6 @@ def test_gradients_are_those_of_finite_differences(name: str) -> None:
         step = 1e-5
         slope = (value(step) - value(-step)) / (2 * step)
         np.testing.assert_allclose(jax.grad(value)(0.0), slope, rtol=1e-6)
-
-
-def test_callbacks_on_jax_arrays() -> None:
-    """They get JAX arrays and a dtype, and may call accel.ndimage."""
-
-    def second(x: jax.Array, axis: int, output: Any, mode: str, cval: float) -> jax.Array:
-        return ndimage.correlate1d(x, [1, -2, 1], axis, output, mode, cval)
-
-    for name in sorted(CALLBACKS):
-        with jax.enable_x64(True):
-            result = jax.jit(lambda x, name=name: getattr(ndimage, name)(x, second))(X)
-        expected = getattr(scipy.ndimage, name)(
-            X, lambda x, axis, *rest: scipy.ndimage.correlate1d(x, [1, -2, 1], axis, *rest)
-        )
-        np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_gradient_with_respect_to_coordinates_and_shift() -> None:
@@ -171,8 +152,6 @@ def test_values_that_must_be_known_are_refused_when_traced() -> None:
         jax.jit(ndimage.zoom)(X, 2.0)
     with pytest.raises(ndimage.NotCovered, match="rotate"):
         jax.jit(ndimage.rotate)(X, 2.0)
-    with pytest.raises(ndimage.NotCovered, match="low-level callable"):
-        ndimage.geometric_transform(X, 3)
     with pytest.raises(AttributeError):
         _ = ndimage.no_such_function
 

@@ -127,30 +127,16 @@ def sobel(
     return _differences(input, axis, output, mode, cval, [1, 2, 1])
 
 
-def generic_laplace(
-    input: Array,
-    derivative2: Callable[..., Array],
-    output: Any = None,
-    mode: object = "reflect",
-    cval: object = 0.0,
-    extra_arguments: tuple[Any, ...] = (),
-    extra_keywords: dict[str, Any] | None = None,
-    *,
-    axes: Any = None,
-) -> Array:
-    """Sum over `axes` of derivative2(input, axis, output, mode, cval, ...). See `scipy.ndimage.generic_laplace`.
-
-    With NumPy arrays the function is called as SciPy calls it. With JAX arrays it must be traceable: it gets a JAX
-    array and a dtype as `output`, and returns its result, an array of the input's shape.
-    """
+def _summed(input: Array, term: Callable[..., Array], output: Any, mode: object, cval: object, axes: Any) -> Array:
+    """Sum over `axes` of term(input, axis, dtype, mode, cval)."""
     dtype = casting.result_dtype(output, input.dtype)
     axes = arguments.check_axes(axes, input.ndim)
     if not axes:
         return _copied(input, dtype)
     total = None
     for axis, one_mode in zip(axes, arguments.per_axis(mode, len(axes)), strict=True):
-        term = derivative2(input, axis, dtype, one_mode, cval, *extra_arguments, **(extra_keywords or {}))
-        total = term if total is None else total + term
+        found = term(input, axis, dtype, one_mode, cval)
+        total = found if total is None else total + found
     return jnp.asarray(total, dtype)
 
 
@@ -167,7 +153,7 @@ def laplace(
     def second_difference(x: Array, axis: int, dtype: np.dtype[Any], one_mode: str, c: float) -> Array:
         return correlate1d(x, [1, -2, 1], axis, dtype, one_mode, c, 0)
 
-    return generic_laplace(input, second_difference, output, mode, cval, axes=axes)
+    return _summed(input, second_difference, output, mode, cval, axes)
 
 
 def gaussian_laplace(
@@ -190,41 +176,11 @@ def gaussian_laplace(
     def second_derivative(x: Array, axis: int, dtype: object, one_mode: str, c: object) -> Array:
         return gaussian_filter(x, sigmas, _derivative_orders(x.ndim, axis, 2), dtype, one_mode, c, **kwargs)
 
-    return generic_laplace(input, second_derivative, output, mode, cval, axes=axes)
+    return _summed(input, second_derivative, output, mode, cval, axes)
 
 
 def _derivative_orders(ndim: int, axis: int, order: int) -> list[int]:
     return [order if a == axis else 0 for a in range(ndim)]
-
-
-def generic_gradient_magnitude(
-    input: Array,
-    derivative: Callable[..., Array],
-    output: object = None,
-    mode: str | Sequence[str] = "reflect",
-    cval: complex = 0.0,
-    extra_arguments: tuple[Any, ...] = (),
-    extra_keywords: dict[str, Any] | None = None,
-    *,
-    axes: int | Sequence[int] | None = None,
-) -> Array:
-    """Root of the sum over `axes` of derivative(input, axis, output, mode, cval, ...) squared.
-
-    What is said of the function for `generic_laplace` holds here too. See
-    `scipy.ndimage.generic_gradient_magnitude`.
-    """
-
-    def squared(x: Array, *args: object, **kwargs: object) -> Array:
-        slope = derivative(x, *args, **kwargs)
-        return slope * slope
-
-    dtype = casting.result_dtype(output, input.dtype)
-    if not arguments.check_axes(axes, input.ndim):
-        return _copied(input, dtype)
-    total = generic_laplace(input, squared, output, mode, cval, extra_arguments, extra_keywords, axes=axes)
-    # Whole numbers are squared and added in their own dtype, as in SciPy; the root is taken in double and truncated.
-    root = jnp.sqrt(total if dtype.kind in "fc" else casting.to_working(total))
-    return casting.store(root, dtype) if dtype.kind != "c" else root.astype(dtype)
 
 
 def gaussian_gradient_magnitude(
@@ -243,7 +199,14 @@ def gaussian_gradient_magnitude(
     `scipy.ndimage.gaussian_gradient_magnitude`.
     """
 
-    def first_derivative(x: Array, axis: int, dtype: object, one_mode: str, c: object) -> Array:
-        return gaussian_filter(x, sigma, _derivative_orders(x.ndim, axis, 1), dtype, one_mode, c, **kwargs)
+    def squared(x: Array, axis: int, dtype: object, one_mode: str, c: object) -> Array:
+        slope = gaussian_filter(x, sigma, _derivative_orders(x.ndim, axis, 1), dtype, one_mode, c, **kwargs)
+        return slope * slope
 
-    return generic_gradient_magnitude(input, first_derivative, output, mode, cval, axes=axes)
+    dtype = casting.result_dtype(output, input.dtype)
+    if not arguments.check_axes(axes, input.ndim):
+        return _copied(input, dtype)
+    total = _summed(input, squared, output, mode, cval, axes)
+    # Whole numbers are squared and added in their own dtype, as in SciPy; the root is taken in double and truncated.
+    root = jnp.sqrt(total if dtype.kind in "fc" else casting.to_working(total))
+    return casting.store(root, dtype) if dtype.kind != "c" else root.astype(dtype)

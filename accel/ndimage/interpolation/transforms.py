@@ -17,9 +17,8 @@ cells a double no longer tells, the value is as arbitrary as SciPy's and a diffe
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -59,78 +58,6 @@ def map_coordinates(
     if np.dtype(coordinates.dtype).char not in "?bBhHiIlLqQfd":
         raise RuntimeError("coordinate array data type not supported")
     return sampling.interpolate(sampling.at_points, input, coordinates, shape, output, order, mode, cval, prefilter)
-
-
-def geometric_transform(
-    input: Array,
-    mapping: Callable[..., Any],
-    output_shape: Sequence[int] | None = None,
-    output: object = None,
-    order: int = 3,
-    mode: str = "constant",
-    cval: complex = 0.0,
-    prefilter: bool = True,
-    extra_arguments: tuple[Any, ...] = (),
-    extra_keywords: dict[str, Any] | None = None,
-) -> Array:
-    """`input` at mapping(output coordinates). See `scipy.ndimage.geometric_transform`.
-
-    The mapping is called while tracing: once with a tuple of coordinate arrays of the output's shape, or, if it cannot
-    take arrays, once per point as in SciPy. It must not have effects. A low-level callable raises `NotCovered`.
-    """
-    spline.check_order(order)
-    shape = tuple(input.shape if output_shape is None else output_shape)
-    if input.ndim < 1 or len(shape) < 1:
-        raise RuntimeError("input and output rank must be > 0")
-    if not callable(mapping):
-        raise NotCovered("geometric_transform: mapping is a low-level callable, which only SciPy can call")
-    points = _mapped_points(mapping, shape, input.ndim, extra_arguments, extra_keywords or {})
-    return sampling.interpolate(sampling.at_points, input, points, shape, output, order, mode, cval, prefilter)
-
-
-def _mapped_points(
-    mapping: Callable[..., Any], shape: Sequence[int], rank: int, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> list[Array]:
-    """mapping(point) for all points of the output: one array (*shape) per input axis, working dtype."""
-    sizes = tuple(int(n) for n in shape)
-    grid = tuple(np.indices(sizes))
-    try:  # what a mapping of single numbers raises when it gets arrays
-        mapped = mapping(grid, *args, **kwargs)
-        whole = [_broadcast(m, sizes) for m in mapped]
-    except (TypeError, ValueError, IndexError, jax.errors.JAXTypeError):
-        whole = None
-    if whole is not None and len(whole) == rank and _agrees(mapping, sizes, whole, args, kwargs):
-        return whole
-    table = np.empty((rank, *sizes))
-    for point in np.ndindex(sizes):
-        mapped = mapping(point, *args, **kwargs)
-        if len(mapped) != rank:
-            raise RuntimeError("mapping must return one coordinate per input axis")
-        table[(slice(None), *point)] = mapped
-    return list(table)
-
-
-def _broadcast(m: object, sizes: tuple[int, ...]) -> Any:
-    if isinstance(m, Array):
-        return jnp.broadcast_to(m, sizes)
-    return np.array(np.broadcast_to(np.asarray(m, np.float64), sizes))
-
-
-def _agrees(
-    mapping: Callable[..., Any],
-    sizes: tuple[int, ...],
-    whole: list[Array],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> bool:
-    """Whether the mapping of arrays equals the mapping of single points, at the corners and the middle."""
-    if 0 in sizes or any(isinstance(w, jax.core.Tracer) for w in whole):
-        return True
-    probes = {*itertools.product(*((0, n - 1) for n in sizes)), tuple(n // 2 for n in sizes)}
-    return all(
-        np.array_equal([w[p] for w in whole], np.asarray(mapping(p, *args, **kwargs), float), equal_nan=True)
-        for p in probes
-    )
 
 
 def affine_transform(

@@ -8,7 +8,7 @@ from typing import Any
 
 from accel.ir.tape import Node
 from accel.ndimage.errors import NotCovered
-from accel.ndimage.table import CALLBACKS, COVERED, lowering
+from accel.ndimage.table import COVERED, lowering
 from accel.rules.rule import Unsupported, add_rule
 
 OPERANDS = frozenset({"input", "coordinates", "matrix", "offset", "weights"})
@@ -51,7 +51,7 @@ def _add_rows() -> None:
         from scipy import ndimage
     except ImportError:
         return
-    for name in sorted(COVERED.keys() - CALLBACKS):
+    for name in sorted(COVERED):
         function = getattr(ndimage, name)
         parameters = inspect.signature(function).parameters
         operands = [SEVERAL.get(p, p) for p in parameters if p in OPERANDS]
