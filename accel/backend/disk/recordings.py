@@ -30,7 +30,6 @@ from accel.process.interrupts import pass_on
 from accel.record import Trace
 from accel.record.state import inputs
 from accel.record.state.inputs import Code, Inputs, Slot
-from accel.record.state.joins import Join
 
 _IS = re.compile(r"\bis (?:not )?\{(\d+)\}")
 """Pattern of an expression's comparison with one of its constants by identity."""
@@ -71,18 +70,11 @@ def read(target: str, own: Own, targets: Callable[[str], Any]) -> Iterator[Trace
 
 # -- one recording -----------------------------------------------------------------------------------------------------
 
-_PARTS = ("outputs", "aliases", "same", "objects", "array_slots", "scalar_slots", "identity", "pinned", "draws")
+_PARTS = "outputs aliases same objects array_slots scalar_slots identity pinned draws joins".split()
 """Attributes of a trace that are stored unchanged. The heads of its loops are left out: they have been examined."""
 
 
 def _written(trace: Trace, own: Own) -> bytes:
-    try:
-        return _written_with(trace, own, trace.joins)
-    except Unnamed:
-        return _written_with(trace, own, [])  # joins only serve to share more
-
-
-def _written_with(trace: Trace, own: Own, joins: list[Join]) -> bytes:
     files, body = Files(), io.BytesIO()
     files.add(own[1].co_filename)
     places = _places_of(trace.inputs.slots)
@@ -97,7 +89,6 @@ def _written_with(trace: Trace, own: Own, joins: list[Join]) -> bytes:
             (trace.inputs.slots, kept, trace.inputs.environment),
             {name: getattr(trace, name) for name in _PARTS},
             [target.name for target in trace.inlined],
-            joins,
         )
     )
     return pickle.dumps((files.hashes, body.getvalue()))
@@ -110,13 +101,12 @@ def _read(content: bytes, own: Own, targets: Callable[[str], Any]) -> Trace:
         raise Unnamed("the program has changed")
     reader = _Reader(io.BytesIO(body), own)
     reader.nodes = nodes_of(reader.load())
-    outcomes, entered, parts, inlined, joins = reader.load()
+    outcomes, entered, parts, inlined = reader.load()
     found = filter(None, map(targets, inlined))
     return Trace(
         Tape(reader.nodes, outcomes),
         _inputs(*entered),
         inlined=frozenset(found),
-        joins=joins,
         **parts,
     )
 
