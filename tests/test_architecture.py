@@ -111,7 +111,7 @@ LAYERS = (
     ("backend.disk.recordings", "backend.disk.vain"),
     ("backend.options",),
     ("backend.resident",),
-    ("backend.executable",),
+    ("backend.executable"),
     ("backend.segmented", "backend.trial", "backend.refolding"),
     ("backend.serializing",),
     ("backend.compile",),

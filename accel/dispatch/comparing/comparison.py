@@ -133,7 +133,7 @@ class Comparison:
         outputs = self._staged.trace.outputs
         leaves = [leaf for effect in outputs.shown for each in templates_of(effect) for leaf in all_leaves(each)]
         first = len(outputs.arrays) + len(outputs.changed)
-        at: dict[int, Any] = {leaf.index: None for leaf in leaves if isinstance(leaf, NewArray)}
+        at = {leaf.index: None for leaf in leaves if isinstance(leaf, NewArray)}
         at |= {leaf.index + first: leaf.kind for leaf in leaves if isinstance(leaf, Number)}
         if not at:
             return
@@ -142,8 +142,10 @@ class Comparison:
         with np.errstate(all="ignore"):
             found = run_tape([nodes[place] for place in at], self._snapshot.values, lambda node, value, _: value)
         for (place, kind), value in zip(at.items(), found, strict=True):
-            plain = [each if kind is None else np.asarray(as_scalar(each, kind)) for each in (replayed[place], value)]
-            self._arrays(plain[0], plain[1], SHOWN, place)
+            both = (replayed[place], value)
+            if kind is not None:
+                both = tuple(np.asarray(as_scalar(each, kind)) for each in both)
+            self._arrays(*both, SHOWN, place)
 
     def _structure(self, name: str, what: str) -> None:
         self.differences.append(Difference(name, "", what, np.inf))

@@ -45,9 +45,19 @@ def in_a_loop(x: Any) -> None:
         print(i, text)
 
 
-@pytest.mark.parametrize("function", [straight])
+def dropped(x: Any) -> None:
+    text = f"{x:.2f}"
+    text = "other"
+    print(len(text))
+
+
+@pytest.mark.parametrize("function", [straight, by_variables, chosen, in_a_loop])
 def test_a_text_that_only_calls_take(function: Any) -> None:
     assert all(reached and reached <= {"print", "info"} for reached in seen_by(function))
+
+
+def test_a_text_that_nobody_takes() -> None:
+    assert seen_by(dropped) == [set()]
 
 
 def returned(x: Any) -> str:
@@ -138,9 +148,6 @@ def walrus(x: Any) -> None:
 @pytest.mark.parametrize(
     "function",
     [
-        by_variables,
-        chosen,
-        in_a_loop,
         returned,
         compared,
         compared_later,
@@ -173,5 +180,5 @@ def test_a_padded_text_is_no_part_of_what_is_shown() -> None:
 
 def test_the_table_of_instructions_covers_everyday_code() -> None:
     """The rest are instructions that end the search; see `pops_and_pushes`, which asks Python for each effect."""
-    found = [each for function in (straight, by_variables, chosen) for each in instructions(function.__code__)]
+    found = [each for function in (straight, by_variables, chosen, dropped) for each in instructions(function.__code__)]
     assert [each.opname for each in found if pops_and_pushes(each) is None] == []

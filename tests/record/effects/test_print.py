@@ -143,9 +143,13 @@ def mutated_after(model: Any) -> Any:
 def texts(model: Any) -> Any:
     model.n += 1
     model.x = model.x * 0.9
-    print(f"mean {model.x.mean():.2f} " + f"max {model.x.max():.3e}, " + f"and {[1, 2]} {model.n}")
+    text = f"mean {model.x.mean():.2f} "
+    if model.n % 2:
+        text += f"max {model.x.max():.3e}, "
+    text += f"and {[1, 2]} {model.n}"
+    print(text)
     print("{:.2f} and {}".format(model.x.mean(), model.n), str(model.n) + ".")  # noqa: UP032
-    print(f"{model.x.max():.1f}", file=sys.stderr)
+    print("a" if model.n > 5 else f"{model.x.max():.1f}", file=sys.stderr)
     return model.x
 
 
@@ -153,7 +157,9 @@ def by_percent(model: Any) -> Any:
     model.n += 1
     model.x = model.x * 0.9
     print("%d: %.3f and %5.1f%% of %s, %r" % (model.n, model.x.mean(), 100 * model.x.max(), "all", model.n))
-    print("step %3d" % model.n + ", max %+.2e" % model.x.max())
+    text = "step %3d" % model.n
+    text += ", max %+.2e" % model.x.max()
+    print(text)
     sys.stdout.write("%s\n" % model.x[:2])
     return model.x * (model.n % 5 + 1) / (model.n % 5 + 1)
 

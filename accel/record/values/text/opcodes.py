@@ -91,6 +91,11 @@ def pops_and_pushes(instruction: dis.Instruction) -> _Counts | None:
     return counts
 
 
+def depth_after(instruction: dis.Instruction, depth: int, *, jump: bool) -> int:
+    """The depth of the stack behind an instruction, which may have changed anything on it."""
+    return max(depth + _effect(instruction, jump=jump), 0)
+
+
 def _effect(instruction: dis.Instruction, *, jump: bool) -> int:
     if instruction.opname in _CALL:
         return -1 - (instruction.arg or 0) if instruction.opname == "CALL" else 0
