@@ -128,7 +128,7 @@ LAYERS = (
     ("dispatch.replay",),
     ("dispatch.comparing.errors", "dispatch.comparing.snapshot"),
     ("dispatch.comparing.nonfinite",),
-    ("dispatch.comparing.monte_carlo", "dispatch.comparing.changes"),
+    ("dispatch.comparing.monte_carlo", "dispatch.comparing.changes", "dispatch.comparing.texts"),
     ("dispatch.comparing.comparison", "dispatch.comparing.first_run"),
     ("dispatch.call", "dispatch.refusals", "dispatch.paths.kinds"),
     ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),

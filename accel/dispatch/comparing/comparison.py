@@ -10,8 +10,9 @@ import numpy as np
 
 from accel.dispatch.comparing.changes import Changes
 from accel.dispatch.comparing.errors import Verdict, relative_errors
-from accel.dispatch.comparing.monte_carlo import NumpyValue, computed_nodes, computed_values, explanation, run_tape
+from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
 from accel.dispatch.comparing.snapshot import Snapshot, equal
+from accel.dispatch.comparing.texts import ShownTexts
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import as_scalar, chain_of
 from accel.ir.views import seen_through
@@ -29,9 +30,7 @@ from accel.record.state.leaves import (
     NewSet,
     Number,
     SharedLeaf,
-    all_leaves,
 )
-from accel.record.state.shown import templates_of
 from accel.reports.ledger import Difference
 
 EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3
@@ -39,15 +38,12 @@ EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3
 this many times as large as that one, but at most this many times the tolerance."""
 
 
-SHOWN = "the text that is shown"
-
-
 class Comparison:
     """A comparison of a run with NumPy's call.
 
     differences: one for each field that is not equal bit by bit, the worst first. points: the number of array elements
-    and numbers that were compared. snapshot: of the inputs, before the call that returned `result`. unit, exact: as
-    `explanation` takes them.
+    and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`. texts: what
+    both of them show. unit: in the last place, and exact: as `explanation` takes them.
     """
 
     def __init__(
@@ -56,6 +52,7 @@ class Comparison:
         result: object,
         snapshot: Snapshot,
         rtol: float,
+        texts: ShownTexts | None = None,
         unit: float | None = None,
         *,
         exact: bool = True,
@@ -63,6 +60,7 @@ class Comparison:
         self.points = 0
         self.differences: list[Difference] = []
         self._staged, self._snapshot, self._rtol = staged, snapshot, rtol
+        self._texts = texts
         self._unit, self._exact = unit, exact
         # which objects are one: by the replay's object, NumPy's, and the other way round; each with a name for messages
         self._numpys: dict[Any, tuple[int, str]] = {}
@@ -81,6 +79,11 @@ class Comparison:
     def beyond(self) -> list[Difference]:
         """The differences beyond the tolerance."""
         return [difference for difference in self.differences if not difference.error <= self._rtol]
+
+    @property
+    def last_digit(self) -> Difference | None:
+        """Numbers in the text that differ by one in the last digit that is shown."""
+        return None if self._texts is None else self._texts.last_digit
 
     def judge(self, explained: dict[str, float]) -> Verdict:
         """The verdict on all differences.
@@ -102,6 +105,7 @@ class Comparison:
             self._snapshot,
             self._rtol,
             self._seen,
+            self._is_numpys_text,
             self._unit,
             exact=self._exact,
         )
@@ -124,28 +128,18 @@ class Comparison:
         for position, ((slot, _), array) in enumerate(zip(outputs.changed, self._staged.changed, strict=True), first):
             self._changed(array, values[slot], trace.inputs.name(slot), position)
         self.differences += self._snapshot.differences(values)
-        self._shown()
+        if self._texts is not None:
+            self.differences += self._texts.differences(self._rtol)
         for generator in self._staged.drawn.differ() if self._staged.drawn is not None else ():
             self._structure(f"the state of a {type(generator).__name__}", "NumPy draws otherwise than the replay")
 
-    def _shown(self) -> None:
-        """Compare the values that the text shows with NumPy's run of the tape: the call's own text is out already."""
+    def _is_numpys_text(self, computed: list[Any]) -> bool:
+        """Whether the tape, as NumPy computes it, shows what NumPy's call has shown."""
+        if self._texts is None:
+            return True
         outputs = self._staged.trace.outputs
-        leaves = [leaf for effect in outputs.shown for each in templates_of(effect) for leaf in all_leaves(each)]
-        first = len(outputs.arrays) + len(outputs.changed)
-        at = {leaf.index: None for leaf in leaves if isinstance(leaf, NewArray)}
-        at |= {leaf.index + first: leaf.kind for leaf in leaves if isinstance(leaf, Number)}
-        if not at:
-            return
-        self._snapshot.complete()
-        nodes, replayed = computed_nodes(outputs), computed_values(self._staged)
-        with np.errstate(all="ignore"):
-            found = run_tape([nodes[place] for place in at], self._snapshot.values, lambda node, value, _: value)
-        for (place, kind), value in zip(at.items(), found, strict=True):
-            both = (replayed[place], value)
-            if kind is not None:
-                both = tuple(np.asarray(as_scalar(each, kind)) for each in both)
-            self._arrays(*both, SHOWN, place)
+        arrays, others = computed[: len(outputs.arrays)], computed[len(outputs.arrays) + len(outputs.changed) :]
+        return self._texts.is_of_tape(arrays, others, self._snapshot.values)
 
     def _structure(self, name: str, what: str) -> None:
         self.differences.append(Difference(name, "", what, np.inf))

@@ -67,6 +67,7 @@ def explanation(
     snapshot: PerturbedInputs,
     rtol: float,
     seen: Sequence[NumpyValue] = (),
+    is_numpys: Callable[[list[Any]], bool] = lambda computed: True,
     unit: float | None = None,
     *,
     exact: bool = True,
@@ -84,7 +85,7 @@ def explanation(
     sign (see `_within`).
 
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
-    wrong, and explains nothing. unit: of the last place, relative
+    wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place, relative
     to the value; None: as the value's dtype has it. exact: whether the program's arithmetic decides comparisons and
     step functions as NumPy's does: in float64 on the CPU.
     """
@@ -104,6 +105,8 @@ def explanation(
         with np.errstate(all="ignore"):
             # once as it is, to keep its answers and as the centre of the spread
             base = run_tape(nodes, snapshot.values, keep)
+            if not is_numpys(base):
+                return Verdict.MISMATCH
             free = _free(nodes) if exact else answers
             moving = _moving(nodes) if exact else None
             certain = {index: answer for index, answer in answers.items() if index not in free}

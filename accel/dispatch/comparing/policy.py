@@ -116,6 +116,7 @@ class Comparisons:
         from accel.dispatch.comparing.comparison import Comparison
         from accel.dispatch.comparing.nonfinite import counts_of
         from accel.dispatch.comparing.snapshot import Snapshot
+        from accel.dispatch.comparing.texts import ShownTexts
 
         started = time.perf_counter()
         replay_s = started - call.began
@@ -124,14 +125,20 @@ class Comparisons:
         self._time_copies(executable, staged)
         nonfinite = counts_of(staged)
         staged.complete(snapshot.values, vast=whole)
+        texts = ShownTexts(staged) if staged.trace.outputs.shown else None
+        if texts is not None:
+            texts.watch()
         try:
             call.run()
         except Exception as error:
             what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
             self._ledger.count_numpy(None, time.perf_counter() - started)
             return Refusal("verify.mismatch", "", self._doubt(path) + what)
+        finally:
+            if texts is not None:
+                texts.stop()
         exact = executable.on_cpu and executable.precision == config.FLOAT64
-        comparison = Comparison(staged, call.result, snapshot, tolerance, unit, exact=exact)
+        comparison = Comparison(staged, call.result, snapshot, tolerance, texts, unit, exact=exact)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
         refusal = self.judge(comparison, tolerance)
         if refusal is None:
@@ -174,9 +181,12 @@ class Comparisons:
     def judge(self, comparison: Comparison, tolerance: float) -> Refusal | None:
         """Enter a comparison into the ledger. Returns the refusal for which the target is demoted, or None."""
         from accel.dispatch.comparing.errors import Verdict
+        from accel.dispatch.comparing.texts import LAST_DIGIT
 
         ledger, verdict, beyond = self._ledger, comparison.judge(self._explained), comparison.beyond
         self._points += comparison.points
+        if comparison.last_digit is not None:
+            ledger.differ(comparison.last_digit, LAST_DIGIT)
         # an explained difference does not raise the error that the report shows as the target's largest
         if verdict in (Verdict.WITHIN, Verdict.MISMATCH):
             ledger.compared(comparison.error)

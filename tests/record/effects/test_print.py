@@ -444,18 +444,38 @@ def test_a_compared_call_prints_once(same_text: Any, monkeypatch: Any) -> None:
     assert ledger.comparisons > 10 and not ledger.differences
 
 
-def test_a_shown_value_that_differs_is_a_mismatch(foreground: None, monkeypatch: Any) -> None:
-    from accel.dispatch.comparing import comparison, monte_carlo
+def test_text_that_differs_is_a_mismatch(foreground: None, monkeypatch: Any) -> None:
+    from accel.record.state import shown
 
-    values = monte_carlo.computed_values
     monkeypatch.setattr(policy, "FIRST_COMPARED", 10**9)
-    for module in (comparison, monte_carlo):
-        monkeypatch.setattr(module, "computed_values", lambda staged: [each + 1 for each in values(staged)])
-    accelerated = accel.accelerate(written, name="shown.wrong")
+    monkeypatch.setattr(shown.Text, "made", _wrong(shown.Text.made))
+    accelerated = accel.accelerate(numbers, name="shown.wrong")
     play(accelerated, 12)
     ledger = open_ledger("shown.wrong")
-    (refusal,) = [each for each in ledger.refusals if each.reason == "verify.mismatch"]
-    assert "the text that is shown" in refusal.detail
+    assert any(refusal.reason == "verify.mismatch" for refusal in ledger.refusals), (ledger, ledger.refusals)
+
+
+def _wrong(made: Any) -> Any:
+    return lambda text, build: made(text, build).replace("True", "False")
+
+
+def test_a_last_digit_that_rounding_decides_is_no_mismatch(foreground: None, monkeypatch: Any) -> None:
+    from accel.record.state import shown
+
+    made = shown.Formatted.text
+
+    def text(self: Any, build: Any) -> str:
+        found = made(self, build)
+        return found[:-1] + str((int(found[-1]) + 1) % 10) if self.rounded and found[-1] in "12345" else found
+
+    monkeypatch.setattr(policy, "FIRST_COMPARED", 10**9)
+    monkeypatch.setattr(shown.Formatted, "text", text)
+    accelerated = accel.accelerate(written, name="shown.digit")
+    play(accelerated, 12)
+    ledger = open_ledger("shown.digit")
+    assert not any(refusal.reason == "verify.mismatch" for refusal in ledger.refusals)
+    shown_last = [verdict for _, verdict in ledger.differences]
+    assert shown_last == ["rounding decides the last digit that is shown"], (ledger, ledger.refusals)
 
 
 def test_what_cancellation_leaves_is_rounding(foreground: None, monkeypatch: Any) -> None:
