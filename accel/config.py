@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -21,6 +22,7 @@ from accel.spelling import did_you_mean
 
 PLATFORMS = ("cpu", "gpu", "tpu")
 ALL = "all"
+CLUSTER = "cluster"
 MODES = ("off", "auto", "verify", "strict")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")
 
@@ -65,6 +67,11 @@ class Settings:
     enabled: False makes `install()` do nothing. Decorated functions, and so the program, then run on NumPy.
     platform: the JAX platform to compile for; None takes JAX's default.
     devices: number of devices of the platform among which programs divide their arrays; "all" for every device.
+    machines: how processes that are started together find each other, to divide arrays among the devices of all of
+    them. "cluster": by the variables that their launcher sets. HOST:PORT: the address of the first process. None: each
+    process works alone.
+    processes, process: with an address, the number of processes, and the rank of this one, from 0. None: taken from the
+    launcher.
     threads: XLA's threads on the CPU. None takes one thread if the first program's arrays are small, and otherwise all.
     ahead_of_time: True compiles in the background, while calls go on in NumPy; False compiles at first need.
     mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;
@@ -91,6 +98,9 @@ class Settings:
     enabled: bool = True
     platform: str | None = None
     devices: int | str = 1
+    machines: str | None = None
+    processes: int | None = None
+    process: int | None = None
     threads: int | None = None
     ahead_of_time: bool = True
     mode: str = "auto"
@@ -150,6 +160,14 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
+def _is_optional_number(value: object) -> bool:
+    return value is None or value == 0 or _is_count(value)
+
+
+def _is_meeting_place(value: object) -> bool:
+    return value in (None, CLUSTER) or (isinstance(value, str) and bool(re.fullmatch(r".+:\d+", value)))
+
+
 def _is_optional_count(value: object) -> bool:
     return value is None or _is_count(value)
 
@@ -200,6 +218,9 @@ _BY_FIELD: dict[str, _Variable] = {
     "enabled": _Variable("QD_USE_JAX", _is_bool, "1 or 0", _parse_bool),
     "platform": _Variable("QD_JAX_PLATFORM", _one_of(None, *PLATFORMS), f"{', '.join(PLATFORMS)}, or unset", str.lower),
     "devices": _Variable("QD_JAX_DEVICES", _is_count_or_all, f"a whole number from 1, or {ALL}", _parse_count_or_all),
+    "machines": _Variable("QD_JAX_MACHINES", _is_meeting_place, f"{CLUSTER}, HOST:PORT, or unset", str),
+    "processes": _Variable("QD_JAX_PROCESSES", _is_optional_count, "a whole number from 1, or unset", int),
+    "process": _Variable("QD_JAX_PROCESS", _is_optional_number, "a whole number from 0, or unset", int),
     "threads": _Variable("QD_JAX_THREADS", _is_optional_count, "a whole number from 1, or unset", int),
     "ahead_of_time": _Variable("QD_JAX_AOT", _is_bool, "1 or 0", _parse_bool),
     "mode": _Variable("QD_JAX_MODE", _one_of(*MODES), ", ".join(MODES), str.lower),

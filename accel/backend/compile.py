@@ -26,6 +26,7 @@ from accel.kernels import machine_code
 from accel.kernels.segments import Segmented
 from accel.lower import PACKS, Known, Lowerable, Program, lower
 from accel.lower.rounding import rounded_as_numpy
+from accel.machines import common, crew
 from accel.process import interrupts, jax_internals, tuning
 from accel.reports import ledger
 from accel.rules.rule import Unsupported
@@ -89,12 +90,16 @@ def _compile(
         given = [about(samples[slot].shape, samples[slot].dtype) for slot in program.slots]
         scalars = _scalar_forms(program, about)
         try:
-            constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
-            arguments = given, constants, scalars
-            if shards is None:
-                compiled, key, unkept = _compiled(program, arguments, device, options)
+            if shards is not None and shards.is_across:
+                constants, key, unkept = [], None, _UNKEPT_SHARDS
+                compiled = _common(program, (given, scalars), shards, options)
             else:
-                compiled, key, unkept = _built(program, arguments, options), None, _UNKEPT_SHARDS
+                constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
+                arguments = given, constants, scalars
+                if shards is None:
+                    compiled, key, unkept = _compiled(program, arguments, device, options)
+                else:
+                    compiled, key, unkept = _built(program, arguments, options), None, _UNKEPT_SHARDS
         except Unsupported:
             raise
         except Exception as error:
@@ -206,6 +211,12 @@ def _built(program: Program, arguments: tuple[Any, ...], options: dict[str, Any]
 
     # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
     return compile_with(jax.jit(entry(program)).lower(*arguments), options)
+
+
+def _common(program: Program, arguments: tuple[Any, Any], shards: Shards, options: dict[str, Any]) -> Any:
+    """Compile the program together with the other processes that have some of the devices."""
+    assert crew.current is not None, "others' devices are known to rank 0 alone"
+    return common.build(crew.current, entry(program), arguments, program.constants, shards, options)
 
 
 def report_not_kept(why: str) -> None:

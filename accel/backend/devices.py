@@ -232,9 +232,20 @@ def check(chosen: config.Settings) -> None:
     """Raise SettingError if accel is on, and the settings name a platform that does not exist here."""
     if chosen.enabled and chosen.mode != "off":
         check_platform(chosen.platform)
+        if chosen.machines is not None and not forks.happened:
+            _check_joined(chosen.machines)
         if chosen.devices != 1:
             start(0)
             all_devices(chosen)
+
+
+def _check_joined(machines: str) -> None:
+    """Raise SettingError if this process has not joined others before the program's first line."""
+    from accel.machines import crew  # here: few programs need it
+
+    if crew.current is None:
+        possible = "a program that `accel run` starts"
+        raise config.SettingError(config.VARIABLES["machines"], machines, possible, "has no effect here")
 
 
 def check_platform(platform: str | None) -> None:

@@ -20,6 +20,8 @@ from accel.backend.shards import Shards, launching
 from accel.kernels.segments import Segmented
 from accel.lower import Program
 from accel.lower.written import Written
+from accel.machines import crew
+from accel.machines.common import CommonProgram
 from accel.process import memory, underflow
 
 _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
@@ -69,6 +71,8 @@ class Executable:
 
     def run(self, arguments: list[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it on prepared arrays; returns as `__call__` does."""
+        if crew.current is not None:
+            crew.current.check()  # of programs for one device, too: they are no way around a lost rank
         if isinstance(self.compiled, Segmented):
             return self.compiled(arguments, self.constants, scalars)  # type: ignore[no-any-return]
         import jax
@@ -100,6 +104,9 @@ class Executable:
         """Run it on several devices, to its end."""
         import jax
 
+        if isinstance(self.compiled, CommonProgram):
+            with launching():
+                return self.compiled.run(arguments, scalars)
         places = [shards.of(array.shape) for array in arguments]
         with jax.enable_x64(True), launching():
             given = jax.device_put((arguments, scalars), (places, shards.everywhere))
@@ -152,6 +159,8 @@ class Executable:
 
         On the CPU, only inputs that are not aligned and arrays that are changed in place are copied.
         """
+        if isinstance(self.compiled, CommonProgram):
+            return self.compiled.copied_s
         if self.on_cpu:
             copied = [each for each in given if not is_aligned(each)]
             started = time.perf_counter()

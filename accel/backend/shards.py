@@ -1,4 +1,4 @@
-"""Shards: how a program's arrays are divided among several devices.
+"""Shards: how a program's arrays are divided among several devices, of one machine or of several.
 
 Fields are divided by rows: arrays of two axes or more along their first one, if it has the length that most of them
 have there. If more devices can divide the columns, fields are divided by columns, along their last axis. JAX gives each
@@ -56,6 +56,11 @@ class Shards:
     def everywhere(self) -> Any:
         """The sharding of what each device has whole."""
         return self._sharding()
+
+    @property
+    def is_across(self) -> bool:
+        """Whether some of the devices belong to other processes."""
+        return len({device.process_index for device in self.devices}) > 1
 
     def of(self, shape: Sequence[int]) -> Any:
         """The sharding of an array of this shape."""

@@ -42,6 +42,15 @@ Codes 1 and 2 are taken: 1 for an uncaught exception, 2 for invalid input.
 """
 
 
+def _joined(settings: config.Settings) -> config.Settings:
+    """Join the other processes of the run, and return the settings for the program. Only the first process returns."""
+    if settings.machines is None:
+        return settings
+    from accel.machines.joining import join
+
+    return join(settings)
+
+
 def _finish(plan: CommandLine, process: int) -> None:
     """Write the reports. A forked child leaves that to its parent, and MPI ranks leave it to the first rank."""
     if os.getpid() != process or not ranks.is_first():
@@ -95,8 +104,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         plan = parse(argv)
         if plan.compare is not None:
             return _compare(plan, plan.compare, enter(plan.command))
+        settings = _joined(plan.settings)  # before `enter`, which imports the packages of a module
         start = enter(plan.command)
-        config.set_current(replace(plan.settings, quiet=True))  # `_finish` writes the summary
+        config.set_current(replace(settings, quiet=True))  # `_finish` writes the summary
         logs.to_stderr()
         if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
             status.enable()
@@ -156,6 +166,9 @@ def compare(argv: Sequence[str]) -> int:
 
 def _compare(plan: CommandLine, out: Path, start: Start) -> int:
     """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
+    if plan.settings.machines is not None:
+        name = config.VARIABLES["machines"]
+        return refuse(SettingError(name, plan.settings.machines, "a single run", "cannot be compared"))
     target, args = start.elsewhere
     spec = {
         "target": target,

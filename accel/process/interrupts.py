@@ -102,6 +102,11 @@ class Deferral:
             finally:
                 self._deliver()
 
+    @property
+    def is_asked_to_end(self) -> bool:
+        """Whether Ctrl-C, or the signal by which processes are asked to end, waits for the block's end."""
+        return signal.SIGINT in self._waiting or signal.SIGTERM in self._waiting
+
     def held(self) -> list[Handler]:
         """The handlers that are replaced at present."""
         return list(self._stand_in.handlers.values())

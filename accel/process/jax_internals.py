@@ -26,6 +26,12 @@ def backends_are_initialized() -> bool:
     return bool(initialized()) if callable(initialized) else "jax" in sys.modules
 
 
+def distributed_state() -> tuple[Any, str]:
+    """JAX's store of keys and values that all processes of a job see, and the address of its coordinator."""
+    state = _part("distributed", "global_state")
+    return getattr(state, "client", None), str(getattr(state, "coordinator_address", ""))
+
+
 def thread_pools() -> list[Any]:
     """The threads that lower programs of several functions. A forked child does not have them: to wait for their end,
     as the pool does when it is destroyed, crashes it."""

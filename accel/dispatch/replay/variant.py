@@ -138,8 +138,8 @@ class DrawnOutcomes:
 
 
 def constant_bytes(values: Sequence[Any], placed: Sequence[Any], there: Sequence[Any]) -> int:
-    """Bytes of those constants that were put on the device. placed: the same there. there: those that were
-    there before."""
+    """Bytes of those constants that were put on the device. placed: the same there, or nothing where several machines
+    have them; there: those that were there before."""
     kept = {id(each) for each in there}
     spared = {position for position, each in enumerate(placed) if id(each) in kept}
     return sum(np.asarray(each).nbytes for position, each in enumerate(values) if position not in spared)
@@ -350,5 +350,5 @@ def _wait_for(results: list[Any]) -> None:
     """Wait until the program has written its results. Before that, it may still read the caller's arrays."""
     for result in results:
         for array in result if isinstance(result, list) else (result,):
-            if not isinstance(array, np.ndarray):
+            if not isinstance(array, np.ndarray):  # of a program of several machines, which has waited
                 array.block_until_ready()
