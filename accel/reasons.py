@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from accel.process import notebook_cells
@@ -390,12 +390,14 @@ class Refusal:
     """One reason at one line of the source: why a target, or one path through it, stays on NumPy.
 
     reason: an id of `REASONS`. where: "file:line", or "" if no single line is the cause. detail: specifics such as a
-    function's name or two dtypes, or "".
+    function's name or two dtypes, or "". stack: file and line in each recorded function where a recording stopped, the
+    innermost first.
     """
 
     reason: str
     where: str = ""
     detail: str = ""
+    stack: tuple[tuple[str, int], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def why(self) -> str:
