@@ -166,6 +166,11 @@ _ROWS = (
         "an input that selects the path is different in almost every call",
         "pass numbers that change as floats or arrays, and keep inputs that select the path constant",
     ),
+    Reason(
+        "code.elements",
+        "a loop over single elements: Numba compiles these",
+        "compile this loop by Numba, or write it with operations on whole arrays",
+    ),
     # -- limits ----------------------------------------------------------------------------------------------------
     Reason(
         "limit.nodes",

@@ -17,7 +17,7 @@ from accel.lift.assigned import Loop, own_names, uncertain_reads
 from accel.lift.checks import check_body, check_deletions, check_function, check_module
 from accel.lift.codes import bodies_of, finished, finished_body, set_body
 from accel.lift.passed import Bound, passed_functions
-from accel.lift.regions import Region, between, loops_in
+from accel.lift.regions import NO_STOPS, Region, Stops, between, loops_in
 from accel.lift.source import (
     FunctionNode,
     NotLiftable,
@@ -59,9 +59,7 @@ class LiftedFunction:
             self.function.__code__ = self.original
 
 
-def lift_function(
-    function: FunctionType, lines: Collection[int] = (), *, stops: Collection[int] = ()
-) -> LiftedFunction:
+def lift_function(function: FunctionType, lines: Collection[int] = (), *, stops: Stops = NO_STOPS) -> LiftedFunction:
     """Lift loops of a function. Their switches are off. lines: of the loops to lift; all that can be by default.
 
     stops: lines that stop its recordings. If there are any, what stands between them is outlined.
@@ -74,7 +72,7 @@ def lift_function(
     return LiftedFunction(function, original, lifted)
 
 
-def lifted_function_code(code: CodeType, lines: Collection[int] = (), *, stops: Collection[int] = ()) -> LiftedCode:
+def lifted_function_code(code: CodeType, lines: Collection[int] = (), *, stops: Stops = NO_STOPS) -> LiftedCode:
     """As `lift_function`, for a function's code."""
     source = function_source(code)
     work = _Work(source.tree, code)
@@ -123,7 +121,7 @@ def lifted_tree(tree: ast.Module, code: CodeType, *, flags: int = 0) -> LiftedCo
     return LiftedCode(work.finish(), work.switches, work.refusals)
 
 
-def split(switch: Switch, stops: Sequence[int]) -> LiftedCode:
+def split(switch: Switch, stops: Stops) -> LiftedCode:
     """The body of a switch in which what stands between these lines is outlined; without lines, the loops in it.
 
     Its code takes the place of the body's. Raises NotLiftable.
@@ -175,13 +173,13 @@ class _Work:
         self._calls: list[Callable[[], object]] = []
 
     def lift_function(
-        self, node: FunctionNode, code: CodeType, lines: Collection[int] = (), stops: Collection[int] = ()
+        self, node: FunctionNode, code: CodeType, lines: Collection[int] = (), stops: Stops = NO_STOPS
     ) -> None:
         """Outline regions of a function that `node` defines and that runs `code`."""
         check_function(node, code)
         check = functools.partial(_check, node, code)
         if stops:
-            chosen = between(node.body, check, tuple(stops), self.refusals)
+            chosen = between(node.body, check, stops, self.refusals)
         else:
             chosen, refusals = loops_in(node.body, check)
             self.refusals += refusals
@@ -193,7 +191,7 @@ class _Work:
         self.refusals += refusals
         self._outline(chosen, None, self._code)
 
-    def split(self, node: FunctionNode | None, region: Region, stops: Sequence[int], switch: Switch) -> CodeType:
+    def split(self, node: FunctionNode | None, region: Region, stops: Stops, switch: Switch) -> CodeType:
         """Outline regions of a region. Returns the code of its body."""
         check = functools.partial(_check, node, self._code)
         if stops:

@@ -7,8 +7,9 @@ recording, or that cannot stand in another function. Inside a compound statement
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from accel.lift.assigned import Loop
 from accel.lift.source import NotLiftable
@@ -18,6 +19,14 @@ Block = list[ast.stmt]
 
 Check = Callable[[Sequence[ast.stmt]], None]
 """Raises NotLiftable for statements that cannot be a region."""
+
+Stops = Mapping[int, str]
+"""Lines that stop recordings, with the ids of the reasons."""
+
+NO_STOPS: Stops = MappingProxyType({})
+
+ELEMENTS = "code.elements"
+"""The reason of a loop over single elements: its body is not outlined, since each run of it takes too little time."""
 
 FEW = 8
 """The most iterations of a loop that is recorded with the statements around it. Guess."""
@@ -57,16 +66,16 @@ def loops_in(block: Block, check: Check) -> tuple[list[Region], list[Refusal]]:
             check(loop.body)
         except NotLiftable as error:
             refusals.append(error.refusal)
-            found += between(loop.body, check, (), refusals)
+            found += between(loop.body, check, {}, refusals)
         else:
             found.append(Region(place, loop.body, loop))
     return sorted(found, key=lambda each: each.line), refusals
 
 
 def between(
-    block: Block, check: Check, lines: Sequence[int], refusals: list[Refusal], loop: tuple[Block, Loop] | None = None
+    block: Block, check: Check, stops: Stops, refusals: list[Refusal], loop: tuple[Block, Loop] | None = None
 ) -> list[Region]:
-    """The regions between statements that stand in these lines, or that `check` refuses. refusals: takes why.
+    """The regions between statements that stand in the lines of `stops`, or that `check` refuses. refusals: takes why.
 
     loop: the one whose body the block is, with its own block.
     """
@@ -78,13 +87,13 @@ def between(
             found.append(Region(block, run.copy()))
         run.clear()
 
-    stops = [
-        _names_its_caller(each) or not set(lines).isdisjoint(_lines_of(each)) or not _is_accepted([each], check, [])
+    stopping = [
+        _names_its_caller(each) or not stops.keys().isdisjoint(_lines_of(each)) or not _is_accepted([each], check, [])
         for each in block
     ]
-    if loop is not None and not any(stops) and _is_accepted(block, check, refusals):
+    if loop is not None and not any(stopping) and _is_accepted(block, check, refusals):
         return [Region(loop[0], block, loop[1])]
-    for statement, stop in zip(block, stops, strict=True):
+    for statement, stop in zip(block, stopping, strict=True):
         if statement is block[0] and _is_text(statement):  # a docstring has to stay the first statement
             continue
         is_long = isinstance(statement, Loop) and not _is_short(statement)
@@ -92,10 +101,10 @@ def between(
             run.append(statement)
             continue
         end_run()
-        if not isinstance(statement, (*DEFINITIONS, ast.ClassDef)):
+        if not isinstance(statement, (*DEFINITIONS, ast.ClassDef)) and stops.get(statement.lineno) != ELEMENTS:
             for inner in _blocks(statement):
                 around = (block, statement) if isinstance(statement, Loop) and inner is statement.body else None
-                found += between(inner, check, lines, refusals, around)
+                found += between(inner, check, stops, refusals, around)
     end_run()
     return found
 

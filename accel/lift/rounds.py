@@ -20,6 +20,7 @@ from accel.dispatch.costs import account, rest
 from accel.lift import shares
 from accel.lift.holding import Holding
 from accel.lift.lifting import LiftedFunction, lift_function, split
+from accel.lift.regions import Stops
 from accel.lift.source import NotLiftable
 from accel.lift.switch import Switch
 from accel.process.bodies import add_body
@@ -48,12 +49,14 @@ class Splits:
 
     left: int = MOST_SPLITS
 
-    def lines(self, refusals: Sequence[Refusal], filename: str, within: range) -> list[int]:
+    def lines(self, refusals: Sequence[Refusal], filename: str, within: range) -> Stops:
         """The lines at which to split what stands in these lines of a file. They count as done."""
-        found = {_line_of(each, filename, within) for each in refusals if not each.reason.startswith(_NO_LINE)}
-        chosen = sorted(line for line in found if line is not None)[: self.left]
+        reasons = {
+            _line_of(each, filename, within): each.reason for each in refusals if not each.reason.startswith(_NO_LINE)
+        }
+        chosen = sorted(line for line in reasons if line is not None)[: self.left]
         self.left -= len(chosen)
-        return chosen
+        return {line: reasons[line] for line in chosen}
 
 
 def _line_of(refusal: Refusal, filename: str, within: range) -> int | None:
@@ -208,7 +211,7 @@ class _InParts:
 def weigh(
     switches: Sequence[Switch],
     whole: str,
-    stops: Sequence[int],
+    stops: Stops,
     calls: Callable[[], int],
     call_s: float,
     begin: Callable[[Switch, str], object],

@@ -131,7 +131,7 @@ def lift(
             _hide(each)
     choice.body = loop.body
     loop.body = switching
-    loop.orelse = [_hidden(_AT_THE_END, names), *loop.orelse]
+    loop.orelse.insert(0, _hidden(_AT_THE_END, names))  # the list stays: other regions may stand in it
     if isinstance(loop, ast.For):
         loop.iter = _looked_at(loop, names, in_module=function is None)
     return made

@@ -88,7 +88,7 @@ EXPECTED = {
     "missing": ["call.opaque", "call.opaque", "call.opaque", "rule.missing"],
     "local": ["effect.clock"],
     "shadowed": [],
-    "cells": ["limit.nodes"],
+    "cells": ["code.elements"],
     "one_loop": [],
     "generator": ["call.generator"],
     "writes_global": [],
@@ -228,7 +228,7 @@ def test_the_text_says_what_is_worth_trying_and_what_to_do_next(told: Any) -> No
     candidates, *_ = out.partition("candidates")[2].partition("\n\n")
     for name in ("core:Model.step", "core:Model.diffuse", "physics.radiation:net", "physics.radiation:scale"):
         assert f"climate.{name}" in candidates
-    assert "climate.physics.radiation:cells: limit.nodes at line 20" in out
+    assert "climate.physics.radiation:cells: code.elements at line 20" in out
     assert "accel doctor climate --run PROGRAM" in out
 
 

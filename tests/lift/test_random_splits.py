@@ -48,7 +48,7 @@ def _split_again(switch: Switch, seed: int) -> list[Switch]:
     """Split a part once more, at one of its lines or at its loops. Returns its own parts."""
     lines = [random.Random(seed).choice(switch.lines)] if seed % 3 else []
     try:
-        made = split(switch, lines)
+        made = split(switch, dict.fromkeys(lines, ""))
     except NotLiftable:
         return []
     switch.codes.append(made.code)
@@ -59,9 +59,16 @@ def _split_again(switch: Switch, seed: int) -> list[Switch]:
 
 
 def _settled(steps: list[Any]) -> list[Any]:
-    """Steps without lines at which an exception only leaves a function (see `_differ`), and without its last line."""
+    """Steps without lines at which an exception only leaves statements (see `_differ`), and without the last line.
+
+    The compiler's code for that has the line of what happens to stand beside it.
+    """
     kept: list[Any] = []
+    after_exception = False
     for step in steps:
+        if after_exception and step[1] == "line":
+            continue
+        after_exception = step[1] == "exception"
         if step[1] == "return":
             while kept and kept[-1][:2] == (step[0], "line"):
                 kept.pop()
@@ -94,7 +101,7 @@ def _check(path: Path, source: str, kind: str, seed: int, how: str) -> None:
     before, steps = play(run, names, is_its), traced(run, names, str(path))
     stops = _lines(function, source, seed)
     try:
-        made = lift_function(function, stops=stops)
+        made = lift_function(function, stops=dict.fromkeys(stops, ""))
     except NotLiftable as refused:
         assert refused.refusal.reason == "lift.code", source
         return

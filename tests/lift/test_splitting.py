@@ -44,7 +44,7 @@ def compiled_parts() -> set[str]:
 
 def split_at(function: Any, *stops: int) -> list[str]:
     """Split a function and turn its parts on. Returns their places."""
-    made = lift_function(function, stops=stops)
+    made = lift_function(function, stops=dict.fromkeys(stops, ""))
     for switch in made.lifted.switches:
         switch.on = True
     return [switch.place for switch in made.lifted.switches]
@@ -113,6 +113,15 @@ def test_a_generator_is_compiled_between_its_yields(module: Made) -> None:
     assert caught.value.value[0] == "stopped"
 
 
+def test_a_loop_in_the_else_of_another_is_outlined_too(module: Made) -> None:
+    planet = module(
+        "def play(u):\n    stop = 1\n    for i in range(2):\n        u = u + [i]\n"
+        "    else:\n        for j in range(9, 11):\n            u = u + [j]\n        stop = 2\n    return u\n"
+    )
+    assert split_at(planet.play, 5, 11) == ["6", "9"]
+    assert planet.play([]) == [0, 1, 9, 10]
+
+
 def test_what_a_variable_holds_lives_as_long_as_the_function(module: Made) -> None:
     """As a temporary folder does, which is deleted with the object that stands for it."""
     planet = module(
@@ -148,7 +157,25 @@ def test_warnings_name_the_callers_line(module: Made) -> None:
 def test_a_function_that_looks_at_its_variables_is_not_split(module: Made, body: str) -> None:
     planet = module("def play(u):\n    u = u + 1\n" + body + "    return u * 2\n")
     with pytest.raises(NotLiftable):
-        lift_function(planet.play, stops=[6])
+        lift_function(planet.play, stops={6: ""})
+
+
+@pytest.mark.usefixtures("foreground")
+def test_a_loop_over_single_elements_is_left_whole_and_the_rest_compiled(module: Made) -> None:
+    planet = module(
+        "def sweep(u):\n    w = np.sin(u) * 0.5\n    u = u + 0.1 * w\n    for i in range(1, 2000):\n"
+        "        u[i] = 0.5 * (u[i] + u[i - 1])\n    v = np.cos(u)\n    return u + 0.1 * v\n"
+    )
+    fast = accel.accelerate(planet.sweep)
+    for _ in range(20):
+        u = np.linspace(0, 1, 5000)
+        expected = u + 0.05 * np.sin(u)
+        for i in range(1, 2000):
+            expected[i] = 0.5 * (expected[i] + expected[i - 1])
+        np.testing.assert_allclose(fast(u), expected + 0.1 * np.cos(expected), rtol=1e-12)
+    assert {each.reason for each in open_ledger("planet:sweep").refusals} >= {"code.elements"}
+    assert "sweep:8" not in compiled_parts()
+    assert compiled_parts() >= {"sweep:5-6", "sweep:9-10"}
 
 
 @pytest.mark.usefixtures("foreground")

@@ -199,7 +199,7 @@ class _Look(ast.NodeVisitor):
         self._loops += 1
         if self._loops == 2 and any(_is_cell(each, names) for each in ast.walk(node)):
             detail = "a loop in a loop over elements: an operation for each of them"
-            self.findings.append(Finding("limit.nodes", node.lineno, detail))
+            self.findings.append(Finding("code.elements", node.lineno, detail))
         self.generic_visit(node)
         self._loops -= 1
 
