@@ -224,6 +224,7 @@ def weigh(
     logs.LOGGER.info("%s is split at line %s into %d parts", whole, lines, len(switches))
 
     def decide(switch: Switch, share: float) -> None:
+        shares.measured[whole, switch.place] = min(share, 1.0)
         what = f"{whole} is split at line {lines}: line {switch.place} takes {share:.0%} of its calls"
         if share < shares.LEAST_SHARE:
             switch.turn_off()
@@ -240,6 +241,12 @@ def weigh(
 _LINES = re.compile(r":\d+(-\d+)?$")
 
 
+def stops_of(code: CodeType, refusals: Sequence[Refusal], splits: Splits) -> Stops:
+    """The lines at which to split a function of this code that has had these refusals."""
+    last = max((line for *_, line in code.co_lines() if line is not None), default=code.co_firstlineno)
+    return splits.lines(refusals, code.co_filename, range(code.co_firstlineno, last + 1))
+
+
 def lift_refused(
     function: FunctionType,
     name: str,
@@ -252,9 +259,8 @@ def lift_refused(
     name: its target's. refusals: of its recordings. call_s: seconds that one call takes. begin: gives a part its target
     of this name. Raises NotLiftable.
     """
-    splits, code = Splits(), function.__code__
-    last = max((line for *_, line in code.co_lines() if line is not None), default=code.co_firstlineno)
-    lines = splits.lines(refusals, code.co_filename, range(code.co_firstlineno, last + 1))
+    splits = Splits()
+    lines = stops_of(function.__code__, refusals, splits)
     made = lift_function(function, stops=lines)
     book = open_ledger(name)
 

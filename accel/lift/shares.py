@@ -17,6 +17,10 @@ WEIGHED_CALLS = 3
 """After so many calls a part that has not taken its share is left alone. Guess."""
 
 
+measured: dict[tuple[str, str], float] = {}
+"""The share of a call, by the name of the whole and the place of the part."""
+
+
 class Weighed:
     """Runs one part as it is, and times it.
 
