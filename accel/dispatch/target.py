@@ -60,6 +60,9 @@ LIFT_AFTER, LIFTED_CALL_S = 3, 5e-3
 """Number of refused calls, none accepted, and seconds of a call from which parts of a function are outlined. The first
 one or two may have been refused for what only the first call does."""
 
+CELLS = {"code.elements"}
+"""Reasons that do not change from call to call: no further recording is made."""
+
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
 
@@ -602,6 +605,8 @@ class Target:
             self._stay_on_numpy()
         self._refused_recordings.append(refusal)
         self._outline_refused()
+        if len(self._refused_recordings) >= LIFT_AFTER and {each.reason for each in self._refused_recordings} == CELLS:
+            self._stay_on_numpy()
         self._refusals.refuse(refusal)
 
     def _outline_refused(self) -> None:
