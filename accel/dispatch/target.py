@@ -612,11 +612,15 @@ class Target:
     def _outline_refused(self) -> None:
         """A call was refused. Have parts of the function outlined if all are: it stays on NumPy then."""
         self._refused += 1
-        is_long = not self._is_limited or self.account.call_s >= LIFTED_CALL_S
-        if self.on_refused is None or self.paths or self._refused < LIFT_AFTER or not is_long:
+        if not self.paths and self._refused >= LIFT_AFTER:
+            self._outline(self._refused_recordings)
+
+    def _outline(self, refusals: Sequence[Refusal]) -> None:
+        """Have parts of the function outlined if its calls are long: it stays on NumPy then."""
+        if self.on_refused is None or (self._is_limited and self.account.call_s < LIFTED_CALL_S):
             return
         outline, self.on_refused = self.on_refused, None
-        if outline(self._refused_recordings, self.account.call_s):
+        if outline(refusals, self.account.call_s):
             self._stay_on_numpy()
 
     def let_go(self) -> None:
@@ -770,9 +774,11 @@ class Target:
         known = set(self.paths)
         self.parts.note_kind(path.left_at(exit))
         self.parts.note_unmatched(discarded_s)
-        scattering = self.paths.scattering if self._is_limited else ""
-        if scattering:  # what this call's recording would show, no other call is going to need
-            self._refusals.refuse(Refusal("shape.scattered", "", scattering))
+        scattering = self.paths.scattering if self._is_limited else None
+        if scattering is not None:  # what this call's recording would show, no other call is going to need
+            self._refusals.refuse(scattering)
+            if self.ledger.compiled_calls < LIFT_AFTER:
+                self._outline([scattering])
             result = self._numpy.unmatched(call)
         else:
             result = self._new_path(call)
