@@ -16,6 +16,7 @@ from accel.dispatch import target as targets
 from accel.lift import shares
 from accel.lift.lifting import lift_function
 from accel.lift.source import NotLiftable
+from accel.record import record
 from accel.reports.ledger import current_run, ledgers, open_ledger
 from tests.conftest import WriteModules
 
@@ -176,6 +177,16 @@ def test_a_loop_over_single_elements_is_left_whole_and_the_rest_compiled(module:
     assert {each.reason for each in open_ledger("planet:sweep").refusals} >= {"code.elements"}
     assert "sweep:8" not in compiled_parts()
     assert compiled_parts() >= {"sweep:5-6", "sweep:9-10"}
+
+
+@pytest.mark.parametrize(
+    "statement", ["u[i] = u[i, :] @ u[:, i]", "u[i] += u[i - 1] * 0.5", "w = u[i].sum() + u[0, 0] + w"]
+)
+def test_loops_that_compute_with_rows_are_recorded(statement: str) -> None:
+    names: dict[str, Any] = {"np": np}
+    exec(f"def sweep(u, w):\n    for i in range(300):\n        {statement}\n    return u, w\n", names)
+    recorded = record(names["sweep"], (np.ones((300, 300)), 0.0), {}, max_nodes=10**6)
+    assert recorded.refusal is None
 
 
 @pytest.mark.usefixtures("foreground")

@@ -20,8 +20,8 @@ MOST_OPERATIONS = 1024
 """Maximum operations of a loop over single elements that is recorded. With 13,000 operations, recording took 1.3 s and
 compiling 10 s, and a replay took 3.6 ms where NumPy takes 1.3 ms."""
 
-MOST_LOOKS = 4
-"""Number of iterations to look at. Guess: those at the edges may differ."""
+FEWEST, MOST = 2, 5
+"""Iterations after which a loop is judged: first, and for the last time. Guess: those at the edges may differ."""
 
 _MOVING = (core.INPUT, core.READ, core.WRITE, core.READ_AT, core.WRITE_AT)
 
@@ -32,24 +32,23 @@ class Cells:
     def __init__(self, recording: Recording, values: RangeIterator) -> None:
         self._recording = recording
         self._values = weakref.ref(values)
-        self._began = -1
-        self._looks = 0
+        self._began = len(recording.writer.tape.nodes)
+        self._iterations = -1
 
     def look(self) -> None:
-        """Judge the iteration that has just ended."""
-        values, nodes = self._values(), self._recording.writer.tape.nodes
-        if values is None or self._looks > MOST_LOOKS:
+        """Judge the iterations that have ended."""
+        self._iterations += 1
+        values = self._values()
+        if values is None or not FEWEST <= self._iterations <= MOST or not self._recording.active:
             return
-        self._looks += 1
-        iteration = nodes[self._began :] if 0 <= self._began < len(nodes) else []
-        self._began = len(nodes)
-        if self._recording.active and len(iteration) * values.left > MOST_OPERATIONS and _is_of_elements(iteration):
-            self._looks = MOST_LOOKS + 1
-            self._recording.break_("code.elements", f"{len(iteration)} operations in each of {values.left} iterations")
+        nodes = self._recording.writer.tape.nodes[self._began :]
+        if len(nodes) * values.left > MOST_OPERATIONS * self._iterations and _are_of_elements(nodes):
+            each = round(len(nodes) / self._iterations)
+            self._recording.break_("code.elements", f"{each} operations in each of {values.left} iterations")
 
 
-def _is_of_elements(iteration: list[Node]) -> bool:
-    """Whether an iteration reads elements of arrays, and computes nothing but single numbers."""
-    return any(each.rule in (core.READ, core.READ_AT) and not each.shape for each in iteration) and all(
-        not each.shape or each.rule in _MOVING for each in iteration
-    )
+def _are_of_elements(nodes: list[Node]) -> bool:
+    """Whether operations read elements of arrays, and compute single numbers of nothing but such numbers."""
+    reads = any(each.rule in (core.READ, core.READ_AT) and not each.shape for each in nodes)
+    computing = (each for each in nodes if each.rule not in _MOVING)
+    return reads and not any(node.shape for each in computing for node in (each, *each.operands()))
