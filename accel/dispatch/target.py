@@ -612,7 +612,8 @@ class Target:
     def _outline_refused(self) -> None:
         """A call was refused. Have parts of the function outlined if all are: it stays on NumPy then."""
         self._refused += 1
-        if not self.paths and self._refused >= LIFT_AFTER:
+        is_long = any(each.reason == "limit.nodes" for each in self._refused_recordings)  # so is the next recording
+        if not self.paths and (is_long or self._refused >= LIFT_AFTER):
             self._outline(self._refused_recordings)
 
     def _outline(self, refusals: Sequence[Refusal]) -> None:

@@ -220,12 +220,12 @@ def weigh(
 
     whole: its name. stops: the lines at which it has been split. calls, call_s: see `shares.Weighed`.
     """
-    lines = ", ".join(map(str, stops)) or "of its loops"
-    logs.LOGGER.info("%s is split at line %s into %d parts", whole, lines, len(switches))
+    lines = f"line {', '.join(map(str, stops))}" if stops else "its loops"
+    logs.LOGGER.info("%s is split at %s into %d parts", whole, lines, len(switches))
 
     def decide(switch: Switch, share: float) -> None:
-        shares.measured[whole, switch.place] = min(share, 1.0)
-        what = f"{whole} is split at line {lines}: line {switch.place} takes {share:.0%} of its calls"
+        shares.measured[whole, switch.place] = share
+        what = f"{whole} is split at {lines}: line {switch.place} takes {share:.0%} of its calls"
         if share < shares.LEAST_SHARE:
             switch.turn_off()
             current_run().note(f"{what}, and stays as it is")

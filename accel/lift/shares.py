@@ -52,7 +52,8 @@ class Weighed:
     def _look(self) -> None:
         try:
             calls = self._calls() - self._before
-            share = self._spent_s / max((calls + 1) * self._call_s, 1e-9)  # with the call that is under way
+            # with the call that is under way
+            share = min(1.0, self._spent_s / max((calls + 1) * self._call_s, 1e-9))
             if share >= LEAST_SHARE or calls >= WEIGHED_CALLS:
                 self._decide(self._switch, share)
         except Exception as error:  # the part has run: the program must see no error of accel's
