@@ -36,8 +36,8 @@ COMPILED = "numpy.linalg numpy.random scipy.linalg scipy.optimize scipy.sparse s
 compiled and 10.9 ms on NumPy."""
 
 MOST_SHARE, MOST_AFTER = 0.8, 1000
-"""Compiled code takes most of the time if one of its functions is on top in this share of at least so many looks: the
-rest, were it free, would make the program 1.25 times as fast. Guess."""
+"""Minimum share of the samples with one compiled function on top, and minimum number of samples, from which the program
+is left alone: if the rest were free, it would be 1.25 times as fast. Guess."""
 
 Choose = Callable[[Row], bool]
 """Accelerates the function of a row from its next call on. Returns whether there is such a function."""

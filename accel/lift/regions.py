@@ -29,7 +29,7 @@ ELEMENTS = "code.elements"
 """The reason of a loop over single elements: its body is not outlined, since each run of it takes too little time."""
 
 FEW = 8
-"""The most iterations of a loop that is recorded with the statements around it. Guess."""
+"""Maximum iterations of a loop that is recorded with the statements around it. Guess."""
 
 
 @dataclass(frozen=True, slots=True)

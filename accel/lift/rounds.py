@@ -37,20 +37,20 @@ NumPy. The programs are tried again later, as those of functions are."""
 
 
 MOST_SPLITS = 4
-"""Lines at which one function or loop is split. Guess."""
+"""Maximum number of lines at which one function or loop is split. Guess."""
 
 _NO_LINE = ("limit.", "environment.", "fp.", "accel.")
-"""How reasons begin that are not one statement's."""
+"""Beginnings of the reasons that no single statement causes."""
 
 
 @dataclass(slots=True)
 class Splits:
-    """What one function or loop may still be split: so many times."""
+    """The splits of one function or loop. left: the number of lines at which it may still be split."""
 
     left: int = MOST_SPLITS
 
     def lines(self, refusals: Sequence[Refusal], filename: str, within: range) -> Stops:
-        """The lines at which to split what stands in these lines of a file. They count as done."""
+        """Return the lines at which to split the statements in these lines of a file, and count them."""
         reasons = {
             _line_of(each, filename, within): each.reason for each in refusals if not each.reason.startswith(_NO_LINE)
         }
@@ -173,9 +173,9 @@ def _split_body(
     refusals: Sequence[Refusal],
     call_s: float,
 ) -> bool:
-    """Have rounds run a body in parts that have targets of their own. Returns whether that is possible.
+    """Run a body in parts that have targets of their own. Returns whether that is possible.
 
-    again: `start` for a part. refusals: of the rounds that were recorded. call_s: seconds that one takes.
+    again: `start` for a part. refusals: of its recordings. call_s: seconds that one iteration takes.
     """
     assert switch.around is not None
     try:
@@ -190,20 +190,20 @@ def _split_body(
         return False
     run = _InParts(made.code)
     switch.codes.append(made.code)
-    weigh(made.switches, name, lines, lambda: run.rounds, call_s, lambda part, title: again(part, names, title))
+    weigh(made.switches, name, lines, lambda: run.iterations, call_s, lambda part, title: again(part, names, title))
     switch.call = run
     return True
 
 
 class _InParts:
-    """Runs a body that has been split. rounds: so far."""
+    """Runs a body that has been split. iterations: their number so far."""
 
     def __init__(self, code: CodeType) -> None:
-        self.rounds = 0
+        self.iterations = 0
         self._code = code
 
     def __call__(self, body: FunctionType) -> Any:
-        self.rounds += 1
+        self.iterations += 1
         code = self._code
         return FunctionType(code, body.__globals__, code.co_name, None, body.__closure__)()
 

@@ -1,4 +1,4 @@
-"""Shares: what each outlined part of a function takes of its calls. Only a part that takes enough gets a target."""
+"""Shares: the share of a call that each outlined part takes. Only a part that takes enough gets a target."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from accel.lift.switch import Switch
 from accel.process.interrupts import pass_on
 
 LEAST_SHARE = 0.1
-"""A part that takes a smaller share of the call is left alone: a program of it could save less than that."""
+"""Minimum share of a call from which a part gets a target. Guess: the program of a smaller part could save less."""
 
 WEIGHED_CALLS = 3
-"""After so many calls a part that has not taken its share is left alone. Guess."""
-
+"""Number of calls after which a part that has not taken its share is left alone. Guess."""
 
 measured: dict[tuple[str, str], float] = {}
 """The share of a call, by the name of the whole and the place of the part."""
