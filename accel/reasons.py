@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from accel.process import notebook_cells
@@ -165,6 +165,11 @@ _ROWS = (
         "guard.unstable",
         "an input that selects the path is different in almost every call",
         "pass numbers that change as floats or arrays, and keep inputs that select the path constant",
+    ),
+    Reason(
+        "code.elements",
+        "a loop over single elements: Numba compiles these",
+        "compile this loop by Numba, or write it with operations on whole arrays",
     ),
     # -- limits ----------------------------------------------------------------------------------------------------
     Reason(
@@ -390,12 +395,14 @@ class Refusal:
     """One reason at one line of the source: why a target, or one path through it, stays on NumPy.
 
     reason: an id of `REASONS`. where: "file:line", or "" if no single line is the cause. detail: specifics such as a
-    function's name or two dtypes, or "".
+    function's name or two dtypes, or "". stack: file and line in each recorded function where a recording stopped, the
+    innermost first.
     """
 
     reason: str
     where: str = ""
     detail: str = ""
+    stack: tuple[tuple[str, int], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def why(self) -> str:

@@ -16,10 +16,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 import accel
 from accel import config
+from accel.process.bodies import as_written
 from accel.spelling import function_name
 from benchmarks import harness, plots
 from benchmarks.agreement import Tolerance, difference, outcome
@@ -58,8 +60,11 @@ class Contest:
 
     @property
     def plain(self) -> Callable[..., Any]:
-        """The function as it was before it was decorated."""
-        return inspect.unwrap(self.function)
+        """The function as it was before it was decorated, and before parts of it were outlined."""
+        own = inspect.unwrap(self.function)
+        made = FunctionType(as_written(own.__code__), own.__globals__, own.__name__, own.__defaults__, own.__closure__)
+        made.__kwdefaults__ = own.__kwdefaults__
+        return made
 
 
 @dataclass(frozen=True)
@@ -185,11 +190,14 @@ def harmless(contest: Contest) -> tuple[Any, ...]:
 
 
 def reported(function: Callable[..., Any]) -> dict[str, Any]:
-    """The function's entry in accel's report; a state of `uncalled` when it has none."""
+    """The function's entry in accel's report, with the compiled calls of its parts; `uncalled` when it has none."""
     target = function_name(function.__module__, function.__qualname__)
-    for entry in json.loads(accel.report(format="json"))["functions"]:
+    entries = json.loads(accel.report(format="json"))["functions"]
+    parts = [each for each in entries if each["target"].startswith(f"{target}:") and each["state"] == "compiled"]
+    for entry in entries:
         if entry["target"] == target:
-            return dict(entry)
+            compiled = sum(each["compiled_calls"] for each in (entry, *parts))
+            return {**entry, "compiled_calls": compiled, "state": "compiled" if parts else entry["state"]}
     return {"state": "uncalled", "reasons": []}
 
 

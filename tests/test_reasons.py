@@ -43,6 +43,7 @@ EXPECTED = {
     "environment.busy": "another call of this function was in progress, in another thread or around this one",
     "environment.versions": "a package that accel depends on is missing or too old",
     "guard.unstable": "an input that selects the path is different in almost every call",
+    "code.elements": "a loop over single elements: Numba compiles these",
     "limit.nodes": "the recording exceeded accel's limits on operations or on time",
     "limit.compile": "the program is too large, or compiling it took longer than accel's limit",
     "limit.variants": "this function takes more different paths than accel keeps compiled programs for",

@@ -21,6 +21,7 @@ from accel.cli.starts import StartCommand
 from accel.comparison.observer import Observer
 from accel.hook import patching
 from accel.hook.lifts import WHY
+from accel.lift.rounds import Splits
 from accel.lift.switch import Switch, name_of
 from accel.process import memory
 from accel.reports import reporting
@@ -36,7 +37,7 @@ class OnNumPy:
         # which functions are chosen while the program runs is a matter of time: not the same ones in each run
         return function if row.why == WHY else self._observer.on_numpy(row, function)
 
-    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
+    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any], splits: Splits | None) -> None:
         """Observe the iterations of an outlined loop, unless the catalogue names the steps to observe."""
         if not self._observer.has_steps:
             switch.go_beside(self._observer.rounds(name_of(switch, row.module)))
@@ -54,10 +55,10 @@ class AcceleratedChild(OnNumPy):
         """Import the modules that accelerate functions."""
         self._usual.prepare()
 
-    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
+    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any], splits: Splits | None) -> None:
         """Accelerate and observe the iterations of an outlined loop."""
-        self._usual.start_loop(row, switch, names)
-        super().start_loop(row, switch, names)
+        self._usual.start_loop(row, switch, names, splits)
+        super().start_loop(row, switch, names, splits)
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -57,8 +57,11 @@ SHORT_BACKOFF = 7
 """Number of calls that run on NumPy alone before a program is tried again, so that their times can be compared."""
 
 LIFT_AFTER, LIFTED_CALL_S = 3, 5e-3
-"""Number of refused calls, none accepted, and seconds of a call from which a function has its loops outlined. The first
+"""Number of refused calls, none accepted, and seconds of a call from which parts of a function are outlined. The first
 one or two may have been refused for what only the first call does."""
+
+CELLS = {"code.elements"}
+"""Reasons that do not change from call to call: no further recording is made."""
 
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
@@ -70,6 +73,11 @@ _TARGETS: WeakValueDictionary[str, Target] = WeakValueDictionary()
 """Targets by name: recordings on disk name those that ran inside them."""
 
 
+OnRefused = Callable[[Sequence[Refusal], float], bool]
+"""Is given the refusals of a target's recordings, and the seconds that one call takes. Says whether parts of the target
+are targets themselves now."""
+
+
 class Target:
     """A function that a catalogue or a decorator names, with its paths.
 
@@ -77,8 +85,8 @@ class Target:
     iterations. rtol, mode: its own, or None for those in the settings. effects: whether replays may show text.
     in_parts: where calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its
     programs are known. final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take.
-    recordings: how many it has had, and which calls were refused. on_refused: lifts the function's loops once it is
-    refused as a whole, and says whether it could; None where nothing is to be lifted.
+    recordings: how many it has had, and which calls were refused. on_refused: outlines parts of the function once it is
+    refused as a whole; None where nothing is to be outlined.
     """
 
     def __init__(
@@ -102,7 +110,7 @@ class Target:
         self.rest = self.account.rest
         self.parts = Parts(name, in_parts)
         self.recordings = Recordings()
-        self.on_refused: Callable[[], bool] | None = None
+        self.on_refused: OnRefused | None = None
         self._refusals = Refusals(name, lambda: self.mode)
         self._compiling = Compiling(name, self.paths, lambda: (self.tolerance, self.unit))
         self._numpy = NumPyCalls(self.account, self.parts, self.paths, lambda: self._is_limited)
@@ -120,6 +128,7 @@ class Target:
         self._thread = 0
         self._without_program = 0
         self._refused = 0
+        self._refused_recordings: list[Refusal] = []
         self._second_look: SecondLook | None = None  # where it is `final` as its programs are slower
         self._plain: WeakKeyDictionary[Path, str | None] = WeakKeyDictionary()
         self._earlier = Earlier(name, in_parts, effects)
@@ -297,7 +306,7 @@ class Target:
         # no known path takes it: is it like a call whose recording was refused?
         refusal = self.recordings.refusal_of(call)
         if refusal is not None:
-            self._lift_loops()
+            self._outline_refused()
             self._refusals.refuse(refusal)
             return self._numpy.uncovered(call)
         self.parts.note_kind(kind)
@@ -415,7 +424,7 @@ class Target:
             return self._numpy.unmatched(call)
         in_vain = self._in_vain()
         if in_vain is not None:
-            self._lift_loops()
+            self._outline_refused()
             self._refusals.refuse(in_vain)
             return self._numpy.unmatched(call)
         if self._is_limited and not self.parts.pay and not self._covers_recording:
@@ -594,17 +603,25 @@ class Target:
             self._earlier.note_vain(self.recorded, refusal, spent, self.account.call_s, trace)
         if self.recordings.are_used_up and not self.paths:
             self._stay_on_numpy()
-        self._lift_loops()
+        self._refused_recordings.append(refusal)
+        self._outline_refused()
+        if len(self._refused_recordings) >= LIFT_AFTER and {each.reason for each in self._refused_recordings} == CELLS:
+            self._stay_on_numpy()
         self._refusals.refuse(refusal)
 
-    def _lift_loops(self) -> None:
-        """A call was refused. Have the function's loops lifted if all are: it stays on NumPy then."""
+    def _outline_refused(self) -> None:
+        """A call was refused. Have parts of the function outlined if all are: it stays on NumPy then."""
         self._refused += 1
-        is_long = not self._is_limited or self.account.call_s >= LIFTED_CALL_S
-        if self.on_refused is None or self.paths or self._refused < LIFT_AFTER or not is_long:
+        is_long = any(each.reason == "limit.nodes" for each in self._refused_recordings)  # so is the next recording
+        if not self.paths and (is_long or self._refused >= LIFT_AFTER):
+            self._outline(self._refused_recordings)
+
+    def _outline(self, refusals: Sequence[Refusal]) -> None:
+        """Have parts of the function outlined if its calls are long: it stays on NumPy then."""
+        if self.on_refused is None or (self._is_limited and self.account.call_s < LIFTED_CALL_S):
             return
-        lift, self.on_refused = self.on_refused, None
-        if lift():
+        outline, self.on_refused = self.on_refused, None
+        if outline(refusals, self.account.call_s):
             self._stay_on_numpy()
 
     def let_go(self) -> None:
@@ -758,9 +775,11 @@ class Target:
         known = set(self.paths)
         self.parts.note_kind(path.left_at(exit))
         self.parts.note_unmatched(discarded_s)
-        scattering = self.paths.scattering if self._is_limited else ""
-        if scattering:  # what this call's recording would show, no other call is going to need
-            self._refusals.refuse(Refusal("shape.scattered", "", scattering))
+        scattering = self.paths.scattering if self._is_limited else None
+        if scattering is not None:  # what this call's recording would show, no other call is going to need
+            self._refusals.refuse(scattering)
+            if self.ledger.compiled_calls < LIFT_AFTER:
+                self._outline([scattering])
             result = self._numpy.unmatched(call)
         else:
             result = self._new_path(call)

@@ -209,10 +209,10 @@ class Installation:
         return replacement
 
     def _lift_once_refused(self, row: Row, replacement: Replacement) -> None:
-        """Outline the loops of a function once the function as a whole is refused."""
+        """Outline parts of a function once the function as a whole is refused."""
         target = getattr(replacement.new, "_self_target", None)
         if target is not None:
-            target.on_refused = lambda: self.lifts.lift(row, replacement.old) is None
+            target.on_refused = functools.partial(self.lifts.lift_refused, row, replacement.old)
 
     def _lift(self, row: Row, raw: object) -> None:
         inner = replace(raw, lambda function: function)

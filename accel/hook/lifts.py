@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from accel.versions import shortfall
 if TYPE_CHECKING:
     from accel.lift.lifting import LiftedFunction
     from accel.lift.passed import Bound
+    from accel.lift.rounds import Splits
     from accel.lift.switch import Switch
 
 MAIN, TOP = "__main__", "<module>"
@@ -29,8 +30,9 @@ Listener = Callable[["Switch", dict[str, Any]], object]
 listeners: list[Listener] = []
 """Callbacks for each outlined loop, called with the globals of its module."""
 
-Start = Callable[[Row, "Switch", dict[str, Any]], None]
-"""Attaches a target to an outlined loop. Arguments: the row, the loop's switch, and the globals of its module."""
+Start = Callable[[Row, "Switch", dict[str, Any], "Splits | None"], None]
+"""Attaches a target to an outlined part of a row's function. Arguments: the row, the part's switch, the globals of its
+module, and the function's splits, where it has been split."""
 
 
 class Lifts:
@@ -59,6 +61,27 @@ class Lifts:
         _note(made.lifted.refusals)
         return None
 
+    def lift_refused(self, row: Row, function: FunctionType, refusals: Sequence[Refusal], call_s: float) -> bool:
+        """Outline parts of a function that is refused as a whole. See `OnRefused` in accel.dispatch.target."""
+        if self._start is None or any(each.function is function for each in self._functions):
+            return False
+        from accel.lift.rounds import lift_refused
+        from accel.lift.source import NotLiftable
+
+        def begin(switch: Switch, name: str, splits: Splits) -> None:
+            self._begin(row, [switch], function.__globals__, splits)
+
+        try:
+            made = lift_refused(function, row.target, refusals, call_s, begin)
+        except NotLiftable:
+            return False
+        except Exception as error:
+            _note([_fault(function.__code__, error)])
+            return False
+        self._functions.append(made)
+        _note(made.lifted.refusals)
+        return True
+
     def lift_program(
         self, rows: Iterable[Row], code: CodeType, names: dict[str, Any], on_bound: Bound | None = None
     ) -> CodeType | Refusal:
@@ -85,14 +108,14 @@ class Lifts:
         _note(made.refusals)
         return made.code
 
-    def _begin(self, row: Row, switches: Iterable[Switch], names: dict[str, Any]) -> None:
+    def _begin(self, row: Row, switches: Iterable[Switch], names: dict[str, Any], splits: Splits | None = None) -> None:
         assert self._start is not None
         for switch in switches:
-            self._start(row, switch, names)
+            self._start(row, switch, names, splits)
             self._switches.append(switch)
             for listener in listeners:
                 listener(switch, names)
-            logs.LOGGER.info("%s: the loop in line %d is lifted", row.target, switch.line)
+            logs.LOGGER.info("%s: line %s is outlined", row.target, switch.place)
 
     def undo(self) -> None:
         """Restore the original code of all functions. Loops that are running stay as they are."""

@@ -20,7 +20,7 @@ from accel import config, logs, variables, versions
 from accel.backend import devices
 from accel.backend.disk import cache
 from accel.catalogue import Catalogue, Row, Steps
-from accel.hook import installation
+from accel.hook import hopeless, installation
 from accel.hook.attributes import find
 from accel.hook.imports import locate
 from accel.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
@@ -38,6 +38,7 @@ from accel.reports.figures import figures_of_run
 from accel.reports.ledger import State
 
 if TYPE_CHECKING:
+    from accel.lift.rounds import Splits
     from accel.lift.switch import Switch
 
 _current: Installation | None = None
@@ -59,24 +60,23 @@ class Accelerating:
         tuning.keep_freed()
         from accel import dispatch  # noqa: F401
 
-    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any]) -> None:
-        """Attach a target to an outlined loop once the program has imported NumPy. Until then its iterations run as
-        they are."""
+    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any], splits: Splits | None) -> None:
+        """Attach a target to an outlined part once the program has imported NumPy. Until then it runs as it is."""
         from accel.lift.switch import name_of
 
         name = name_of(switch, row.module)
         if names.get("__name__") == "__main__":
             ledger.current_run().loops.append(name)
-        begin = functools.partial(self._begin, row, switch, names, name)
+        begin = functools.partial(self._begin, row, switch, names, name, splits)
         if NUMPY in sys.modules:
             begin()
         else:
             switch.wait(lambda: NUMPY in sys.modules, begin)
 
-    def _begin(self, row: Row, switch: Switch, names: dict[str, Any], name: str) -> None:
+    def _begin(self, row: Row, switch: Switch, names: dict[str, Any], name: str, splits: Splits | None) -> None:
         from accel.lift.rounds import start
 
-        start(switch, names, name, rtol=row.rtol, mode=self.mode, effects=row.effects)
+        start(switch, names, name, rtol=row.rtol, mode=self.mode, effects=row.effects, splits=splits)
 
 
 def install(
@@ -293,9 +293,30 @@ def hook_main(module: ModuleType, code: CodeType | None = None) -> None:
 
 
 def watch() -> None:
-    """Start to accelerate the functions in which this thread spends its time, if anything is installed."""
-    if _current is not None:
-        Watch(threading.get_ident(), _choose_one_more, WHY).start()
+    """Start to accelerate the functions in which this thread spends its time, if anything is installed.
+
+    If an earlier run of this program has spent its time in compiled code, nothing is accelerated.
+    """
+    if _current is None:
+        return
+    known = hopeless.earlier()
+    if known is not None:
+        _leave(f"{known}, in an earlier run")
+    else:
+        Watch(threading.get_ident(), _choose_one_more, WHY, _note_hopeless).start()
+
+
+def _note_hopeless(name: str, share: float) -> None:
+    sentence = f"{share:.0%} of the time is in {name}, which accel cannot make faster"
+    hopeless.keep(sentence)
+    _leave(sentence)
+
+
+def _leave(sentence: str) -> None:
+    """Put the program's own functions back, and say why."""
+    ledger.current_run().note(sentence)
+    logs.LOGGER.info("nothing more is accelerated: %s", sentence)
+    _switch_to(None)
 
 
 def _choose_one_more(row: Row) -> bool:

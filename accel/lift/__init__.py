@@ -3,13 +3,15 @@
 source      the syntax tree behind running code, if compiling it unchanged gives that code
 names       what statements bind, read and delete
 assigned    which variables a body may read before they have a value
-checks      what keeps a body from being lifted; which loops are: the outermost that can be
-transform   the loop with two bodies
+checks      what keeps a body from being lifted
+regions     which statements become bodies: of the outermost loops, or what stands between statements that stop one
+transform   the loop, or the run of statements, with two bodies
 tracebacks  of what leaves a body: as if it had been raised in the loop itself
 passed      functions that a program hands on, which must have been replaced before
 codes       code objects of outlined loops: their constants and names
 switch      decides in each iteration which body runs
-rounds      the target of an outlined loop
+rounds      the target of an outlined loop, or of outlined statements, and how it is split where it is refused
+shares      the share of the time that each outlined part takes
 between     what Python runs between two iterations, and whether it could look at arrays
 holding     iterations one after the other that leave state on a device with a memory of its own
 lifting     `lift_function` and `lifted_module_code`: all of this together, and how to undo it

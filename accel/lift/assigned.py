@@ -21,22 +21,26 @@ _State = frozenset[str] | None
 """The names that are bound for sure; None where the program does not come."""
 
 
-def uncertain_reads(function: FunctionNode, loop: Loop) -> set[str]:
-    """The function's own names that `loop`'s body reads inside `try` or `with`, and that may be unbound there."""
+def uncertain_reads(function: FunctionNode, statements: Sequence[ast.stmt]) -> set[str]:
+    """The function's own names that these of its statements read inside `try` or `with`, and that may be unbound there.
+
+    statements: one after the other in one block. What leaves them can be translated: a `try` around all of them is
+    none.
+    """
     names = function_names(function)
-    flow = _Flow(loop)
+    flow = _Flow(statements)
     flow.block(function.body, frozenset(each.arg for each in parameters(function.args)))
     return flow.uncertain & names.local
 
 
-def own_names(function: FunctionNode, loop: Loop) -> set[str]:
-    """The function's own names that are the variables of one iteration of `loop` alone."""
+def own_names(function: FunctionNode, statements: Sequence[ast.stmt]) -> set[str]:
+    """The function's own names that are the variables of one run of these statements alone."""
     names = function_names(function)
     flow = _Flow(None)
-    flow.block(loop.body, frozenset())
-    # a nested function may be called in a later round, or after the loop
-    elsewhere = _mentioned(function, loop) | _captured(loop.body)
-    return (Names(loop.body).bound & names.local) - flow.uncertain - elsewhere
+    flow.block(statements, frozenset())
+    # a nested function may be called in a later run, or after them
+    elsewhere = _mentioned(function, statements) | _captured(statements)
+    return (Names(statements).bound & names.local) - flow.uncertain - elsewhere
 
 
 def temporary_names(loop: Loop) -> set[str]:
@@ -54,14 +58,13 @@ def temporary_names(loop: Loop) -> set[str]:
     return Names(loop.body).bound - flow.uncertain - _captured(loop.body) - tested
 
 
-def _mentioned(function: FunctionNode, loop: Loop) -> set[str]:
-    """All names in a function but for those in the loop's body."""
+def _mentioned(function: FunctionNode, statements: Sequence[ast.stmt]) -> set[str]:
+    """All names in a function but for those in these of its statements."""
     found: set[str] = set()
     pending: list[ast.AST] = [function]
     while pending:
         node = pending.pop()
-        inside = loop.body if node is loop else ()
-        pending += [each for each in ast.iter_child_nodes(node) if each not in inside]
+        pending += [each for each in ast.iter_child_nodes(node) if each not in statements]
         found |= _names_in(node)
     return found
 
@@ -97,18 +100,23 @@ def _names_in(node: ast.AST) -> set[str]:
 class _Flow:
     """Follows statements in the order in which they run, and notes the reads that may find no value.
 
-    loop: only those inside `try` and `with` in its body; None for all.
+    within: only those inside `try` and `with` in these statements; None for all.
     """
 
-    def __init__(self, loop: Loop | None) -> None:
-        self.loop = loop
+    def __init__(self, within: Sequence[ast.stmt] | None) -> None:
+        self._within = within or ()
         self.uncertain: set[str] = set()
-        self._inside = loop is None
-        self._depth = 1 if loop is None else 0
+        self._inside = within is None
+        self._depth = 1 if within is None else 0
 
     def block(self, statements: Sequence[ast.stmt], state: _State) -> _State:
         for statement in statements:
-            state = self._statement(statement, state)
+            if statement in self._within:
+                depth, self._depth, self._inside = self._depth, 0, True
+                state = self._statement(statement, state)
+                self._depth, self._inside = depth, False
+            else:
+                state = self._statement(statement, state)
         return state
 
     def _statement(self, node: ast.stmt, state: _State) -> _State:
@@ -141,23 +149,15 @@ class _Flow:
 
     def _For(self, node: ast.For, state: frozenset[str]) -> _State:
         state = self._simple(node.iter, state) - Names(node.body).deleted
-        self._rounds(node, state | Names([node.target]).bound)
+        self.block(node.body, state | Names([node.target]).bound)
         self.block(node.orelse, state)
         return state
 
     def _While(self, node: ast.While, state: frozenset[str]) -> _State:
         state = self._simple(node.test, state - Names(node.body).deleted)
-        self._rounds(node, state | _refined(node.test)[0])
+        self.block(node.body, state | _refined(node.test)[0])
         self.block(node.orelse, state)
         return state
-
-    def _rounds(self, node: Loop, state: frozenset[str]) -> None:
-        if node is not self.loop:
-            self.block(node.body, state)
-            return
-        depth, self._depth, self._inside = self._depth, 0, True
-        self.block(node.body, state)
-        self._depth, self._inside = depth, False
 
     def _Try(self, node: ast.Try, state: frozenset[str]) -> _State:
         self._depth += 1

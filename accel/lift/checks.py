@@ -1,12 +1,12 @@
-"""Checks: what keeps a loop or a function from being lifted; and which loops are: the outermost that can be."""
+"""Checks: what keeps a function, or statements of it, from being outlined."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from types import CodeType
 
-from accel.lift.assigned import Loop, name_in_locals
+from accel.lift.assigned import name_in_locals, uncertain_reads
 from accel.lift.names import Names, imported_names
 from accel.lift.source import FunctionNode, NotLiftable
 from accel.reasons import Refusal, source_line
@@ -39,10 +39,10 @@ def check_function(function: FunctionNode, code: CodeType) -> None:
     _check_names(function, code)
 
 
-def check_module(loop: Loop, code: CodeType) -> None:
-    """Raise NotLiftable if a loop at the top of a module does what cannot stand in a function."""
-    _check_names(loop, code)
-    for node in ast.walk(loop):
+def check_module(statement: ast.stmt, code: CodeType) -> None:
+    """Raise NotLiftable if a statement at the top of a module does what cannot stand in a function."""
+    _check_names(statement, code)
+    for node in ast.walk(statement):
         if isinstance(node, ast.AnnAssign):
             raise _refused(code, node, "annotates a name of the module inside the loop")
         if isinstance(node, ast.ImportFrom) and "*" in imported_names(node):
@@ -66,12 +66,14 @@ def _check_names(node: ast.AST, code: CodeType) -> None:
         _check_names(child, code)
 
 
-def check_body(function: FunctionNode | None, loop: Loop, code: CodeType) -> None:
+def check_body(function: FunctionNode | None, statements: Sequence[ast.stmt], code: CodeType) -> None:
     """Raise NotLiftable for statements that cannot be run in a function of their own. function: None in a module."""
-    pending: list[ast.AST] = list(loop.body)
+    pending: list[ast.AST] = list(statements)
     while pending:
         node = pending.pop()
         kind = type(node).__name__
+        if isinstance(function, ast.AsyncFunctionDef) and isinstance(node, ast.Return):
+            raise _refused(code, node, "returns inside the loop, from asynchronous code")
         if kind in _REFUSED_NODES:
             raise _refused(code, node, _REFUSED_NODES[kind])
         if isinstance(node, ast.comprehension) and node.is_async:
@@ -86,6 +88,14 @@ def check_body(function: FunctionNode | None, loop: Loop, code: CodeType) -> Non
             pending.extend(each for each in ast.iter_child_nodes(node) if each not in nested)
         else:
             pending.extend(ast.iter_child_nodes(node))
+
+
+def check_deletions(function: FunctionNode, statements: Sequence[ast.stmt], code: CodeType) -> None:
+    """Raise NotLiftable for statements that unbind what they may then read inside `try`: that it is bound before does
+    not help."""
+    deleted = sorted(uncertain_reads(function, statements) & Names(statements).deleted)
+    if deleted:
+        raise _refused(code, statements[0], f"may read {deleted[0]} inside try after it was deleted")
 
 
 def _check_super(function: FunctionNode | None, node: ast.Name, code: CodeType) -> None:
@@ -104,48 +114,3 @@ def first_parameter(function: FunctionNode | None) -> str | None:
         return None
     positional = [*function.args.posonlyargs, *function.args.args]
     return positional[0].arg if positional else None
-
-
-# -- which loops ------------------------------------------------------------------------------------------------------
-
-Block = list[ast.stmt]
-
-
-def outermost(block: Block) -> Iterator[tuple[Block, Loop]]:
-    """Yield the outermost loops in statements of one scope, each with the block that it stands in."""
-    for statement in block:
-        if isinstance(statement, Loop):
-            yield block, statement
-        elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            for inner in _blocks(statement):
-                yield from outermost(inner)
-
-
-def _blocks(statement: ast.AST) -> Iterator[Block]:
-    """Yield the blocks of a compound statement, those in its handlers and cases too."""
-    for _, value in ast.iter_fields(statement):
-        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-            yield value
-        elif isinstance(value, list):
-            for part in value:
-                if isinstance(part, (ast.ExceptHandler, ast.match_case)):
-                    yield part.body
-
-
-def choose(block: Block, check: Callable[[Loop], None]) -> tuple[list[tuple[Block, Loop]], list[Refusal]]:
-    """The loops to lift with their blocks: the outermost that `check` accepts. Also why it refused others."""
-    chosen: list[tuple[Block, Loop]] = []
-    refusals: list[Refusal] = []
-    pending: Sequence[tuple[Block, Loop]] = list(outermost(block))
-    while pending:
-        inner: list[tuple[Block, Loop]] = []
-        for place, loop in pending:
-            try:
-                check(loop)
-            except NotLiftable as error:
-                refusals.append(error.refusal)
-                inner += [each for part in _blocks(loop) for each in outermost(part)]
-            else:
-                chosen.append((place, loop))
-        pending = inner
-    return sorted(chosen, key=lambda each: each[1].lineno), refusals

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from accel import dispatch
 from accel.lift.lifting import lift_function
-from accel.lift.rounds import start
+from accel.lift.rounds import Splits, lift_refused, start
 from accel.lift.source import NotLiftable
+from accel.lift.switch import Switch
 from accel.reasons import Refusal
 from accel.reports import last
 from accel.reports.ledger import State, open_ledger
@@ -81,17 +82,32 @@ def accelerate(
         if loops:
             return _with_loops(function, name, lift)
         accelerated: Function = dispatch.accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects)
-        _lift_once_refused(accelerated, lift)
+        _outline_once_refused(accelerated, functools.partial(start, rtol=rtol, mode=mode, effects=effects))
         return accelerated
 
     return made if fn is None else made(fn)
 
 
-def _lift_once_refused(made: Any, lift: Lift) -> None:
-    """Outline the loops of an accelerated function once it is refused as a whole."""
+def _outline_once_refused(made: Any, start: Callable[..., None]) -> None:
+    """Outline parts of an accelerated function once it is refused as a whole."""
     target = getattr(getattr(made, "__func__", made), "_self_target", None)
     if target is not None:
-        target.on_refused = lambda: lift(target.function, target.name) is None
+        target.on_refused = functools.partial(_outline, target.function, target.name, start)
+
+
+def _outline(
+    function: FunctionType, name: str, start: Callable[..., None], refusals: Sequence[Refusal], call_s: float
+) -> bool:
+    """See `OnRefused` in accel.dispatch.target."""
+
+    def begin(switch: Switch, title: str, splits: Splits) -> None:
+        start(switch, function.__globals__, title, splits=splits)
+
+    try:
+        lift_refused(function, name, refusals, call_s, begin)
+    except NotLiftable:
+        return False
+    return True
 
 
 def _with_loops(fn: Function, name: str | None, lift: Lift) -> Function:
@@ -115,5 +131,5 @@ def _lift(function: FunctionType, title: str, *, rtol: float | None, mode: str |
     except NotLiftable as error:
         return error.refusal
     for switch in lifted.switches:
-        start(switch, function.__globals__, f"{title}:{switch.line}", rtol=rtol, mode=mode, effects=effects)
+        start(switch, function.__globals__, f"{title}:{switch.place}", rtol=rtol, mode=mode, effects=effects)
     return None

@@ -1,4 +1,4 @@
-"""Lifting (outlining): a function, or a module's code, in which chosen loops have two bodies.
+"""Lifting (outlining): a function, or a module's code, in which chosen loops and runs of statements have two bodies.
 
 The file on disk stays as it is. File name, lines, columns and names of the code are still the program's. So tracebacks,
 reports and coverage tools show nothing else.
@@ -9,15 +9,15 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 
 from accel.lift.assigned import Loop, own_names, uncertain_reads
-from accel.lift.checks import Block, check_body, check_function, check_module, choose
-from accel.lift.codes import bodies_of, finished, set_body
-from accel.lift.names import Names
+from accel.lift.checks import check_body, check_deletions, check_function, check_module
+from accel.lift.codes import bodies_of, finished, finished_body, set_body
 from accel.lift.passed import Bound, passed_functions
+from accel.lift.regions import NO_STOPS, Region, Stops, between, loops_in
 from accel.lift.source import (
     FunctionNode,
     NotLiftable,
@@ -30,13 +30,13 @@ from accel.lift.source import (
     not_from_source,
 )
 from accel.lift.switch import Switch
-from accel.lift.transform import CALL, lift
+from accel.lift.transform import BODY, CALL, OWN, definition, lift, lift_piece
 from accel.reasons import Refusal, source_line
 
 
 @dataclass(slots=True)
 class LiftedCode:
-    """Code in which loops are lifted. switches: one for each, by line. refusals: why others are not."""
+    """Code in which regions are outlined. switches: one for each, by line. refusals: why others are not."""
 
     code: CodeType
     switches: list[Switch]
@@ -59,22 +59,24 @@ class LiftedFunction:
             self.function.__code__ = self.original
 
 
-def lift_function(function: FunctionType, lines: Collection[int] = ()) -> LiftedFunction:
+def lift_function(function: FunctionType, lines: Collection[int] = (), *, stops: Stops = NO_STOPS) -> LiftedFunction:
     """Lift loops of a function. Their switches are off. lines: of the loops to lift; all that can be by default.
+
+    stops: lines that stop its recordings. If there are any, what stands between them is outlined.
 
     Raises NotLiftable if there is none, or if the function is not what its source file says.
     """
     original = function.__code__
-    lifted = lifted_function_code(original, lines)
+    lifted = lifted_function_code(original, lines, stops=stops)
     function.__code__ = lifted.code
     return LiftedFunction(function, original, lifted)
 
 
-def lifted_function_code(code: CodeType, lines: Collection[int] = ()) -> LiftedCode:
+def lifted_function_code(code: CodeType, lines: Collection[int] = (), *, stops: Stops = NO_STOPS) -> LiftedCode:
     """As `lift_function`, for a function's code."""
     source = function_source(code)
     work = _Work(source.tree, code)
-    work.lift_function(source.node, code, lines)
+    work.lift_function(source.node, code, lines, stops)
     found = find_code(work.finish(), code)
     if found is None or found.co_freevars != code.co_freevars:
         raise not_from_source(code, "the lifted code has other free variables")
@@ -119,8 +121,47 @@ def lifted_tree(tree: ast.Module, code: CodeType, *, flags: int = 0) -> LiftedCo
     return LiftedCode(work.finish(), work.switches, work.refusals)
 
 
+def split(switch: Switch, stops: Stops) -> LiftedCode:
+    """The body of a switch in which what stands between these lines is outlined; without lines, the loops in it.
+
+    Its code takes the place of the body's. Raises NotLiftable.
+    """
+    code = switch.around
+    assert code is not None
+    if switch.code is None:
+        raise not_from_source(code, "Python's compiler has left the body out")
+    if code.co_name == TOP:
+        work, node = _Work(module_source(code), code), None
+    else:
+        source = function_source(code)
+        work, node = _Work(source.tree, code), source.node
+    region = _found(work.tree if node is None else node, switch)
+    if region is None:
+        raise not_from_source(code, "the body is not found in its source")
+    found = work.split(node, region, stops, switch)
+    if found.co_freevars != switch.code.co_freevars:
+        raise not_from_source(code, "the body's code has other free variables")
+    return LiftedCode(found, work.switches, work.refusals)
+
+
+def _found(tree: ast.AST, switch: Switch) -> Region | None:
+    """The region of a switch in a tree of the same source."""
+    for node in ast.walk(tree):
+        for _, block in ast.iter_fields(node):
+            if not isinstance(block, list) or not block or not isinstance(block[0], ast.stmt):
+                continue
+            for each in block:
+                if switch.column is None:
+                    if isinstance(each, Loop) and each.lineno == switch.line:
+                        return Region(block, each.body, each)
+                elif (each.lineno, each.col_offset) == (switch.line, switch.column):
+                    within = range(each.lineno, switch.lines.stop)
+                    return Region(block, [other for other in block if other.lineno in within])
+    return None
+
+
 class _Work:
-    """A tree in which loops are lifted. code: a function's, or the module's, for the places in refusals."""
+    """A tree in which regions are outlined. code: a function's, or the module's, for the places in refusals."""
 
     def __init__(self, tree: ast.Module, code: CodeType, flags: int = 0) -> None:
         self.tree = tree
@@ -128,34 +169,95 @@ class _Work:
         self.switches: list[Switch] = []
         self.refusals: list[Refusal] = []
         self._code = code
-        self._apart: list[ast.stmt] = []
+        self._apart: list[ast.stmt] = []  # bodies of loops at the top of the module
         self._calls: list[Callable[[], object]] = []
 
-    def lift_function(self, node: FunctionNode, code: CodeType, lines: Collection[int] = ()) -> None:
-        """Lift loops of a function that `node` defines and that runs `code`."""
+    def lift_function(
+        self, node: FunctionNode, code: CodeType, lines: Collection[int] = (), stops: Stops = NO_STOPS
+    ) -> None:
+        """Outline regions of a function that `node` defines and that runs `code`."""
         check_function(node, code)
-
-        def check(loop: Loop) -> None:
-            check_body(node, loop, code)
-            _check_deletions(loop, uncertain_reads(node, loop), code)
-
-        chosen = self._chosen(node.body, check, code, lines)
-        # of the function as it is written
-        known = [(own_names(node, loop), uncertain_reads(node, loop)) for _, loop in chosen]
-        for (block, loop), (own, uncertain) in zip(chosen, known, strict=True):
-            number = self._new_switch(loop, code, uncertain, own)
-            definition = lift(loop, number, node, free=code.co_freevars, own=own)
-            block.insert(block.index(loop), definition)
+        check = functools.partial(_check, node, code)
+        if stops:
+            chosen = between(node.body, check, stops, self.refusals)
+        else:
+            chosen, refusals = loops_in(node.body, check)
+            self.refusals += refusals
+        self._outline([each for each in chosen if not lines or each.line in lines], node, code)
 
     def lift_top(self) -> None:
         """Lift loops at the top of the module."""
+        chosen, refusals = loops_in(self.tree.body, functools.partial(_check, None, self._code))
+        self.refusals += refusals
+        self._outline(chosen, None, self._code)
 
-        def check(loop: Loop) -> None:
-            check_module(loop, self._code)
-            check_body(None, loop, self._code)
+    def split(self, node: FunctionNode | None, region: Region, stops: Stops, switch: Switch) -> CodeType:
+        """Outline regions of a region. Returns the code of its body."""
+        check = functools.partial(_check, node, self._code)
+        if stops:
+            chosen = between(region.statements, check, stops, self.refusals)
+        else:
+            chosen, refusals = loops_in(region.statements, check)
+            self.refusals += refusals
+        if not chosen:
+            raise NotLiftable(self._why_nothing())
+        first = region.statements[0]
+        self._outline(chosen, node, self._code)
+        number = len(self.switches)
+        own = () if region.loop is None else switch.own
+        made = definition(region, f"{BODY}{number}", node, free=self._code.co_freevars, own=own, at=first)
+        bodies = dict(self._compiled([made, *self._apart], node, self._code))
+        body = bodies.pop(number)
+        if node is None:
+            for each, code in bodies.items():
+                set_body(self.switches[each], code)
+        return finished_body(body, switch, self.switches)
 
-        for _, loop in self._chosen(self.tree.body, check, self._code, ()):
-            self._apart.append(lift(loop, self._new_switch(loop, self._code), None))
+    def _outline(self, chosen: Sequence[Region], node: FunctionNode | None, code: CodeType) -> None:
+        """Outline regions, of a function or at the top of the module (node: None)."""
+        # of the function as it is written
+        numbers = [self._new_switch(each, node, code) for each in chosen]
+        pieces = [pair for pair in zip(numbers, chosen, strict=True) if pair[1].loop is None]
+        self._set_pieces(pieces, node, code)
+        for number, region in zip(numbers, chosen, strict=True):
+            own, block = self.switches[number].own, region.block
+            if region.loop is not None:
+                made = lift(region, number, node, free=code.co_freevars, own=own)
+                if node is None:
+                    self._apart.append(made)
+                else:
+                    block.insert(block.index(region.loop), made)
+            else:
+                cells = None if node is None else self.switches[number].free
+                place = block.index(region.statements[0])
+                block[place : place + len(region.statements)] = lift_piece(region.statements, number, cells=cells)
+
+    def _set_pieces(self, pieces: Sequence[tuple[int, Region]], node: FunctionNode | None, code: CodeType) -> None:
+        """Give the switches of runs of statements their bodies, which share all variables, or all but their own."""
+        made = []
+        for number, region in pieces:
+            own = self.switches[number].own
+            made.append(definition(region, f"{BODY}{number}", node, free=code.co_freevars))
+            made.append(definition(region, f"{OWN}{number}", node, free=code.co_freevars, own=own))
+        bodies = self._compiled(made, node, code) if made else []
+        for number, body in bodies:
+            set_body(self.switches[number], body)
+
+    def _compiled(
+        self, made: Sequence[ast.stmt], node: FunctionNode | None, code: CodeType
+    ) -> list[tuple[int, CodeType]]:
+        """The codes of functions as they would stand in the function of `node`, or at the top of the module."""
+        if node is None:
+            return list(bodies_of(compiled(ast.Module([*self._future(), *made], []), code.co_filename, self._flags)))
+        before = list(node.body)
+        node.body[:0] = made  # first: after a `return`, Python's compiler would leave them out
+        try:
+            around = find_code(compiled(self.tree, code.co_filename, self._flags), code)
+        finally:
+            node.body[:] = before
+        if around is None:
+            raise not_from_source(code, "the outlined code is not found")
+        return list(bodies_of(around))
 
     def call_after(self, statement: ast.stmt, call: Callable[[], object]) -> None:
         """Let something be called after a statement at the top of the module."""
@@ -169,29 +271,43 @@ class _Work:
     def finish(self) -> CodeType:
         """Compile the tree. Returns the module's code. Raises NotLiftable."""
         if not self.switches and not self._calls:
-            where = source_line(self._code.co_filename, self._code.co_firstlineno)
-            raise NotLiftable(self.refusals[0] if self.refusals else Refusal("lift.code", where, "holds no loop"))
-        future = [each for each in self.tree.body if isinstance(each, ast.ImportFrom) and each.module == "__future__"]
-        bodies = compiled(ast.Module([*future, *self._apart], []), self._code.co_filename, self._flags)
+            raise NotLiftable(self._why_nothing())
+        bodies = compiled(ast.Module([*self._future(), *self._apart], []), self._code.co_filename, self._flags)
         for number, body in bodies_of(bodies):
-            set_body(self.switches[number], body, self._code)
+            set_body(self.switches[number], body)
         return finished(compiled(self.tree, self._code.co_filename, self._flags), self.switches, self._calls)
 
-    def _new_switch(self, loop: Loop, code: CodeType, uncertain: Iterable[str] = (), own: Iterable[str] = ()) -> int:
-        self.switches.append(Switch(loop.lineno, code, frozenset(uncertain), frozenset(own), copy.copy(loop)))
+    def _why_nothing(self) -> Refusal:
+        where = source_line(self._code.co_filename, self._code.co_firstlineno)
+        return self.refusals[0] if self.refusals else Refusal("lift.code", where, "holds no loop")
+
+    def _future(self) -> list[ast.stmt]:
+        return [each for each in self.tree.body if isinstance(each, ast.ImportFrom) and each.module == "__future__"]
+
+    def _new_switch(self, region: Region, node: FunctionNode | None, code: CodeType) -> int:
+        own, uncertain = set[str](), set[str]()
+        if node is not None:
+            own, uncertain = own_names(node, region.statements), uncertain_reads(node, region.statements)
+        first = region.statements[0]
+        self.switches.append(
+            Switch(
+                region.line,
+                code,
+                frozenset(uncertain),
+                frozenset(own),
+                copy.copy(region.loop),
+                region.lines,
+                first.col_offset if region.loop is None else None,
+            )
+        )
         return len(self.switches) - 1
 
-    def _chosen(
-        self, block: Block, check: Callable[[Loop], None], code: CodeType, lines: Collection[int]
-    ) -> list[tuple[Block, Loop]]:
-        chosen, refusals = choose(block, check)
-        self.refusals += refusals
-        return [each for each in chosen if not lines or each[1].lineno in lines]
 
-
-def _check_deletions(loop: Loop, uncertain: set[str], code: CodeType) -> None:
-    """Refuse a body that itself unbinds what it may then read inside `try`: that it is bound before does not help."""
-    deleted = sorted(uncertain & Names(loop.body).deleted)
-    if deleted:
-        detail = f"may read {deleted[0]} inside try after it was deleted"
-        raise NotLiftable(Refusal("lift.code", source_line(code.co_filename, loop.lineno), detail))
+def _check(node: FunctionNode | None, code: CodeType, statements: Sequence[ast.stmt]) -> None:
+    """Raise NotLiftable for statements that cannot be outlined. node: the function around them; None in a module."""
+    if node is None:
+        for each in statements:
+            check_module(each, code)
+    check_body(node, statements, code)
+    if node is not None:
+        check_deletions(node, statements, code)

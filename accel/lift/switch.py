@@ -45,7 +45,7 @@ def _residents() -> Any:
 
 
 class Switch:
-    """State that one outlined loop checks.
+    """State that one outlined loop, or run of statements, checks. Each run of such statements is an iteration.
 
     on: whether rounds run the body as a function. tracer: gives the trace function in force: a debugger or coverage
     tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
@@ -56,10 +56,13 @@ class Switch:
     other name may be seen; `knows_kept` looks at it, and `given` gives it back. holds: whether rounds have left arrays
     on a device.
 
-    line: the loop's. around: the code that the loop stands in, as it was before. code: the body's. owned: those of the
-    function's own variables that the body shares; all others of its free variables belong to functions around it. own:
-    variables of one round alone. uncertain: places, in the body's closure, of variables that have to be bound for the
-    body to see what it would see in its place.
+    line: the loop's, or the first of a run of statements. lines: all of the body. column: of the first of these
+    statements; None for a loop. around: the code that they stand in, as it was before. code: the body's. recorded: the
+    same for recordings, with variables of its own. codes: all codes that the body has had. free: the variables of the
+    body's code. owned: those of the function's own variables that the body shares; all others of its free variables
+    belong to functions around it. own: variables of one round alone.
+    uncertain: places, in the body's closure, of variables that have to be bound for the body to see what it would see
+    in its place.
     """
 
     def __init__(
@@ -69,8 +72,12 @@ class Switch:
         uncertain: frozenset[str] = frozenset(),
         own: frozenset[str] = frozenset(),
         statement: ast.For | ast.While | None = None,
+        lines: range = range(0),
+        column: int | None = None,
     ) -> None:
         self.line = line
+        self.lines = lines
+        self.column = column
         self.statement = statement
         self.own = own
         self.around = around
@@ -80,6 +87,8 @@ class Switch:
         self.call: Call = run_plainly
         self.beside: Beside | None = None
         self.code: CodeType | None = None
+        self.recorded: CodeType | None = None
+        self.codes: list[CodeType] = []
         self.owned: frozenset[str] = frozenset()
         self.uncertain: tuple[int, ...] = ()
         self.read: Iterated | None = None
@@ -105,6 +114,15 @@ class Switch:
         # the end of a name suffices: those of classes are mangled
         found = {place for place, name in enumerate(free) for each in self._uncertain if name.endswith(each)}
         self.uncertain = tuple(sorted(found))
+
+    @property
+    def place(self) -> str:
+        """The line of the loop, or the lines of the statements, in words."""
+        return f"{self.line}" if self.column is None else f"{self.line}-{self.lines[-1]}"
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        return () if self.code is None else self.code.co_freevars
 
     def wait(self, is_time: Callable[[], bool], begin: Callable[[], object]) -> None:
         """Run iterations plainly until `is_time`, and then call `begin`, which sets `call`."""
@@ -170,6 +188,9 @@ class Switch:
             body = self._in_module(sys._getframe(1).f_globals)
         else:
             self.read = read or None
+            if self.column is not None:  # what it is given only holds the variables
+                assert self.code is not None
+                body = FunctionType(self.code, body.__globals__, self.code.co_name, None, body.__closure__)
         if self.uncertain and not self._are_bound(body):
             residents = _residents()
             if residents is not None and residents.is_held:
@@ -179,7 +200,7 @@ class Switch:
             result = self.call(body) if self.beside is None else self.beside(body, self.call)
             return GONE_ON if result is None else result
         except NameError as error:
-            made = translated(error, self.code, self.owned)
+            made = translated(error, self.codes, self.owned)
             if made is None:
                 raise
         # outside the handler, so that it gets no context that it would not have
@@ -189,7 +210,7 @@ class Switch:
         """Let the exception that is handled look as if the iteration had run in its place."""
         error = sys.exc_info()[1]
         assert error is not None
-        amended(error, self.code, self.line)
+        amended(error, self.codes, self.line)
 
     def _are_bound(self, body: FunctionType) -> bool:
         assert body.__closure__ is not None
@@ -208,8 +229,8 @@ class Switch:
 
 
 def name_of(switch: Switch, module: str) -> str:
-    """The name of a loop's target in the report."""
+    """The name of a body's target in the report."""
     assert switch.around is not None
     qualname = switch.around.co_qualname
     where = module if qualname == "<module>" else function_name(module, qualname)
-    return f"{where}:{switch.line}"
+    return f"{where}:{switch.place}"

@@ -15,6 +15,19 @@
                                       else:
                                           k.holds and k.release()
 
+Statements between others become a function, too:
+
+    BODY    becomes    if k.on and k.tracer() is None:
+                           try: r = k.run(lambda: (a, b, ...), None)
+                           except: k.amend(); raise
+                       else: r = 0
+                       if r == 0: BODY
+                       elif r == 2: break
+                       elif r == 3: continue
+                       elif r != 1: return r[0]
+
+Its code is compiled apart. The `lambda` is never called: of it, that code takes the cells of its variables.
+
 `k` is a constant of the code, and the names `body`, `r`, `x` and `n` are such that no program can name them. At the top
 of a module, where they would be seen among its names, `k` holds all of this. `n` says what the loop itself reads, and
 `k.release` brings arrays up to date that iterations have left on a device (see accel.lift.between, which says too why
@@ -28,17 +41,22 @@ import copy
 import sys
 from collections.abc import Collection, Sequence
 
-from accel.lift.assigned import Loop, name_in_locals
+from accel.lift.assigned import name_in_locals
 from accel.lift.checks import first_parameter
 from accel.lift.names import Names, function_names
+from accel.lift.regions import Region
 from accel.lift.source import FunctionNode
 
-NOT_RUN, GONE_ON, BROKEN = 0, 1, 2
-"""Results of `k.run`: the body has not run; it came to its end; it ended in `break`. A tuple means that it returned."""
+NOT_RUN, GONE_ON, BROKEN, CONTINUED = 0, 1, 2, 3
+"""Results of `k.run`: the body has not run; it came to its end; it ended in `break`; in `continue`. A tuple means that
+it returned. The body of a loop ends in GONE_ON where it continues."""
 
 BODY, RESULT, ITERABLE, READ, SWITCH = ".body", ".result", ".iterable", ".read", "accel.lift/"
 """Names of the body, its result, the loop's iterable and the facts about that iterable, and of the constant in the
 place of `k`. A number follows each."""
+
+OWN = ".own"
+"""Name of the body that has variables of its own; a number follows."""
 
 CALL = "accel.lift/call/"
 """Name of a constant in the place of the object called after a statement; a number follows."""
@@ -83,44 +101,93 @@ elif k.result == 2:
 
 
 def lift(
-    loop: Loop, number: int, function: FunctionNode | None, *, free: Sequence[str] = (), own: Collection[str] = ()
+    region: Region, number: int, function: FunctionNode | None, *, free: Sequence[str] = (), own: Collection[str] = ()
 ) -> ast.FunctionDef:
-    """Give `loop` its two bodies, in place. Returns the definition of the body: in a function, it goes before the loop.
+    """Give a loop its two bodies, in place. Returns the definition of the body: in a function, it goes before the loop.
 
     function: around the loop; None at the top of a module. free: the function's free variables. own: variables that the
     body does not share.
     """
-    names: dict[str, ast.Constant | ast.Name] = {
+    loop = region.loop
+    assert loop is not None
+    names: dict[str, ast.expr] = {
         "k": ast.Constant(f"{SWITCH}{number}"),
         "body": ast.Name(f"{BODY}{number}"),
         "r": ast.Name(RESULT),
         "x": ast.Name(f"{ITERABLE}{number}"),
         "n": ast.Name(f"{READ}{number}") if isinstance(loop, ast.For) else ast.Constant(None),
     }
-    definition = _definition(loop, number, function, free, own)
+    made = definition(region, f"{BODY}{number}", function, free=free, own=own)
     switching = ast.parse(_IN_MODULE if function is None else _IN_FUNCTION).body
     choice = switching[-1]
     assert isinstance(choice, ast.If)
-    if function is not None and not any(isinstance(each, ast.Return) for each in _own_statements(loop.body)):
+    if function is not None and ast.Return not in _ways_out(loop.body):
         del choice.orelse[0].orelse[:]  # type: ignore[attr-defined]  # async generators may not return values
     for each in switching:
         _Replace(names).visit(each)
-        (_locate if isinstance(loop, ast.For) else _hide)(each, loop)
+        if isinstance(loop, ast.For):
+            _locate(each, loop)
+        else:
+            _hide(each)
     choice.body = loop.body
     loop.body = switching
-    loop.orelse = [_hidden(_AT_THE_END, names, loop), *loop.orelse]
+    loop.orelse.insert(0, _hidden(_AT_THE_END, names))  # the list stays: other regions may stand in it
     if isinstance(loop, ast.For):
         loop.iter = _looked_at(loop, names, in_module=function is None)
-    return definition
+    return made
 
 
-def _hidden(text: str, names: dict[str, ast.Constant | ast.Name], loop: Loop) -> ast.stmt:
+def lift_piece(statements: Sequence[ast.stmt], number: int, *, cells: Collection[str] | None) -> list[ast.stmt]:
+    """What stands in the place of outlined statements. cells: the variables of their code; None in a module."""
+    names: dict[str, ast.expr] = {
+        "k": ast.Constant(f"{SWITCH}{number}"),
+        "r": ast.Name(RESULT),
+        "n": ast.Constant(None),
+        "body": ast.parse(f"lambda: ({''.join(f'{name}, ' for name in cells or ())})", mode="eval").body,
+    }
+    made = ast.parse(_IN_MODULE if cells is None else _IN_FUNCTION).body
+    arms = [made[-1]]
+    while arms[-1].orelse:  # type: ignore[attr-defined]
+        arms += arms[-1].orelse  # type: ignore[attr-defined]
+    first, broken, *returned = arms
+    ways = _ways_out(statements)
+    going_on = copy.deepcopy(broken)
+    going_on.test.comparators[0].value, going_on.body = CONTINUED, [ast.Continue()]  # type: ignore[attr-defined]
+    kept = [
+        each
+        for each, way in ((broken, ast.Break), (going_on, ast.Continue), *((arm, ast.Return) for arm in returned))
+        if way in ways
+    ]
+    for arm, after in zip([first, *kept], [*kept, None], strict=True):
+        arm.orelse = [] if after is None else [after]  # type: ignore[attr-defined]
+    for each in made:
+        _Replace(names).visit(each)
+        _hide(each)
+    first.body = list(statements)  # type: ignore[attr-defined]
+    return made
+
+
+def _ways_out(statements: Sequence[ast.stmt]) -> set[type[ast.stmt]]:
+    """How statements may be left other than at their end, or by an exception: `Break`, `Continue`, `Return`."""
+    found: set[type[ast.stmt]] = set()
+    pending: list[tuple[ast.AST, bool]] = [(each, False) for each in statements]
+    while pending:
+        node, in_loop = pending.pop()
+        if isinstance(node, ast.Return) or (isinstance(node, (ast.Break, ast.Continue)) and not in_loop):
+            found.add(type(node))
+        if not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
+            inside = node.body if isinstance(node, (ast.For, ast.While, ast.AsyncFor)) else ()
+            pending += [(each, in_loop or each in inside) for each in ast.iter_child_nodes(node)]
+    return found
+
+
+def _hidden(text: str, names: dict[str, ast.expr]) -> ast.stmt:
     made = _Replace(names).visit(ast.parse(text).body[0])
-    _hide(made, loop)
+    _hide(made)
     return made  # type: ignore[no-any-return]
 
 
-def _looked_at(loop: ast.For, names: dict[str, ast.Constant | ast.Name], *, in_module: bool) -> ast.expr:
+def _looked_at(loop: ast.For, names: dict[str, ast.expr], *, in_module: bool) -> ast.expr:
     """The loop's iterable, which its switch gets to see."""
     iterable = loop.iter
     text = _ITERABLE_IN_MODULE if in_module else _ITERABLE
@@ -139,7 +206,7 @@ def _looked_at(loop: ast.For, names: dict[str, ast.Constant | ast.Name], *, in_m
 class _Replace(ast.NodeTransformer):
     """Puts other nodes in the place of names."""
 
-    def __init__(self, names: dict[str, ast.Constant | ast.Name]) -> None:
+    def __init__(self, names: dict[str, ast.expr]) -> None:
         self._names = names
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -149,31 +216,21 @@ class _Replace(ast.NodeTransformer):
         return made
 
 
-def _locate(node: ast.AST, loop: Loop) -> None:
-    """Let a node and all its parts stand where the loop begins: no line is run that the program does not have."""
-    keyword = "for" if isinstance(loop, ast.For) else "while"
+def _locate(node: ast.AST, statement: ast.stmt) -> None:
+    """Let a node and all its parts stand where a statement begins: no line is run that the program does not have."""
+    keyword = {ast.For: "for", ast.While: "while"}.get(type(statement), "")
     for each in ast.walk(node):
         if "lineno" in each._attributes:
-            each.lineno = each.end_lineno = loop.lineno  # type: ignore[attr-defined]
-            each.col_offset = loop.col_offset  # type: ignore[attr-defined]
-            each.end_col_offset = loop.col_offset + len(keyword)  # type: ignore[attr-defined]
+            each.lineno = each.end_lineno = statement.lineno  # type: ignore[attr-defined]
+            each.col_offset = statement.col_offset  # type: ignore[attr-defined]
+            each.end_col_offset = statement.col_offset + len(keyword)  # type: ignore[attr-defined]
 
 
-def _hide(node: ast.AST, loop: Loop) -> None:
+def _hide(node: ast.AST) -> None:
     """Let a node and all its parts stand nowhere: a `while` is left for its body by a jump, which runs a new line."""
     for each in ast.walk(node):
         if "lineno" in each._attributes:
             each.lineno = each.end_lineno = each.col_offset = each.end_col_offset = -1  # type: ignore[attr-defined]
-
-
-def _own_statements(statements: Sequence[ast.AST]) -> list[ast.AST]:
-    """All nodes in statements but for those in nested scopes."""
-    found: list[ast.AST] = []
-    for each in statements:
-        found.append(each)
-        if not isinstance(each, (*_DEFINITIONS, ast.Lambda)):
-            found += _own_statements(list(ast.iter_child_nodes(each)))
-    return found
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -182,33 +239,47 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # -- the body as a function -------------------------------------------------------------------------------------------
 
 
-def _definition(
-    loop: Loop, number: int, function: FunctionNode | None, free: Sequence[str], own: Collection[str]
+def definition(
+    region: Region,
+    name: str,
+    function: FunctionNode | None,
+    *,
+    free: Sequence[str] = (),
+    own: Collection[str] = (),
+    at: ast.stmt | None = None,
 ) -> ast.FunctionDef:
-    """The loop's body as a function without parameters."""
-    statements = [_Leaving(first_parameter(function)).visit(each) for each in copy.deepcopy(loop.body)]
+    """A region's statements as a function of this name without parameters.
+
+    free, own: see `lift`. at: where it begins; by default, at its first statement, or its loop.
+    """
+    leaving = _Leaving(first_parameter(function), GONE_ON if region.loop is not None else CONTINUED)
+    statements = [leaving.visit(each) for each in copy.deepcopy(region.statements)]
     arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    declarations = _declarations(loop, function, free, own)
-    definition = ast.FunctionDef(f"{BODY}{number}", arguments, declarations, [])
+    declarations = _declarations(region, function, free, own)
+    made = ast.FunctionDef(name, arguments, declarations, [])
     if "type_params" in ast.FunctionDef._fields:  # from Python 3.12 on
-        definition.type_params = []  # type: ignore[attr-defined]
-    _locate(definition, loop)
-    definition.body = [*declarations, *statements]
-    return definition
+        made.type_params = []  # type: ignore[attr-defined]
+    _locate(made, at or (region.statements[0] if region.loop is None else region.loop))
+    made.body = [*declarations, *statements]
+    return made
 
 
 def _declarations(
-    loop: Loop, function: FunctionNode | None, free: Sequence[str], own: Collection[str]
+    region: Region, function: FunctionNode | None, free: Sequence[str], own: Collection[str]
 ) -> list[ast.stmt]:
     """Return declarations that make the body's variables those of the function, or of the module."""
-    bound = Names(loop.body).bound
+    bound = _of_program(Names(region.statements).bound)
     if function is None:
         outside, shared = bound, set()
     else:
         around = function_names(function)
         outside = bound & around.declared
-        looked_for = {name for each in ast.walk(loop) if (name := name_in_locals(each)) is not None}
-        shared = (bound | (looked_for & (around.bound | around.outer | set(free)))) - around.declared - set(own)
+        known = _of_program(around.bound) | around.outer | set(free)
+        if region.loop is None:  # what looks at its caller's variables finds all of them there
+            looked_for = known - {"__class__"}
+        else:
+            looked_for = {name for each in ast.walk(region.loop) if (name := name_in_locals(each)) is not None} & known
+        shared = (bound | looked_for) - around.declared - set(own)
     made: list[ast.stmt] = []
     if outside:
         made.append(ast.Global(sorted(outside)))
@@ -217,14 +288,20 @@ def _declarations(
     return made
 
 
+def _of_program(names: set[str]) -> set[str]:
+    """Names without those that only what is outlined in the region has."""
+    return {name for name in names if not name.startswith(".")}
+
+
 class _Leaving(ast.NodeTransformer):
     """Turns statements of a loop's body into those of a function: what leaves the body returns how it did.
 
-    first: the method's object, for `super()`.
+    first: the method's object, for `super()`. going_on: what `continue` returns.
     """
 
-    def __init__(self, first: str | None) -> None:
+    def __init__(self, first: str | None, going_on: int) -> None:
         self._first = first
+        self._going_on = going_on
         self._depth = 0
 
     def _visit_loop(self, node: ast.For | ast.While) -> ast.AST:
@@ -243,7 +320,7 @@ class _Leaving(ast.NodeTransformer):
         return node if self._depth else _returning(node, ast.Constant(BROKEN))
 
     def visit_Continue(self, node: ast.Continue) -> ast.AST:
-        return node if self._depth else _returning(node, ast.Constant(GONE_ON))
+        return node if self._depth else _returning(node, ast.Constant(self._going_on))
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
         value = ast.Constant(None) if node.value is None else self.visit(node.value)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import accel
+from accel.dispatch import target
 from accel.dispatch.costs import account, rest
 from accel.dispatch.paths import known
+from accel.lift import shares
 from accel.process import gain
-from accel.reports.ledger import Ledger, open_ledger
+from accel.reports.ledger import Ledger, ledgers, open_ledger
+from tests.conftest import WriteModules
 
 
 @pytest.fixture
@@ -49,6 +54,27 @@ def test_lengths_that_differ_in_each_call_are_recorded_a_few_times_only() -> Non
     (refusal,) = (each for each in ledger.refusals if each.reason == "shape.scattered")
     assert refusal.detail.startswith("line ")
     assert refusal.detail.count(",") == known.MOST_SCATTERED - 1
+
+
+@pytest.mark.usefixtures("at_once")
+def test_the_statements_around_such_a_length_are_targets(
+    write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, "LIFTED_CALL_S", 0.0)
+    monkeypatch.setattr(shares, "LEAST_SHARE", 0.0)
+    source = (
+        "import numpy as np\n\n\ndef step(x, limit):\n    y = np.sin(x) * 2.0\n    z = np.cos(y) + x\n"
+        "    low = np.sort(y[y > limit]).reshape(1, -1)[0, 0]\n    w = z * low\n    return np.sqrt(w * w + 1.0)\n"
+    )
+    write_modules({"scattered_step.py": source})
+    step = importlib.import_module("scattered_step").step
+    plain = FunctionType(step.__code__, step.__globals__)
+    fast = accel.accelerate(step)
+    x = np.random.default_rng(0).normal(size=2000)
+    for i in range(60):
+        np.testing.assert_allclose(fast(x, 0.02 * i), plain(x, 0.02 * i), rtol=1e-12)
+    parts = {"scattered_step:step:5-6", "scattered_step:step:8-9"}
+    assert parts <= {book.target for book in ledgers() if book.calls}
 
 
 @pytest.mark.usefixtures("at_once")

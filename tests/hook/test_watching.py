@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import accel
-from accel import catalogue
+from accel import catalogue, config
 from accel.catalogue import Catalogue, Row
 from accel.hook import patching, watching
 from accel.hook.watching import Watch
-from accel.reports.ledger import State, open_ledger
+from accel.reports.ledger import State, current_run, open_ledger
 from tests.conftest import WriteModules
 
 Looks = list[Row]
@@ -215,3 +215,55 @@ def test_a_catalogue_may_name_functions_of_the_script_itself(tmp_path: Path) -> 
     command = [sys.executable, "-m", "accel.run", "--catalogue", "named.py", "--report", "report.json", "script.py"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     assert '"calls": 0' not in (tmp_path / "report.json").read_text().split('"__main__:work"')[1][:400]
+
+
+def _look_from_library(watch: Watch, looks: int) -> None:
+    """Have a watch look while a solver of SciPy's, by its name, is on top."""
+    names: dict[str, Any] = {"__name__": "scipy.sparse.linalg._dsolve.linsolve", "watch": watch, "sys": sys}
+    text = "def spsolve(n):\n    for _ in range(n):\n        watch.look(sys._getframe())\n"
+    exec(compile(text, "<a library>", "exec"), names)
+    names["spsolve"](looks)
+
+
+def test_compiled_code_that_takes_most_of_the_time_is_told_once() -> None:
+    told: list[tuple[str, float]] = []
+    watch = Watch(threading.get_ident(), lambda row: True, "a test", lambda *what: told.append(what))
+    _look_from_library(watch, watching.MOST_AFTER - 1)
+    assert not told
+    _look_from_library(watch, 2 * watching.LOOKS)
+    assert told == [("scipy.sparse.linalg.spsolve", 1.0)]
+
+
+def test_a_program_that_spends_most_of_its_time_itself_goes_on() -> None:
+    told: list[tuple[str, float]] = []
+    watch = Watch(threading.get_ident(), lambda row: True, "a test", lambda *what: told.append(what))
+    for _ in range(4):
+        _look_from_library(watch, watching.MOST_AFTER // 2)
+        Hot(watch).often(watching.MOST_AFTER // 2)
+    assert not told
+
+
+def test_a_later_run_of_such_a_program_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_modules: WriteModules
+) -> None:
+    program = tmp_path / "solving.py"
+    program.write_text("solve()\n")
+    monkeypatch.setattr(sys, "argv", [str(program), "--fine"])
+    write_modules({"planet.py": "def step(u):\n    return u + 1\n"})
+    planet = importlib.import_module("planet")
+    plain = planet.step
+    accel.install(Catalogue("test", (Row("planet", "step", "a test"),)))
+    assert planet.step is not plain
+    with config.override(cache_dir=tmp_path / "cache"):
+        patching._note_hopeless("scipy.sparse.linalg.spsolve", 0.92)
+        assert planet.step is plain
+        accel.install(Catalogue("test", (Row("planet", "step", "a test"),)))
+        patching.watch()
+        assert planet.step is plain
+        sentence = "92% of the time is in scipy.sparse.linalg.spsolve, which accel cannot make faster"
+        assert [each for each in current_run().notes if "spsolve" in each] == [
+            sentence,
+            f"{sentence}, in an earlier run",
+        ]
+        monkeypatch.setattr(sys, "argv", [str(program), "--coarse"])
+        assert patching.hopeless.earlier() is None

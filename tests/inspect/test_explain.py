@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 import json
 import mmap
 import os
@@ -26,7 +27,9 @@ from accel.config import SettingError
 from accel.inspect.explain import apart
 from accel.inspect.explain.command import _find, main
 from accel.inspect.explain.text import marked
+from accel.lift import shares
 from accel.lower.passes import arrange
+from tests.conftest import WriteModules
 
 ROOT = Path(__file__).resolve().parents[2]
 FACTOR = 3.0
@@ -146,6 +149,16 @@ def test_a_stop_is_told_with_its_place_on_the_line_and_the_way_there() -> None:
     assert stop["source"][stop["column"] : stop["end_column"]] == 'print("mean", mean)'
     assert [each.rpartition(" in ")[2] for each in stop["via"]] == ["Plate.step_and_report"]
     assert "shows" in stop["why"] and stop["hint"]
+
+
+def test_the_parts_around_a_stop_are_told(write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "import numpy as np\ndef step(u):\n    w = np.sin(u)\n    input()\n    v = w * u\n    return v + 1\n"
+    write_modules({"split_plate.py": source})
+    monkeypatch.setattr(shares, "measured", {("split_plate:step", "5-6"): 0.25})
+    step = importlib.import_module("split_plate").step
+    found = accel.explain(step, np.ones(3))
+    assert found.data["stop"]["parts"] == {"between": [4], "lines": ["3-3", "5-6"], "shares": [None, 0.25]}
+    assert "lines 3-3, 5-6 (25% of a call) are compiled apart; line 4 runs as it is" in found.text
 
 
 def test_the_place_is_counted_in_characters_and_the_carets_stand_under_it() -> None:

@@ -27,7 +27,7 @@ def test_the_switch_of_a_loop_whose_program_is_given_up(
     monkeypatch.setattr(rounds, "Holding", lambda switch, target: None)
     monkeypatch.setattr(rounds.resident.current, "possible", False)
     turned_off: list[bool] = []
-    switch: Any = SimpleNamespace(turn_off=lambda: turned_off.append(True))
+    switch: Any = SimpleNamespace(column=None, turn_off=lambda: turned_off.append(True))
     target = SimpleNamespace(
         parts=SimpleNamespace(),
         mode="auto",

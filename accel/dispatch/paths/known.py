@@ -199,16 +199,17 @@ class KnownPaths:
         return max((len(path.trace.tape.nodes) for path in self._paths), default=None)
 
     @property
-    def scattering(self) -> str:
-        """A number that was different in each of the last discarded runs, so that no recording was of use; else ""."""
+    def scattering(self) -> Refusal | None:
+        """The refusal for a number that differed in each of the last discarded runs: no recording was of use."""
         if len(self._unmet) < MOST_SCATTERED:
-            return ""
+            return None
         first, *others = [_integers(path) for path in self._unmet]
         for where, number in first.items():
             numbers = [number, *(other[where] for other in others if where in other)]
             if len(set(numbers)) == MOST_SCATTERED:
-                return f"line {where[1]} gave {', '.join(map(str, numbers))}"
-        return ""
+                detail = f"line {where[1]} gave {', '.join(map(str, numbers))}"
+                return Refusal("shape.scattered", "", detail, (where,))
+        return None
 
     def clear(self) -> None:
         """Drop all paths, with their recordings and programs."""

@@ -32,7 +32,8 @@ class Explanation:
     text: for people, within 100 columns; also `str()`. data: for programs, with more details; also `json()`. Its keys:
 
     schema (1), target, where; verdict: "recorded", "stopped" or "unknown"; notes
-    stop: null, or id, where, function, source, column, end_column, why, hint, detail, via (how the program got there)
+    stop: null, or id, where, function, source, column, end_column, why, hint, detail, via (how the program got there),
+        parts: null, or lines (of what accel compiles apart), shares (of a call, if measured), between (lines)
     operations: count, host (on plain numbers), rules (how often each); inlined: targets inside
     lowered: null, or operations, foldable, host, whether JAX went through them, and passes: where asked for, the
         operations as recorded and after each pass of the lowering

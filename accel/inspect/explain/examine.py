@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from accel.inspect.explain import describe
 from accel.inspect.explain.apart import Message, Send
 from accel.inspect.explain.callables import PlainCall
+from accel.inspect.explain.parts import parts
 from accel.loops import rolled
 from accel.reasons import Refusal
 from accel.record import Raised, Undone, record
@@ -35,7 +36,7 @@ def examine(call: PlainCall, max_nodes: int, with_jax: bool, passes: bool, send:
 
     passes: list the operations after each pass of the lowering.
     """
-    watch = _RecordingWatcher(send)
+    watch = _RecordingWatcher(call, send)
     try:
         recorded = record(call.function, call.args, call.kwargs, max_nodes=max_nodes, watch=watch.start)
     except BaseException as error:
@@ -70,7 +71,8 @@ class _RecordingWatcher:
     seen: the description so far. values: by slot, of the inputs.
     """
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, call: PlainCall, send: Send) -> None:
+        self._call = call
         self._send = send
         self._recording: Recording | None = None
         self._at_exception: Message | None = None
@@ -115,6 +117,7 @@ class _RecordingWatcher:
                 notes = [f"before that, at {self._at_exception['where']}: {self._at_exception['why']}"]
             if recording is not None:
                 self.seen = describe.so_far(recording) if recording.entered else self.seen
+        stop["parts"] = parts(self._call, refusal)
         self._send({"verdict": "stopped", "stop": stop, "notes": notes, **self.seen})
         if recording is not None:
             recording.journal.undo()

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from accel.inspect.explain.parts import told
 from accel.reasons import NO_LINE
 
 WIDTH = 100
@@ -69,6 +70,8 @@ def stop_lines(stop: Mapping[str, Any]) -> list[str]:
     if stop["source"]:
         lines += marked(stop["source"], stop["column"], stop["end_column"])
     lines += [*flow(stop["why"], "  why    "), *flow(stop["hint"], "  hint   ")]
+    if stop.get("parts"):
+        lines += flow(told(stop["parts"]), "  parts  ")
     return lines + some([line for via in stop["via"] for line in flow(via, "  from   ")])
 
 

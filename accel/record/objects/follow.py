@@ -115,7 +115,8 @@ def why_not(
     if found is None:
         return None
     reason, detail, line = found
-    return Refusal(reason, place_text((code.co_filename, line)), f"{function.__qualname__} {detail}")
+    place = code.co_filename, line
+    return Refusal(reason, place_text(place), f"{function.__qualname__} {detail}", (place,))
 
 
 def is_followed_in_library(function: FunctionType) -> bool:

@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -206,8 +206,12 @@ class Recording:
         # `print(f"{x}")` asks for the text first. "It prints" is what the user can act on, "a text is needed" is not.
         elif self.refused_for_text and reason.startswith("effect."):
             self.refused_for_text = False
-            self.refusal = Refusal(reason, self.writer.where_text(), detail)  # what the text was for
+            self.refusal = self._with_stack(Refusal(reason, self.writer.where_text(), detail))  # what the text was for
         self.touched |= touched
+
+    def _with_stack(self, refusal: Refusal) -> Refusal:
+        stack = [(frame.f_code.co_filename, frame.f_lineno) for frame in self.writer.frames()]
+        return replace(refusal, stack=(*refusal.stack, *stack))
 
     def break_for_text(self, reason: str, detail: str) -> None:
         """Break the tape because the text of a value is needed. What for shows only later, by an effect (`break_`)."""
@@ -228,7 +232,7 @@ class Recording:
     def refuse(self, refusal: Refusal) -> None:
         """Break the tape because of `refusal`."""
         if self.refusal is None:
-            self.refusal = refusal
+            self.refusal = self._with_stack(refusal)
             self.heads.let_go()
             self.tell_watcher()
             self.frames.clear_up()

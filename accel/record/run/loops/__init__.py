@@ -3,5 +3,6 @@
 code      facts from bytecode: whether a position is in a loop, the stack there, the variables still read
 state     all that recorded code can reach at a position: its fixed form, and the recorded values
 heads     the tests of loops, with the states there
+cells     loops over single elements, which are refused
 trimming  removes an iteration from the tape if an earlier one did the same
 """

@@ -16,6 +16,7 @@ import numpy as np
 
 from accel.ir.tape import SERIAL, Place
 from accel.record.run.loops import code
+from accel.record.run.loops.cells import Cells
 from accel.record.run.loops.state import Held, LoopState, RangeIterator, Unknown, state_of
 from accel.record.run.loops.trimming import trimmed
 from accel.record.state.on_behalf import frames_of
@@ -139,6 +140,7 @@ class Heads:
         if at is None:
             return values
         made = self._ranges[id(frame), at] = RangeIterator(values)
+        made.on_next = Cells(self._recording, made).look
         return made
 
     def note(self, truth: bool, on_host: bool) -> None:

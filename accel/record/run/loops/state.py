@@ -67,23 +67,25 @@ class LoopState:
 class RangeIterator:
     """The iterator of `for i in range(...)`: gives what the range's own does, and tells how much is left.
 
-    coming: once it counts on the device, the recorded form of what it gives next. on_end: is called when it has no more
-    elements.
+    coming: once it counts on the device, the recorded form of what it gives next. on_next: is called before each
+    element. on_end: is called when it has no more elements.
     """
 
-    __slots__ = ("__weakref__", "_values", "coming", "left", "on_end", "step")
+    __slots__ = ("__weakref__", "_values", "coming", "left", "on_end", "on_next", "step")
 
     def __init__(self, values: range) -> None:
         self._values = iter(values)
         self.left = len(values)
         self.step = values.step
         self.coming: Any = None
+        self.on_next: Callable[[], None] = _nothing
         self.on_end: Callable[[], None] = _nothing
 
     def __iter__(self) -> RangeIterator:
         return self
 
     def __next__(self) -> Any:
+        self.on_next()
         try:
             value = next(self._values)
         except StopIteration:
