@@ -9,5 +9,6 @@ misnamed      rows of a user's own catalogue that name nothing
 lifts         the loops that rows name, outlined
 lines         a callback before each line at the top level of the program
 watching      which functions take the time, for `accel run --auto`
+starting      the start of Python after `accel enable`
 imports       finding modules, and patching them as soon as they are imported
 """

@@ -20,7 +20,7 @@ from typing import Any
 
 from accel.process import background, bars, interrupts
 
-WAITING_THREADS = frozenset({"accel-load", "accel-compile", "accel-status", "accel-tasks"})
+WAITING_THREADS = frozenset({"accel-load", "accel-compile", "accel-status", "accel-tasks", "accel-minutes"})
 """Threads of accel's own that run no Python while arrays are out of date (see accel.process.background)."""
 
 PASSING_THREADS = frozenset({"accel-start", "accel-hook", "accel-watch"})

@@ -27,6 +27,8 @@ DELAY_S = 0.3
 IDLE_SHARE = 0.02
 """With a smaller share of a processor, the program counts as doing nothing."""
 
+PREFIX = "accel: "
+
 ERASE = "\r\x1b[2K"
 
 Look = Callable[[], str | None]
