@@ -191,7 +191,7 @@ class Installation:
         if isinstance(made, CodeType):
             return made
         if auto:
-            ledger.current_run().note(f"--auto: no loop is lifted: {made.why} [{made.reason}]")
+            ledger.current_run().note(f"no loop is outlined: {made.why} [{made.reason}]")
         for row in rows:
             keep_on_numpy(row, made)
         return code

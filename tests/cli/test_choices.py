@@ -9,7 +9,7 @@ import pytest
 from accel import config
 from accel.catalogue import Catalogue, Row
 from accel.cli import choices
-from accel.cli.starts import Command, Start, find
+from accel.cli.starts import Start, StartCommand, find
 from accel.config import Settings
 from accel.hook import patching
 from accel.hook.lifts import WHY
@@ -29,7 +29,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 
 def _start(folder: Path, text: str) -> Start:
     (folder / "script.py").write_text(text)
-    return find(Command(str(folder / "script.py"), [], None))
+    return find(StartCommand(str(folder / "script.py"), [], None))
 
 
 def test_the_next_run_of_a_program_takes_up_what_a_run_chose_that_gained(
