@@ -142,7 +142,7 @@ LAYERS = (
     ("dispatch.call", "dispatch.refusals", "dispatch.paths.kinds"),
     ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions", "dispatch.late"),
     ("dispatch.costs.account", "dispatch.costs.parts", "dispatch.costs.second_look", "dispatch.costs.transfers"),
-    ("dispatch.paths.constants", "dispatch.paths.refolds"),
+    ("dispatch.paths.constants", "dispatch.paths.refolds", "dispatch.paths.work"),
     ("dispatch.paths.path", "dispatch.recordings"),
     ("dispatch.paths.joint",),
     ("dispatch.paths.joining",),

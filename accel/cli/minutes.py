@@ -6,9 +6,7 @@ import contextlib
 import os
 import threading
 
-from accel.backend.underway import queues
-from accel.process import background as aside
-from accel.process import status
+from accel.process import background, status
 from accel.reports import ledger
 from accel.reports.words import in_time, plural, signed_s
 
@@ -17,7 +15,7 @@ INTERVAL_S = 60.0
 
 
 def start() -> None:
-    """Write the lines from now on, in a thread of accel's own, until the process ends."""
+    """Write the lines in a background thread until the process ends."""
     threading.Thread(target=_work, name="accel-minutes", daemon=True).start()
 
 
@@ -35,15 +33,15 @@ def _work() -> None:
     while True:
         threading.Event().wait(INTERVAL_S)
         with contextlib.suppress(Exception):  # the program goes on without these lines
-            aside.threads.may(tell)
+            background.threads.may(tell)
 
 
 def state() -> str:
-    """What is compiled, what is being compiled and since when, and what that has gained so far."""
+    """Return what is compiled, what is being compiled and since when, and the gain so far."""
     compiled = ledger.compiled_targets()
     named = f" ({', '.join(compiled[:2])}{', ...' if len(compiled) > 2 else ''})" if compiled else ""
     parts = [f"{plural(len(compiled), 'function')} compiled{named}"]
-    now = queues.progress()
+    now = status.text_now()
     if now is not None:
         parts.append(now.removeprefix(status.PREFIX))
     elif compiled:

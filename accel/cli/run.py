@@ -64,7 +64,7 @@ def _finish(plan: CommandLine, process: int, choice: Choice | None, lines: Looki
     if lines is not None:
         lines.stop()
         figures["faster"] = faster.advice(lines.profile)
-    in_html = "" if lines is None else lines.profile._repr_html_()
+    in_html = "" if lines is None else lines.profile._repr_html_() + faster.in_html(figures["faster"])
     page = plan.profile is not None and _try_to_write(profiling.page(program, in_html), plan.profile, "profile")
     kept = last.keep(figures, program, profile=plan.profile if page else None, compile_first=plan.compile_first)
     ended_by = getattr(sys, "last_value", None)  # the error that nobody has caught

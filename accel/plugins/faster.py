@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from html import escape
 from textwrap import shorten
 
 from accel.plugins.lines import NUMPY, PYTHON, Line, LineProfile
 from accel.reasons import place_of, source_line
-from accel.reports.ledger import ledgers
+from accel.reports.ledger import Ledger, ledgers
 from accel.reports.words import as_factor, in_s
 
 MOST = 3
@@ -47,8 +48,22 @@ def advice(profile: LineProfile) -> list[str]:
             f"{fixed_s / total:.0%} of the run is in compiled code that accel cannot help ({', '.join(kinds)}): "
             f"at most {as_factor(total / fixed_s)}, with everything else free"
         )
+    told += [_inside(book) for book in ledgers() if book.compiled_total_s >= LEAST_SHARE * total and book.describe]
     others = sorted((line for line in lines if line not in fixed), key=lambda line: -line.on_numpy)
     return told + [_told(line, total) for line in others[:MOST] if line.on_numpy >= LEAST_SHARE * total]
+
+
+def in_html(told: Iterable[str]) -> str:
+    """Return this advice as a list in HTML."""
+    return "".join(["<p>to be faster</p><ul>", *(f"<li>{escape(each)}</li>" for each in told), "</ul>"])
+
+
+def _inside(book: Ledger) -> str:
+    """Name the operations that take most of a target's compiled time, by estimate, in the program that ran most."""
+    assert book.describe is not None
+    program = max(book.describe(), key=lambda each: each["replays"])
+    parts = ", ".join(f"{each['group']} {each['share']:.0%} (most at {each['where']})" for each in program["work"])
+    return f"{book.target}: {in_s(book.compiled_total_s)} compiled, by estimate in {parts}"
 
 
 def kind_of(line: Line) -> str | None:

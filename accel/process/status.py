@@ -169,6 +169,7 @@ class StatusLine:
 
 
 _line: StatusLine | None = None
+_look: Look | None = None
 
 
 def is_terminal(stream: object) -> bool:
@@ -186,8 +187,15 @@ def enable() -> None:
         _line = StatusLine(sys.stderr)
 
 
+def text_now() -> str | None:
+    """Return the text of the status line, whether or not there is a terminal to show it; None if nothing goes on."""
+    return None if _look is None else _look()
+
+
 def follow(look: Look) -> None:
-    """Show what `look` says, until it says None. Does nothing unless a status line is enabled."""
+    """Show what `look` says, until it says None, if a status line is enabled."""
+    global _look
+    _look = look
     if _line is not None:
         _line.follow(look)
 

@@ -10,18 +10,18 @@ from types import ModuleType
 
 import pytest
 
-from accel.backend.underway import queues
 from accel.cli import minutes
 from accel.inspect.doctor import measure
 from accel.plugins import notebook
-from accel.process import observers as onlookers
+from accel.process import observers, status
 
 
 def test_a_line_says_what_is_compiled_and_what_that_gains(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     assert minutes.state() == "0 functions compiled"
     books.open_ledger("model:step").count_compiled(1.0, 3.0)
     assert minutes.state() == "1 function compiled (model:step); +3.0 s so far"
-    monkeypatch.setattr(queues, "progress", lambda: "accel: compiling 1 of 2, model:warm for 4 s")
+    monkeypatch.setattr(status, "_look", None)
+    status.follow(lambda: "accel: compiling 1 of 2, model:warm for 4 s")
     assert minutes.state() == "1 function compiled (model:step); compiling 1 of 2, model:warm for 4 s"
 
 
@@ -50,7 +50,7 @@ def test_its_thread_keeps_no_arrays_from_staying_on_a_device(monkeypatch: pytest
     started: list[str] = []
     monkeypatch.setattr(threading.Thread, "start", lambda self: started.append(self.name))
     minutes.start()
-    assert set(started) <= onlookers.WAITING_THREADS
+    assert set(started) <= observers.WAITING_THREADS
 
 
 def test_the_doctor_says_for_how_long_the_program_has_run(

@@ -571,13 +571,14 @@ def test_compare_checks_its_options_before_it_starts_anything(bench: Bench, tmp_
 
 
 def test_a_script_from_standard_input_is_told_of(bench: Bench) -> None:
-    done = bench.accel("-", stdin="for i in range(3):\n    pass\n")
+    done = bench.accel("--auto", "-", stdin="for i in range(3):\n    pass\n")
     assert done.err.endswith("accel: no loop is outlined: a script from standard input has no source file\n")
 
 
 def test_what_is_interrupted_inside_jax_shows_the_programs_line(bench: Bench) -> None:
     (bench.work / "jax").mkdir()
     for name, text in (
+        ("jax/__init__.py", ""),
         ("jax/stages.py", "def run():\n    raise KeyboardInterrupt\n"),
         ("waits.py", "import sys\nfrom accel import project\nproject.wait()\n"),
     ):

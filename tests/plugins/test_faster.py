@@ -66,6 +66,15 @@ def test_a_line_is_told_with_its_refusal_and_what_helps(profile: LineProfile, tm
     assert f": line 5 keeps it on NumPy: {refusal.why}; " in other
 
 
+def test_what_takes_the_time_inside_a_program_is_told(profile: LineProfile, books: None) -> None:
+    book = ledger.open_ledger("script:f")
+    book.count_compiled(4.0, 9.0)
+    parts = [{"group": "exponentials", "share": 0.62, "where": "script.py:5"}]
+    programs = [{"replays": 1, "work": []}, {"replays": 9, "work": parts}]
+    book.describe = lambda: programs
+    assert "script:f: 4.0 s compiled, by estimate in exponentials 62% (most at script.py:5)" in faster.advice(profile)
+
+
 def test_reports_end_with_it(books: None) -> None:
     figures = figures_of_run()
     assert "to be faster" not in brief.brief(figures, IN_SHELL)
