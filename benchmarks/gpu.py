@@ -125,7 +125,7 @@ def _alone(variant: Variant, values: list[Any]) -> Callable[[], Any]:
     given = [values[slot] for slot in executable.program.slots]
     with jax.enable_x64(True):
         there = jax.device_put(given, executable.device)
-    return lambda: jax.block_until_ready(executable.compiled(there, None, executable.constants))
+    return lambda: jax.block_until_ready(executable.compiled(there, executable.constants, {}))
 
 
 # --- transfers -----------------------------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ from accel.backend.alignment import aligned_array
 from accel.backend.executable import shared
 from accel.backend.options import compile_with
 from accel.config import FLOAT64
-from accel.kernels import jaxprs, machine_code
+from accel.kernels import importing, jaxprs, machine_code
 from accel.kernels.graph import reachable
-from accel.kernels.jaxprs import Atom, Equation, Flat, Importer, Literal, Variable
+from accel.kernels.importing import Importer
+from accel.kernels.jaxprs import Atom, Equation, Flat, Literal, Variable
 from accel.kernels.module import module_of
 from accel.kernels.segments import (
     Choice,
@@ -110,7 +111,7 @@ def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Map
 
 
 def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
-    parts = [part for is_kernel, steps in jaxprs.phases(program.steps) for part in _parts(is_kernel, steps)]
+    parts = [part for is_kernel, steps in importing.phases(program.steps) for part in _parts(is_kernel, steps)]
     in_kernels = sum(len(steps) for kind, steps in parts if kind not in (_CALL, _PRODUCT, _XLA))
     in_xla = sum(kind == _XLA for kind, _ in parts)
     if config.current().exact:
@@ -223,7 +224,7 @@ class _Builder:
         module = module_of(importer.graph, [importer.node(each) for each in inputs], outputs)
         forms = tuple((each.shape, each.dtype) for each in made)
         given, results = self._numbered(inputs, made)
-        return Kernel(given, results, machine_code.object_of(module.text), forms, module.room)
+        return Kernel(given, results, machine_code.object_of(module.text), forms, module.size)
 
     def _on_host(self, steps: Sequence[Equation], made: Sequence[Variable]) -> HostCall:
         (step,) = steps

@@ -9,6 +9,7 @@ wrap     the source is read past its end and around along one axis (`np.roll`, p
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Sequence
@@ -76,6 +77,7 @@ class KernelNode:
         return f"%{self.index} = {self.op}({given}) {self.dtype}{list(self.shape)} {self.about or ''}"
 
 
+@functools.cache
 def identity(rank: int) -> tuple[Axis, ...]:
     """Return the index map in which each axis is read along the same axis of the result."""
     return tuple(Axis(dim, 1, 0) for dim in range(rank))

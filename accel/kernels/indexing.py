@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.kernels.accumulators import joined
 from accel.kernels.graph import GATHER, INPUT, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
 from accel.kernels.ir import MEMORY
-from accel.kernels.reductions import joined
 
 SCATTERED = {
     "scatter": "set",
@@ -219,7 +219,7 @@ def function_of(node: KernelNode) -> tuple[str, str]:
     It takes pointers to the array, the indices, the updates and the result, and the numbers of elements and updates.
     """
     kind, dtype = node.about, node.dtype
-    stored = MEMORY[dtype.name]
+    stored = MEMORY[dtype]
     name = f"scatter_{kind}_{dtype.name}"
     join = [f"store {stored} %new, ptr %to, align {dtype.itemsize}"]
     if kind != "set":

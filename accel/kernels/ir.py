@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 REGISTERS = {
-    "bool": "i1",
-    **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-    "float32": "float",
-    "float64": "double",
+    np.dtype(bool): "i1",
+    **{np.dtype(f"{sign}int{bits}"): f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    np.dtype(np.float32): "float",
+    np.dtype(np.float64): "double",
 }
-"""LLVM's register type of a value, by the name of its dtype."""
+"""LLVM's register type of a value, by its dtype."""
 
-MEMORY = {**REGISTERS, "bool": "i8"}
-"""LLVM's memory type of an element, by the name of its dtype."""
+MEMORY = {**REGISTERS, np.dtype(bool): "i8"}
+"""LLVM's memory type of an element, by its dtype."""
 
 
 _MOST_INSTRUCTIONS = 50_000
@@ -126,7 +126,7 @@ class Value:
     def bits(self, dtype: Any = None) -> Value:
         """Reinterpret the bits as another dtype of the same size: by default, floats as signed integers."""
         dtype = np.dtype(f"i{self.dtype.itemsize}") if dtype is None else np.dtype(dtype)
-        if REGISTERS[dtype.name] == REGISTERS[self.dtype.name]:
+        if REGISTERS[dtype] == REGISTERS[self.dtype]:
             return Value(self.emitter, self.text, dtype, self.level, self.is_literal)
         return self.emitter.instruction("bitcast {T0} {0} to {R}", dtype, self)
 
@@ -188,7 +188,7 @@ class Emitter:
         return level == self.innermost and self.lanes > 1
 
     def type_of(self, dtype: np.dtype[Any], level: int, *, in_memory: bool = False) -> str:
-        found = (MEMORY if in_memory else REGISTERS)[dtype.name]
+        found = (MEMORY if in_memory else REGISTERS)[dtype]
         return f"<{self.lanes} x {found}>" if self.is_vector(level) else found
 
     def literal(self, value: Any, dtype: Any) -> Value:
@@ -202,7 +202,7 @@ class Emitter:
         """
         level = max((each.level for each in operands), default=0)
         scope = self.scopes[level]
-        key = text, dtype.name, *(each.text for each in operands)
+        key = text, dtype, *(each.text for each in operands)
         if key not in scope.known:
             names = [self.widened(each, level) for each in operands]
             types = {f"T{at}": self.type_of(each.dtype, level) for at, each in enumerate(operands)}
@@ -245,7 +245,7 @@ class Emitter:
         """Return a value's text as an operand in this level. A value of an outer level is broadcast to all lanes."""
         if not self.is_vector(level) or value.level == level:
             return value.text
-        element = REGISTERS[value.dtype.name]
+        element = REGISTERS[value.dtype]
         if value.is_literal:
             return f"splat ({element} {value.text})"
         # where the value is, so that it is done once outside of the loop
@@ -277,7 +277,7 @@ class Emitter:
 
 
 def _suffix(dtype: np.dtype[Any]) -> str:
-    found = REGISTERS[dtype.name]
+    found = REGISTERS[dtype]
     return {"float": "f32", "double": "f64"}.get(found, found)
 
 

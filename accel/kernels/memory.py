@@ -72,7 +72,7 @@ class Addressing:
         """Return the address of an element. It is computed loop by loop, so that the part common to a row is computed
         once."""
         self.used.add(place.number)
-        stored = MEMORY[dtype.name]
+        stored = MEMORY[dtype]
         address, fixed = f"%p{place.number}", place.offset
         moves: list[tuple[int, str, int]] = []
         for dim, (stride, axis) in enumerate(zip(place.strides, index, strict=True)):
@@ -115,7 +115,7 @@ class Addressing:
 
     def _loaded_lanes(self, address: str, dtype: np.dtype[Any], offsets: Sequence[Any], level: int) -> Value:
         """Load a vector lane by lane. offsets: in elements."""
-        written, stored = self.emitter.written, MEMORY[dtype.name]
+        written, stored = self.emitter.written, MEMORY[dtype]
         kind, found = f"<{self.emitter.lanes} x {stored}>", "poison"
         for lane, offset in enumerate(offsets):
             place = written(f"getelementptr {stored}, ptr {address}, i64 {offset}", level)
@@ -141,7 +141,7 @@ class Addressing:
         """Load elements of a stored node at computed indices, one for each of its axes."""
         place = self._place_to_gather(source, placed(source))
         self.used.add(place.number)
-        emitter, stored, address = self.emitter, MEMORY[source.dtype.name], f"%p{place.number}"
+        emitter, stored, address = self.emitter, MEMORY[source.dtype], f"%p{place.number}"
         offset = emitter.literal(place.offset, INT64)
         for stride, at, length in zip(place.strides, places, source.shape, strict=True):
             if length - 1 > np.iinfo(at.dtype).max:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from accel.kernels import indexing, machine_code, reductions
+from accel.kernels import accumulators, indexing, machine_code, reductions, sharing
 from accel.kernels.graph import CALLS, HALO, HALOED, INPUT, SCATTER, Graph, KernelNode, strides_of
 from accel.kernels.memory import Location
 from accel.kernels.nest import LoopNest
 from accel.kernels.plan import NestStage, planned
 
 ENTRY = "run"
-"""Name of the function. It takes the address of a pointer table: inputs, outputs, and `Module.room` bytes of memory."""
+"""Name of the function. It takes the address of a pointer table (inputs, outputs, `Size.room` bytes of memory, and
+counters as in accel.kernels.sharing), the number of the calling thread, and the number of threads that call it."""
 
 _ALIGNED = 64
 
@@ -24,12 +26,20 @@ _MOST_LANES = 16
 """Maximum vector lanes for small elements. Guess."""
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
-    """A compiled graph. text: LLVM IR. room: bytes of scratch memory that a run needs."""
+class Size(NamedTuple):
+    """room: bytes of scratch memory that a run needs. steps: number of functions that are run one after the other.
+    chunks: number of chunks into which these are divided, but for those of a single one."""
+
+    room: int
+    steps: int
+    chunks: int
+
+
+class Module(NamedTuple):
+    """A graph as LLVM IR."""
 
     text: str
-    room: int
+    size: Size
 
 
 def module_of(graph: Graph, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode]) -> Module:
@@ -42,6 +52,19 @@ def module_of(graph: Graph, inputs: Sequence[KernelNode], outputs: Sequence[Kern
 
 def _own(graph: Graph, node: KernelNode) -> KernelNode:
     return graph.make("copy", (node,), node.shape, node.dtype) if node.op in (INPUT, HALOED) else node
+
+
+@dataclass(slots=True)
+class _Step:
+    """Calls that one thread makes one after the other; pointers: the numbers of those that they take."""
+
+    calls: list[str]
+    pointers: set[int]
+    chunks: int
+
+    def add(self, other: _Step) -> None:
+        self.calls += other.calls
+        self.pointers |= other.pointers
 
 
 class _Writer:
@@ -59,51 +82,73 @@ class _Writer:
             self._results[node.index].append(Location(self._count, strides_of(node.shape)))
             self._count += 1
         self._last = self._count
-        self._size = self._allocated()
+        self._room_size = self._allocated()
         self._places.update({index: places[0] for index, places in self._results.items()})
 
     def module(self) -> Module:
         functions: dict[str, str] = {}
-        declared: set[str] = {reductions.DECLARED}
-        calls = []
+        declared: set[str] = {accumulators.DECLARED}
+        steps: list[_Step] = []
         for number, stage in enumerate(self._stages):
-            if stage.stored[0].op in CALLS:
-                calls += self._call(stage.stored[0], functions)
-                continue
-            lanes = min(machine_code.lanes(max(node.dtype.itemsize for node in stage.stored)), _MOST_LANES)
-            nest = LoopNest(f"nest{number}", stage, self._places, self._results, lanes)
-            text, pointers = nest.text()
-            functions[f"nest{number}"] = text
-            functions.update(nest.functions)
-            declared |= nest.declared
-            calls.append(f"call void @nest{number}({', '.join(f'ptr %p{each}' for each in pointers)})")
+            step = self._call(stage.stored[0], functions)
+            if step is None:
+                lanes = min(machine_code.lanes(max(node.dtype.itemsize for node in stage.stored)), _MOST_LANES)
+                chunks = sharing.chunks_of(stage)
+                nest = LoopNest(f"nest{number}", stage, self._places, self._results, lanes, chunks > 1)
+                text, pointers = nest.text()
+                functions[f"nest{number}"] = text
+                functions.update(nest.functions)
+                declared |= nest.declared
+                given = ", ".join(f"ptr %p{each}" for each in pointers)
+                step = _Step([f"call void @nest{number}({given}, i64 %chunk, i64 %chunks)"], set(pointers), chunks)
+            if steps and step.chunks == steps[-1].chunks == 1:
+                steps[-1].add(step)
+            else:
+                steps.append(step)
+        for number, step in enumerate(steps):
+            functions[f"step{number}"] = "\n".join(
+                [
+                    f"define internal void @step{number}(ptr %table, i64 %chunk, i64 %chunks) #1 {{",
+                    *self._pointers(step.pointers),
+                    *step.calls,
+                    "ret void",
+                    "}",
+                ]
+            )
         text = "\n".join(
             [
                 *sorted(declared),
                 *functions.values(),
-                f"define void @{ENTRY}(ptr %table) {{",
-                *self._pointers(),
-                *calls,
-                "ret void",
-                "}",
+                sharing.text(ENTRY, [step.chunks for step in steps], counters=self._last + 1),
                 'attributes #0 = { noinline nounwind "prefer-vector-width"="512" }',
+                "attributes #1 = { noinline nounwind }",
             ]
         )
-        return Module(text, self._size)
+        shared = sum(step.chunks for step in steps if step.chunks > 1)
+        return Module(text, Size(self._room_size, len(steps), shared))
 
-    def _call(self, node: KernelNode, functions: dict[str, str]) -> list[str]:
+    def _call(self, node: KernelNode, functions: dict[str, str]) -> _Step | None:
+        """Return the step of a value that a function of its own computes; None for others."""
+        if node.op not in CALLS:
+            return None
         about = indexing if node.op == SCATTER else reductions
         name, functions[name] = about.function_of(node)
-        sources = ", ".join(f"ptr %p{self._places[each.index].number}" for each in node.operands)
+        sources = [self._places[each.index].number for each in node.operands]
+        results = [place.number for place in self._results[node.index]]
+        given = ", ".join(f"ptr %p{each}" for each in sources)
         counts = ", ".join(f"i64 {each}" for each in about.lengths_of(node))
-        return [f"call void @{name}({sources}, ptr %p{place.number}, {counts})" for place in self._results[node.index]]
+        return _Step(
+            [f"call void @{name}({given}, ptr %p{each}, {counts})" for each in results], {*sources, *results}, 1
+        )
 
-    def _pointers(self) -> list[str]:
+    def _pointers(self, used: set[int]) -> list[str]:
+        """Load pointers from the table, and compute those to own memory."""
         lines = []
-        for number in range(self._last + 1):
+        own = used & self._room.keys()
+        for number in sorted(used - own) + [self._last] * bool(own):
             lines.append(f"%t{number} = getelementptr ptr, ptr %table, i64 {number}")
             lines.append(f"%{'room' if number == self._last else f'p{number}'} = load ptr, ptr %t{number}")
-        lines += [f"%p{number} = getelementptr i8, ptr %room, i64 {offset}" for number, offset in self._room.items()]
+        lines += [f"%p{number} = getelementptr i8, ptr %room, i64 {self._room[number]}" for number in sorted(own)]
         return lines
 
     def _allocated(self) -> int:

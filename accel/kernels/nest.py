@@ -54,6 +54,7 @@ class LoopNest:
     """The function of one stage.
 
     places: locations of inputs and stored values, by node. results: locations to which a stored value is written.
+    divided: the function computes one chunk of the outermost loop; its last arguments are its number and that of all.
     """
 
     def __init__(
@@ -63,9 +64,10 @@ class LoopNest:
         places: Mapping[int, Location],
         results: Mapping[int, Sequence[Location]],
         lanes: int,
+        divided: bool,
     ) -> None:
         self._name, self._stage, self._places, self._results = name, stage, places, results
-        self._lanes = lanes
+        self._lanes, self._is_divided = lanes, divided
         self._rank = len(stage.shape)
         self._emitter = Emitter(innermost=self._rank)
         self._memory = Addressing(self._emitter, places)
@@ -84,7 +86,7 @@ class LoopNest:
         """Return the function's definition, and the numbers of the pointers that it takes."""
         body = self._nest(0)
         pointers = sorted(self._memory.used)
-        given = ", ".join(f"ptr noalias %p{number}" for number in pointers)
+        given = ", ".join([*(f"ptr noalias %p{number}" for number in pointers), "i64 %chunk", "i64 %chunks"])
         lines = [f"define internal void @{self._name}({given}) #0 {{", *self._emitter.scopes[0].lines, *body]
         return "\n".join([*lines, "ret void", "}"]), pointers
 
@@ -133,21 +135,35 @@ class LoopNest:
                 f"%m{label} = mul i64 %k{label}, {lanes}\n%a{label} = add i64 %m{label}, {first}\n"
                 f"{counter} = call i64 @llvm.smin.i64(i64 %a{label}, i64 {last - lanes})"
             )
+        begin, end, entered = "0", str(rounds), [f"br label %loop{label}"]
+        if loop == 0 and self._is_divided:
+            begin, end, entered = f"%begin{label}", f"%end{label}", self._bounds(label, rounds)
         return [
             f"br label %before{label}",
             f"before{label}:",
-            f"br label %loop{label}",
+            *entered,
             f"loop{label}:",
-            f"%k{label} = phi i64 [ 0, %before{label} ], [ %n{label}, %next{label} ]",
+            f"%k{label} = phi i64 [ {begin}, %before{label} ], [ %n{label}, %next{label} ]",
             step,
             *scope.lines,
             *inner,
             f"br label %next{label}",
             f"next{label}:",
             f"%n{label} = add i64 %k{label}, 1",
-            f"%c{label} = icmp slt i64 %n{label}, {rounds}",
+            f"%c{label} = icmp slt i64 %n{label}, {end}",
             f"br i1 %c{label}, label %loop{label}, label %after{label}",
             f"after{label}:",
+        ]
+
+    def _bounds(self, label: int, rounds: int) -> list[str]:
+        """Enter a loop for the rounds of this chunk, if it has any."""
+        return [
+            f"%first{label} = mul i64 %chunk, {rounds}",
+            f"%last{label} = add i64 %first{label}, {rounds}",
+            f"%begin{label} = udiv i64 %first{label}, %chunks",
+            f"%end{label} = udiv i64 %last{label}, %chunks",
+            f"%any{label} = icmp slt i64 %begin{label}, %end{label}",
+            f"br i1 %any{label}, label %loop{label}, label %after{label}",
         ]
 
     def _compute(self) -> None:
@@ -315,7 +331,7 @@ class LoopNest:
         return [line for node in haloed for line in self._halo(self._results[node.index][0], node.dtype)]
 
     def _halo(self, place: Location, dtype: np.dtype[Any]) -> list[str]:
-        stored, length = MEMORY[dtype.name], self._stage.shape[-1]
+        stored, length = MEMORY[dtype], self._stage.shape[-1]
         kind, lines = f"<{HALO} x {stored}>", []
 
         def written(text: str) -> str:

@@ -89,12 +89,13 @@ class Stored:
 class NestStage:
     """Stored values that one loop nest computes over their common shape, or one value that a call computes.
 
-    reads: graph indices of the stored values that it reads.
+    reads: graph indices of the stored values that it reads. cost: of an element, operations and memory.
     """
 
     shape: Shape
     stored: tuple[KernelNode, ...]
     reads: frozenset[int]
+    cost: int
 
 
 def planned(graph: Graph, outputs: Sequence[KernelNode]) -> list[NestStage]:
@@ -290,7 +291,8 @@ class _Group:
 
     def stage(self) -> NestStage:
         reads = frozenset(index for each in self.stored for index in each.reads)
-        return NestStage(self.shape, tuple(each.node for each in self.stored), reads)
+        cost = sum(self.costs.values()) + _MOVED_COST * len(self.indices | self.sources | reads)
+        return NestStage(self.shape, tuple(each.node for each in self.stored), reads, cost)
 
 
 def _stages(stored: Mapping[int, Stored]) -> Iterator[NestStage]:

@@ -9,17 +9,21 @@ import ctypes
 import math
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from accel.backend.alignment import address_of, aligned_array
-from accel.kernels import machine_code
-from accel.kernels.module import ENTRY
+from accel.kernels import helpers, machine_code
+from accel.kernels.helpers import Entry
+from accel.kernels.module import ENTRY, Size
+from accel.kernels.sharing import COUNTERS
 
 _loading = threading.Lock()
+
+_ENTRY_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
@@ -38,25 +42,25 @@ class Segment:
 
 @dataclass(slots=True)
 class Kernel(Segment):
-    """A segment of machine code. forms: shape and dtype of the outputs. room: bytes of scratch memory."""
+    """A segment of machine code. forms: shape and dtype of the outputs."""
 
     code: bytes
     forms: tuple[Form, ...]
-    room: int
+    size: Size
     _loaded: machine_code.Loaded | None = None
-    _call: Callable[[bytes], None] | None = None
+    _call: Entry | None = None
     _rooms: list[np.ndarray[Any, Any]] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.room)
+        return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.size)
 
-    def load(self) -> Callable[[bytes], None]:
+    def load(self) -> Entry:
         """Load the machine code and return its function. Raises any exception of llvmlite."""
         # once: a second one would free the code that another thread runs
         with _loading:
             if self._call is None:
                 self._loaded = machine_code.Loaded(self.code)
-                self._call = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(self._loaded.address(ENTRY))
+                self._call = _ENTRY_TYPE(self._loaded.address(ENTRY))
             return self._call
 
     def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
@@ -66,9 +70,17 @@ class Kernel(Segment):
             room = self._rooms.pop()
         except IndexError:
             # a thread makes one, so that two runs at once have their own
-            room = aligned_array((self.room,), np.dtype(np.uint8))
+            room = aligned_array((self.size.room,), np.dtype(np.uint8))
         table = [*given, *made, room]
-        call(struct.pack(f"{len(table)}P", *map(address_of, table)))
+        threads = helpers.threads_for(self.size.chunks)
+        if threads > 1:
+            # late helpers come to it after the run
+            table.append(np.zeros(COUNTERS * self.size.steps, np.uint8))
+        packed = struct.pack(f"{len(table)}P", *map(address_of, table))
+        if threads > 1:
+            helpers.run(call, packed, threads, (self, table[-1]))
+        else:
+            call(packed, 0, 1)
         self._rooms.append(room)
         return made
 
