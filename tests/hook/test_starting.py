@@ -98,6 +98,17 @@ def test_children_are_accelerated_and_say_nothing(environment: Environment) -> N
     assert done.err.count("accel: this run") == 1
 
 
+def test_ranks_and_workers_of_joblib_are_accelerated(environment: Environment) -> None:
+    done = environment.run("script.py", QD_USE_JAX="1", OMPI_COMM_WORLD_RANK="1", OMPI_COMM_WORLD_SIZE="2")
+    assert done.out.splitlines()[0].endswith(" 2.0 True []") and done.err == "", "rank 0 alone tells"
+    pytest.importorskip("joblib")
+    (environment.work / "jobs.py").write_text(
+        "import joblib, script\nprint(joblib.Parallel(n_jobs=2)(joblib.delayed(script.loaded)(i) for i in range(2)))\n"
+    )
+    assert environment.run("jobs.py", QD_USE_JAX="1").out == "[True, True]\n"
+    assert environment.run("jobs.py").out == "[False, False]\n"
+
+
 def test_code_and_sessions_are_accelerated_in_the_process_itself(environment: Environment) -> None:
     waiting = "while type(model.warm).__name__ == 'function': time.sleep(0.01)"
     code = f"import model, sys, time\n{waiting}\nprint(model.warm(1.0), sys.argv)"
