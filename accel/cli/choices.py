@@ -22,7 +22,7 @@ from accel.cli.starts import Start
 from accel.hook import patching
 from accel.hook.imports import find_module
 from accel.hook.lifts import WHY
-from accel.reports.figures import GAINED, LOST
+from accel.reports.ledger import current_run
 
 NAME = "choices.json"
 
@@ -47,17 +47,18 @@ class Choice:
         self._start = start
         self.before = load(start)
 
-    def settle(self, net: str, *, beforehand: bool = False) -> list[Row]:
-        """Return at the program's end what was chosen and compiled, and keep it for the next run, if the run gained.
+    def settle(self, *, lost: bool = False, beforehand: bool = False) -> list[Row]:
+        """Return at the program's end what was chosen and compiled, and keep it if it is faster than NumPy.
 
-        net: GAINED, LOST or EVEN. beforehand: whether `accel compile` made the run, whose gain says nothing.
+        Costs of compiling do not count for that: the next run has none. lost: whether the run lost, costs included.
+        beforehand: whether `accel compile` made the run, whose gain says nothing.
         """
         if not self.before:
             chosen = patching.chosen()
-            if net == GAINED or beforehand:
+            if current_run().gained_s > 0.0 or beforehand:
                 keep(self._start, chosen)
             return chosen
-        if net == LOST and not beforehand:  # so the next run chooses anew
+        if lost:  # so the next run chooses anew
             keep(self._start, [])
         return self.before if patching.chosen() else []
 

@@ -36,7 +36,7 @@ from accel.process import ranks, status
 from accel.reasons import Refused
 from accel.reports import last, profiling, reporting, summary, timeline
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
-from accel.reports.figures import figures_of_run
+from accel.reports.figures import LOST, figures_of_run
 from accel.reports.ledger import ledgers
 
 MISMATCH = 3
@@ -79,7 +79,7 @@ def _finish(plan: CommandLine, process: int, choice: Choice | None, lines: Looki
         _try_to_write("\n".join([str(lines.profile), *told, ""]), None, "line profile")
     if choice is None or summary.was_off(figures):
         return
-    chosen = choice.settle(figures["totals"]["net"])
+    chosen = choice.settle(lost=figures["totals"]["net"] == LOST)
     if not (plan.quiet or plan.settings.quiet) and (chosen or plan.auto or plan.command.target == "-"):
         _try_to_write(summary_of_chosen(chosen, plan.command.target, again=bool(choice.before)), None, "choice")
     if plan.chosen is not None:

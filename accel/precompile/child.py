@@ -85,7 +85,7 @@ class Reporter:
             for target in self._targets.values():
                 target.compile_remaining()
             if self._choice is not None:
-                self._choice.settle("", beforehand=True)
+                self._choice.settle(beforehand=True)
             figures = figures_of_run()
             report = json.loads(reporting.render(figures, "json"))
             last.keep(figures, self._program)

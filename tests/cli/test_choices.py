@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -13,7 +14,7 @@ from accel.cli.starts import Start, StartCommand, find
 from accel.config import Settings
 from accel.hook import patching
 from accel.hook.lifts import WHY
-from accel.reports.figures import EVEN, GAINED, LOST
+from accel.reports import ledger
 
 STEP = Row("model", "step", WHY)
 LOOPS = Row("__main__", "<module>", WHY, loops=True)
@@ -32,23 +33,24 @@ def _start(folder: Path, text: str) -> Start:
     return find(StartCommand(str(folder / "script.py"), [], None))
 
 
-def test_the_next_run_of_a_program_takes_up_what_a_run_chose_that_gained(
-    start: Start, monkeypatch: pytest.MonkeyPatch
+def test_the_next_run_of_a_program_takes_up_what_was_faster_than_numpy(
+    start: Start, monkeypatch: pytest.MonkeyPatch, books: ModuleType
 ) -> None:
-    assert choices.Choice(start).settle(EVEN) == [STEP, LOOPS]
-    assert choices.Choice(start).before == []
-    choices.Choice(start).settle(GAINED)
+    assert choices.Choice(start).settle(lost=True) == [STEP, LOOPS]
+    assert choices.Choice(start).before == [], "compiled calls were no faster"
+    ledger.open_ledger("f").count_compiled(1.0, 0.5)
+    choices.Choice(start).settle(lost=True)  # by what compiling cost
     monkeypatch.setattr(patching, "chosen", lambda: [STEP])
     again = choices.Choice(start)
     assert again.before == [STEP, LOOPS]
-    assert again.settle(GAINED) == [STEP, LOOPS], "whatever was compiled of it this time"
+    assert again.settle() == [STEP, LOOPS], "whatever was compiled of it this time"
 
 
 def test_a_choice_is_forgotten_after_a_loss_and_when_the_program_changes(start: Start, tmp_path: Path) -> None:
-    choices.Choice(start).settle("", beforehand=True)
+    choices.Choice(start).settle(beforehand=True)
     assert choices.Choice(_start(tmp_path, "import numpy as np\n")).before == []
     start = _start(tmp_path, "import numpy\n")
-    choices.Choice(start).settle(LOST)
+    choices.Choice(start).settle(lost=True)
     assert choices.Choice(start).before == []
 
 
@@ -57,7 +59,7 @@ def test_a_damaged_file_is_no_choice(start: Start, tmp_path: Path, content: str)
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / choices.NAME).write_text(content.replace("%s", start.elsewhere[0]))
     assert choices.Choice(start).before == []
-    choices.Choice(start).settle(GAINED)
+    choices.Choice(start).settle(beforehand=True)
     assert choices.Choice(start).before == [STEP, LOOPS]
 
 
