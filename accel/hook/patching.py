@@ -339,7 +339,8 @@ def chosen() -> list[Row]:
     books = {book.target: book for book in ledger.ledgers()}
     names = [name for name in ledger.current_run().loops if name in books and books[name].compiled_calls]
     around = {name.rpartition(":")[0] for name in names if name.startswith(MAIN)}
-    functions = [row for row in _current.rows if row.why == WHY and books[row.target].compiled_calls]
+    named = [row for row in _current.rows if row.why == WHY and row.target in books]
+    functions = [row for row in named if books[row.target].compiled_calls]
     # a function that is compiled as a whole includes its loops
     around -= {row.target for row in functions}
     work_s = {name: sum(_work_s(books[each]) for each in names if each.rpartition(":")[0] == name) for name in around}

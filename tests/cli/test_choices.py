@@ -82,9 +82,9 @@ def test_what_was_taken_up_is_not_watched_for_more(monkeypatch: pytest.MonkeyPat
     watched: list[str] = []
     monkeypatch.setattr(patching.Watch, "start", lambda self: watched.append("yes"))
     none = Catalogue("none", ())
-    for more, expected in (((), ["yes"]), ((STEP,), [])):
+    for more, expected in (((), ["yes"]), ((STEP, LOOPS), [])):
         watched.clear()
         patching.install(none, more=more)
         patching.watch()
-        assert watched == expected
+        assert watched == expected and patching.chosen() == [], "nothing is compiled yet"
         patching.uninstall()
