@@ -1,6 +1,6 @@
 # Needs Python (3.11 or newer, with its venv module) and make; everything else is installed into $(VENV).
 #
-#   make demo    run the bundled miniature planet accelerated, for about half a minute, ending with accel's report
+#   make demo    run the bundled miniature planet accelerated, for about a minute, ending with accel's report
 #   make check   ruff, mypy, and a part of the tests in under two minutes: for every change before it is committed
 #   make test    all tests, the documents, ruff and mypy: about a quarter of an hour on 2 cores; it says how far it is
 #   make docs    the documents as pages in build/site; warnings are errors
@@ -15,13 +15,14 @@
 
 PYTHON ?= python3
 VENV   ?= .venv
-DAYS   ?= 3
+DAYS   ?= 5
 BIN     = $(VENV)/bin
 
 .PHONY: demo check test test-matrix dist-test lint docs bench clean
 
 demo: $(VENV)/.demo
 	QD_SIM_DAYS=$(DAYS) $(BIN)/python -m accel.run --demo
+	@echo "now: . $(BIN)/activate"
 
 # No whole programs, few processes, no compiling of many programs: what a slip of the pen breaks first.
 CHECKED = $(filter-out tests/test_second_process.py tests/test_examples.py,$(wildcard tests/test_*.py)) \

@@ -34,8 +34,9 @@ RTOL: Mapping[str, float] = {FLOAT64: 1e-9, FLOAT32: 1e-3, MIXED: 1e-3}
 UNIT: Mapping[str, float | None] = {FLOAT64: None, FLOAT32: 2.0**-23, MIXED: 2.0**-23}
 """Relative spacing of floats by the precision of programs. None: the same as NumPy's."""
 
-_TRUE = ("1", "true", "yes", "on")
-_FALSE = ("0", "false", "no", "off")
+TRUE = ("1", "true", "yes", "on")
+FALSE = ("0", "false", "no", "off")
+"""Words for a switch, in lower case."""
 
 
 class SettingError(ValueError):
@@ -143,12 +144,17 @@ class Settings:
             check(name, getattr(self, name))
 
 
+def platform_named(text: str) -> str:
+    """The platform of a name as users write it: cuda is a GPU."""
+    return {"cuda": "gpu"}.get(text.lower(), text.lower())
+
+
 def _parse_bool(text: str) -> bool:
-    return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}[text.lower()]
+    return {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}[text.lower()]
 
 
 def _parse_cache_dir(text: str) -> Path | None:
-    return None if text.lower() in _FALSE else Path(text).expanduser()
+    return None if text.lower() in FALSE else Path(text).expanduser()
 
 
 def _is_bool(value: object) -> bool:
@@ -216,7 +222,9 @@ class _Variable(NamedTuple):
 
 _BY_FIELD: dict[str, _Variable] = {
     "enabled": _Variable("QD_USE_JAX", _is_bool, "1 or 0", _parse_bool),
-    "platform": _Variable("QD_JAX_PLATFORM", _one_of(None, *PLATFORMS), f"{', '.join(PLATFORMS)}, or unset", str.lower),
+    "platform": _Variable(
+        "QD_JAX_PLATFORM", _one_of(None, *PLATFORMS), f"{', '.join(PLATFORMS)}, or unset", platform_named
+    ),
     "devices": _Variable("QD_JAX_DEVICES", _is_count_or_all, f"a whole number from 1, or {ALL}", _parse_count_or_all),
     "machines": _Variable("QD_JAX_MACHINES", _is_meeting_place, f"{CLUSTER}, HOST:PORT, or unset", str),
     "processes": _Variable("QD_JAX_PROCESSES", _is_optional_count, "a whole number from 1, or unset", int),

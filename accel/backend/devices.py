@@ -254,7 +254,15 @@ def check_platform(platform: str | None) -> None:
         return
     if not _is_there(platform):
         possible = ", ".join(platforms()) or "none: JAX cannot be started on any platform here"
-        raise config.SettingError(config.VARIABLES["platform"], platform, possible)
+        problem = f"is not there: JAX sees no {platform.upper()}{_INSTALLED_BY.get(platform, '')}"
+        raise config.SettingError(config.VARIABLES["platform"], platform, possible, problem)
+
+
+_INSTALLED_BY = {
+    "gpu": " (for NVIDIA's: pip install 'pygcm-accel[cuda]')",
+    "tpu": " (pip install 'pygcm-accel[tpu]')",
+}
+"""What makes JAX see the devices of a platform."""
 
 
 def platforms() -> list[str]:

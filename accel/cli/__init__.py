@@ -4,10 +4,14 @@ commands     `accel`: the list of its commands
 run          `accel run`: installs accel, runs a program, writes the reports; `accel compare`
 commandline  the options and settings of these two, checked
 starts       the ways in which Python starts a program
-chosen       the targets that `--auto` chose, as a line and as a catalogue
+chosen       the targets that accel chose without a catalogue, as a line and as a catalogue
+choices      the choices of earlier runs, kept on disk
 joining      the members that `--ensemble` asks for, and the loop that they step beside
 program      a program, run as Python itself would run it
 report       `accel report`: the report of the last run
+bundle       `accel bundle`
+minutes      progress in a batch log
+enable       `accel enable`, `accel disable`
 docs, info   `accel docs`, `accel info`
 options      the argument parser that all commands share
 """

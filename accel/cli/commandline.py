@@ -36,7 +36,15 @@ PLACES = (
     Option("--demo", {"action": "store_true", "help": "run the bundled miniature planet"}),
 )
 OPTIONS = (
-    Option("--platform", {"choices": config.PLATFORMS, "metavar": "P", "help": "cpu, gpu or tpu; default: the best"}),
+    Option(
+        "--platform",
+        {
+            "choices": config.PLATFORMS,
+            "type": config.platform_named,
+            "metavar": "P",
+            "help": "cpu, gpu (or cuda) or tpu; default: the best",
+        },
+    ),
     Option("--mode", {"choices": config.MODES, "metavar": "M", "help": "auto (default), verify, strict or off"}),
     Option("--catalogue", {"metavar": "FILE", "help": "accelerate what this file's CATALOGUE names"}),
     Option(
@@ -57,15 +65,16 @@ OPTIONS = (
         {
             "action": "store_true",
             "default": None,
-            "help": "no catalogue: the program's loops, and what takes the time",
+            "help": "choose hot loops and functions; default where no catalogue names any",
         },
     ),
-    Option("--chosen", {"metavar": "FILE.py", "help": "with --auto: write a catalogue of what it chose here"}),
+    Option("--chosen", {"metavar": "FILE.py", "help": "as --auto, and write a catalogue of what was chosen here"}),
     Option("--ensemble", {"metavar": "N", "type": int, "help": "step N members beside the program's own loop"}),
     Option("--perturb", {"metavar": "FILE.py", "help": "with --ensemble: how the members differ"}),
     Option("--members", {"metavar": "FILE", "help": "with --ensemble: save them here (.nc or .npz)"}),
     Option("--report", {"metavar": "FILE", "help": "write the report (.json, .md, .txt); - is standard error"}),
     Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went"}),
+    Option("--lines", {"action": "store_true", "help": "show where the time went line by line, and what to change"}),
     Option("--compare", {"action": "store_true", "help": "the same as `accel compare`"}),
     Option("--out", {"metavar": "DIR", "help": "the folder for the comparison; default: accel-comparison"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
@@ -96,7 +105,7 @@ def compare_parser() -> Parser:
         usage="accel compare [OPTION]... TARGET [ARGS...]",
     )
     _add(parser, [option for option in OPTIONS if option.name in OF_COMPARE])
-    parser.set_defaults(compare=True, report=None, profile=None, chosen=None, quiet=False)
+    parser.set_defaults(compare=True, report=None, profile=None, chosen=None, quiet=False, lines=False)
     parser.set_defaults(ensemble=None, perturb=None, members=None)
     return parser
 
@@ -134,9 +143,10 @@ class CommandLine(NamedTuple):
 
     catalogue: None for the installed catalogues. catalogue_file: its absolute name, or None. profile: the file for the
     profile page, or None. compare: the folder for the results of a comparison run, or None. auto: True if the targets
-    with the most time are chosen at run time, without a catalogue. chosen: the file to write that choice to as a
-    catalogue, or None. quiet: True if only errors are shown. compile_first: the `accel compile` command to advise for
-    this program, or None. ensemble: None without one.
+    with the most time are chosen at run time; None if that depends on whether a catalogue names functions of the
+    program. chosen: the file to write that choice to as a catalogue, or None. quiet: True if only errors are shown.
+    compile_first: the `accel compile` command to advise for this program, or None. ensemble: None without one. lines:
+    True if lines are profiled.
     """
 
     command: StartCommand
@@ -148,11 +158,12 @@ class CommandLine(NamedTuple):
     reports: tuple[Report, ...]
     profile: Path | None
     compare: Path | None
-    auto: bool
+    auto: bool | None
     chosen: Path | None
     quiet: bool
     compile_first: str | None
     ensemble: EnsembleOptions | None
+    lines: bool
 
 
 def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLine:
@@ -178,22 +189,21 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
         reports,
         profile,
         compare,
-        bool(options.auto),
+        options.auto or (True if options.chosen else None),
         _chosen(options),
         options.quiet,
         _compile_first(options, words),
         _ensemble(options, settings),
+        options.lines,
     )
 
 
 def _compile_first(options: argparse.Namespace, words: Sequence[str]) -> str | None:
-    """Return the `accel compile` command for the same program, or None if there is none.
-
-    `accel compile` has no --auto. A program from standard input cannot be read a second time.
-    """
-    if options.auto or words[:1] == ["-"]:
+    """Return the `accel compile` command for the same program; None for standard input, which cannot be read twice."""
+    if words[:1] == ["-"]:
         return None
     given = ["--demo"] if options.demo else ["--pygcm", options.pygcm] if options.pygcm else []
+    given += ["--auto"] if options.auto else []
     for name in ("platform", "catalogue"):
         value = getattr(options, name)
         given += [] if value is None else [f"--{name}", value]
@@ -228,8 +238,6 @@ def _chosen(options: argparse.Namespace) -> Path | None:
     """Return the file to write the chosen targets to as a catalogue, or None."""
     if options.chosen is None:
         return None
-    if not options.auto:
-        raise SettingError("--chosen", options.chosen, "--auto as well", "has no effect on its own")
     return _writable("--chosen", options.chosen, (".py",))
 
 

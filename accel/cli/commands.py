@@ -49,6 +49,9 @@ COMMANDS: dict[str, Command] = {
     "compile": Command("accel.precompile.command:main", "compile before the first real run"),
     "compare": Command("accel.cli.run:compare", "run a program on NumPy and accelerated: times, memory, differences"),
     "report": Command("accel.cli.report:main", "show the report of the last run"),
+    "enable": Command("accel.cli.enable:enable", "have QD_USE_JAX=1 start accel in every Python of this environment"),
+    "disable": Command("accel.cli.enable:disable", "take that back"),
+    "bundle": Command("accel.cli.bundle:main", "write compiled programs to a file, or read them, for other machines"),
     "cache": Command("accel.backend.disk.cache:main", "show, or empty, the folder of compiled programs"),
     "coverage": Command(
         "accel.inspect.coverage:table",

@@ -12,6 +12,7 @@ import accel
 from accel import catalogue, config, project, variables, versions
 from accel.backend import devices
 from accel.backend.disk import cache
+from accel.cli import enable
 from accel.config import SettingError
 from accel.process import processors
 
@@ -38,6 +39,7 @@ def _lines() -> Iterator[tuple[str, str]]:
     if found is not None:
         yield "project", f"{found.path}: {found.problem or found.table}"
     yield from _own_catalogue()
+    yield "enabled", enable.state()
     yield "disk cache", _cache()
     chosen = {name: value for name, value in sorted(os.environ.items()) if _matters(name)}
     yield "environment", " ".join(f"{name}={value!r}" for name, value in chosen.items()) or "no variable is set"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -97,7 +98,20 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     # an error of accel's own
     if frames and is_ours(frames[-1]) and _raised_by_accel(frames[-1]):
         return traceback
-    return linked([frame for frame in frames[first:] if not is_ours(frame)])
+    return linked(_seen_by_user(frames[first:]))
+
+
+def _seen_by_user(frames: Sequence[TracebackType]) -> list[TracebackType]:
+    """Return the frames without accel's, and without those of JAX that accel has called, as when Ctrl-C came there."""
+    seen, inside = [], False
+    for frame in frames:
+        package = Path(frame.tb_frame.f_code.co_filename).parts
+        if is_ours(frame):
+            inside = True
+        elif not (inside and {"jax", "jaxlib"}.intersection(package)):
+            seen.append(frame)
+            inside = False
+    return seen
 
 
 def _raised_by_accel(traceback: TracebackType) -> bool:

@@ -19,6 +19,8 @@ from typing import Any
 
 from accel import config, logs, project
 from accel.catalogue import Row
+from accel.cli import minutes
+from accel.cli.choices import Choice, chooses
 from accel.cli.chosen import as_catalogue, summary_of_chosen
 from accel.cli.commandline import CommandLine, Report, compare_parser, parse
 from accel.cli.joining import Joining
@@ -28,11 +30,13 @@ from accel.cli.starts import Start
 from accel.comparison import runs
 from accel.config import SettingError
 from accel.hook import patching
+from accel.plugins import faster
+from accel.plugins.lines import Looking
 from accel.process import ranks, status
 from accel.reasons import Refused
 from accel.reports import last, profiling, reporting, summary, timeline
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
-from accel.reports.figures import figures_of_run
+from accel.reports.figures import LOST, figures_of_run
 from accel.reports.ledger import ledgers
 
 MISMATCH = 3
@@ -51,31 +55,41 @@ def _joined(settings: config.Settings) -> config.Settings:
     return join(settings)
 
 
-def _finish(plan: CommandLine, process: int) -> None:
+def _finish(plan: CommandLine, process: int, choice: Choice | None, lines: Looking | None) -> None:
     """Write the reports. A forked child leaves that to its parent, and MPI ranks leave it to the first rank."""
     if os.getpid() != process or not ranks.is_first():
         return
     patching.look_back()
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
-    page = plan.profile is not None and _try_to_write(profiling.page(program), plan.profile, "profile")
+    if lines is not None:
+        lines.stop()
+        figures["faster"] = faster.advice(lines.profile)
+    in_html = "" if lines is None else lines.profile._repr_html_() + faster.in_html(figures["faster"])
+    page = plan.profile is not None and _try_to_write(profiling.page(program, in_html), plan.profile, "profile")
     kept = last.keep(figures, program, profile=plan.profile if page else None, compile_first=plan.compile_first)
     ended_by = getattr(sys, "last_value", None)  # the error that nobody has caught
     refused = isinstance(ended_by, Refused)
     advice = replace(IN_SHELL if kept else UNKEPT, compile_first=plan.compile_first, refused=refused)
-    if plan.auto:  # which need not be advised
+    if choice is not None:  # which need not be advised
         advice = replace(advice, start_brief=None)
     for report in plan.reports:
         _try_to_write(_rendered(report, figures, advice), report.path, "report")
-    chosen = patching.chosen() if plan.auto else []
-    if plan.auto and not plan.settings.quiet:
-        _try_to_write(summary_of_chosen(chosen), None, "choice")
+    if lines is not None:
+        told = ["to be faster", *(f"  {each}" for each in figures["faster"])] if figures["faster"] else []
+        _try_to_write("\n".join([str(lines.profile), *told, ""]), None, "line profile")
+    if choice is None or summary.was_off(figures):
+        return
+    chosen = choice.settle(lost=figures["totals"]["net"] == LOST)
+    if not (plan.quiet or plan.settings.quiet) and (chosen or plan.auto or plan.command.target == "-"):
+        _try_to_write(summary_of_chosen(chosen, plan.command.target, again=bool(choice.before)), None, "choice")
     if plan.chosen is not None:
         _try_to_write(as_catalogue(chosen, plan.command.target), plan.chosen, "catalogue")
 
 
 def _rendered(report: Report, figures: dict[str, Any], advice: Advice) -> str:
     if report.format is None:
-        return summary.summary_of(figures, advice) + "\n"
+        lines = [summary.summary_of(figures, advice), *(f"accel: {note}" for note in patching.held())]
+        return "\n".join([*lines, ""])
     return reporting.render(figures, report.format, full=report.full, advice=advice)
 
 
@@ -107,22 +121,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = _joined(plan.settings)  # before `enter`, which imports the packages of a module
         start = enter(plan.command)
         config.set_current(replace(settings, quiet=True))  # `_finish` writes the summary
+        choice = Choice(start) if _chooses(plan, start) else None
         logs.to_stderr()
         if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
             status.enable()
+            if not status.is_terminal(sys.stderr):
+                minutes.start()
         if plan.profile is not None:
             timeline.start()
         joining = None if plan.ensemble is None else Joining(plan.ensemble, plan.quiet)
-        more = [] if joining is None else joining.rows
+        more = [*([] if joining is None else joining.rows), *([] if choice is None else choice.before)]
         _install(plan, more)
     except SettingError as error:
         return refuse(error)
-    atexit.register(_finish, plan, os.getpid())  # first, so that it runs after the program's own handlers
+    lines = Looking() if plan.lines else None
+    # first, so that it runs after the program's own handlers
+    atexit.register(_finish, plan, os.getpid(), choice, lines)
     if joining is not None:
         return joining.run(lambda: execute(start, auto=True, ready=joining.choose))
     process = os.getpid()
     try:
-        code = execute(start, auto=plan.auto)
+        code = execute(start, auto=choice is not None)
     except SystemExit as ended:
         if ended.code or not _found_mismatch(plan, process):
             raise
@@ -131,6 +150,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         atexit.unregister(_finish)
         return code
     return MISMATCH if _found_mismatch(plan, process) else 0
+
+
+def _chooses(plan: CommandLine, start: Start) -> bool:
+    """Whether accel chooses what to accelerate. Raises SettingError."""
+    named = bool(plan.catalogue or plan.only or plan.exclude)
+    return chooses(start, named=named) if plan.auto is None else plan.auto
 
 
 def _found_mismatch(plan: CommandLine, process: int) -> bool:
@@ -169,6 +194,11 @@ def _compare(plan: CommandLine, out: Path, start: Start) -> int:
     if plan.settings.machines is not None:
         name = config.VARIABLES["machines"]
         return refuse(SettingError(name, plan.settings.machines, "a single run", "cannot be compared"))
+    try:
+        patching.check_choice(plan.catalogue, only=plan.only, exclude=plan.exclude)
+        chooses_itself = _chooses(plan, start)
+    except SettingError as error:
+        return refuse(error)
     target, args = start.elsewhere
     spec = {
         "target": target,
@@ -179,7 +209,7 @@ def _compare(plan: CommandLine, out: Path, start: Start) -> int:
         "catalogue": plan.catalogue_file,
         "only": plan.only,
         "exclude": plan.exclude,
-        "auto": plan.auto,
+        "auto": chooses_itself,
     }
     try:
         result = runs.compare(spec, out)

@@ -370,40 +370,45 @@ def _charts(result: Mapping[str, Any], out: Path) -> list[str]:
         _draw_steps(Figure(figsize=(9, 4), layout="constrained"), result, out / "steps.png")
         drawn.append("steps.png")
     if result["fields"]:
-        _draw_fields(Figure, result, out / "fields.png")
+        _draw_fields(Figure(figsize=(9, 5), layout="constrained"), result, out / "fields.png")
         drawn.append("fields.png")
     return drawn
 
 
 def _draw_steps(figure: Any, result: Mapping[str, Any], path: Path) -> None:
     axes = figure.add_subplot()
-    for way in ("numpy", "accel"):
-        run = result["runs"][way]
-        axes.plot(range(1, len(run["step_ms"]) + 1), run["step_ms"], lw=1, color=_COLOURS[way], label=way)
+    for way in ("perturbed", "numpy", "accel"):
+        step_ms = result["runs"][way]["step_ms"]
+        axes.plot(range(1, len(step_ms) + 1), step_ms, lw=0.7, alpha=0.5, color=_COLOURS[way])
+        if step_ms:
+            usual = median(step_ms)
+            axes.axhline(usual, lw=1.5, ls="--", color=_COLOURS[way], label=f"{way}: median {usual:.3g} ms")
     axes.set(xlabel="step", ylabel="ms", yscale="log", title="time per step")
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=130)
 
 
-def _draw_fields(figure_class: Any, result: Mapping[str, Any], path: Path) -> None:
+FLOOR = 1e-17
+"""Differences below this are drawn on a linear scale, so that zero is drawn as zero."""
+
+
+def _draw_fields(figure: Any, result: Mapping[str, Any], path: Path) -> None:
     fields = result["fields"]
-    names = sorted(fields, key=lambda name: -max(fields[name]["accel"]))[:MAX_CHARTS]
-    columns = min(3, len(names))
-    rows = math.ceil(len(names) / columns)
-    figure = figure_class(figsize=(4.2 * columns, 2.7 * rows + 0.6), layout="constrained")
-    grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
-    for axes in grid.flat[len(names) :]:
-        axes.remove()
-    for axes, name in zip(grid.flat, sorted(names), strict=False):
-        for way, label in (("perturbed", "drift: NumPy perturbed"), ("accel", "accel")):
-            errors = [max(error, 1e-17) for error in fields[name][way]]
-            axes.plot(fields[name]["calls"], errors, ".-", ms=4, lw=1, color=_COLOURS[way], label=label)
-        axes.set(xscale="log", yscale="log", title=".".join(name.split(".")[-2:]))
-        axes.title.set_fontsize(9)
-        axes.grid(alpha=0.3)
-    handles, labels = grid.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2)
-    figure.supxlabel("call")
-    figure.supylabel("difference by largest magnitude (floor 1e-17)", size="medium")
+    worst, *others = sorted(fields, key=lambda name: -max(fields[name]["accel"]))[:MAX_CHARTS]
+    axes = figure.add_subplot()
+    for name in others:
+        label = f"accel: {len(others)} other fields" if name == others[0] else None
+        axes.plot(fields[name]["calls"], fields[name]["accel"], lw=0.7, color="0.75", label=label)
+    for way, label in (("perturbed", "drift: NumPy perturbed"), ("accel", "accel")):
+        axes.plot(fields[worst]["calls"], fields[worst][way], ".-", ms=5, lw=1.5, color=_COLOURS[way], label=label)
+    axes.set_yscale("symlog", linthresh=FLOOR)
+    top = max(max(fields[name][way]) for name in fields for way in ("accel", "perturbed"))
+    exponents = range(-16, max(-15, math.ceil(math.log10(top)) + 1 if 0.0 < top < math.inf else 1), 2)
+    axes.set(xscale="log", xlabel="call", ylabel="difference by largest magnitude")
+    axes.set(title=f"the field with the largest difference: {'.'.join(worst.split('.')[-2:])}")
+    axes.set_yticks([0.0, *(10.0**exponent for exponent in exponents)])
+    axes.set_ylim(-FLOOR / 2, None)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="upper left")
     figure.savefig(path, dpi=130)

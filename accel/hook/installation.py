@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from accel.catalogue import Hold, Row
 from accel.hook.aliases import swap_aliases
 from accel.hook.attributes import Patch, Replacement, find, replace
 from accel.hook.imports import Finder, locate
-from accel.hook.lifts import MAIN, Lifts, rows_of_all, rows_of_program
+from accel.hook.lifts import MAIN, WHY, Lifts, rows_of_all, rows_of_program
 from accel.hook.misnamed import OwnRows
 from accel.process import forks, own_code
 from accel.reasons import Refusal
@@ -35,6 +36,9 @@ Wrap = Callable[[Row, FunctionType], Any]
 """Returns the replacement for a row's function."""
 
 NUMPY = "numpy"
+
+INTERVAL_S, LONGEST_S = 0.001, 60.0
+"""Seconds between two looks whether a module's code has run, and for how long there are looks. Guesses."""
 
 lock = threading.RLock()
 """Held while names are changed, because several threads may import modules, install or uninstall at once.
@@ -78,10 +82,20 @@ class Installation:
             self._prepare()
         for name, jobs in self.jobs.items():
             module = sys.modules.get(name)
-            if module is not None:
+            if module is not None and _is_running(module):
+                threading.Thread(target=self._patch_once_run, args=(module,), name="accel-hook", daemon=True).start()
+            elif module is not None:
                 self.patch_module(module)
             elif locate(name) is None:
                 mark_absent(jobs)
+
+    def _patch_once_run(self, module: ModuleType) -> None:
+        """Patch a module that was being imported at the start: in a thread, as nobody tells when its code has run."""
+        ends = time.monotonic() + LONGEST_S
+        while _is_running(module) and time.monotonic() < ends:
+            time.sleep(INTERVAL_S)
+        if self.finder in sys.meta_path:
+            self.patch_module(module)
 
     def _imported(self, module: ModuleType) -> None:
         """Handle the import of a watched module, which may be NumPy."""
@@ -103,6 +117,11 @@ class Installation:
         prepare = getattr(self.wrap, "prepare", None)
         if prepare is not None:
             prepare()
+
+    @property
+    def has_chosen(self) -> bool:
+        """Whether it has a function or loop that accel has chosen itself."""
+        return any(row.why == WHY for row in self.rows)
 
     def add(self, row: Row, *, is_new: bool = False) -> bool:
         """Accelerate one more function of an imported module, from its next call on. Returns whether that was possible.
@@ -167,11 +186,12 @@ class Installation:
         on_bound: for `--auto`, which outlines all loops. It is called with functions that the program passes on.
         """
         rows, auto = rows_of_program(self.rows, code.co_filename), on_bound is not None
-        made = self.lifts.lift_program([*rows, *(rows_of_all(code, rows) if auto else ())], code, names, on_bound)
+        every = rows_of_all(code, rows) if auto and not self.has_chosen else ()
+        made = self.lifts.lift_program([*rows, *every], code, names, on_bound)
         if isinstance(made, CodeType):
             return made
         if auto:
-            ledger.current_run().note(f"--auto: no loop is lifted: {made.why} [{made.reason}]")
+            ledger.current_run().note(f"no loop is outlined: {made.why} [{made.reason}]")
         for row in rows:
             keep_on_numpy(row, made)
         return code
@@ -187,7 +207,8 @@ class Installation:
     def _patch(self, module: ModuleType, job: Row | Hold) -> Replacement | None:
         attribute = find(module, job.qualname)
         if attribute is None:
-            mark_absent([job])
+            if not (isinstance(job, Row) and job.loops and job.module == MAIN):  # lifted when the program is loaded
+                mark_absent([job])
             if isinstance(job, Row) and job.module != MAIN:
                 self.own.warn_of_missing(module, job)
             return None
@@ -234,6 +255,11 @@ class Installation:
     def _unpatched(self, raw: object) -> Any:
         """Return the original if `raw` is one of accel's replacements, such as an inherited one, else `raw`."""
         return next((patch.attribute.raw for patch in self.patches if patch.replacement is raw), raw)
+
+
+def _is_running(module: ModuleType) -> bool:
+    """Whether a module is being imported."""
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 def _held(original: Callable[..., Any], value: object) -> Callable[..., Any]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAIN, TOP = "__main__", "<module>"
 """The program's own module, and the qualified name of a module's top-level code."""
 
-WHY = "chosen by --auto"
+WHY = "chosen by accel"
 
 Listener = Callable[["Switch", dict[str, Any]], object]
 

@@ -50,8 +50,10 @@ class OwnRows:
         """Warn at the end of the program about rows whose module was not imported or whose function was not defined."""
         unknown: dict[str, list[str]] = {}
         for row in rows:
+            if row.target not in self._numbers:
+                continue
             book = open_ledger(row.target)
-            if row.target not in self._numbers or book.calls or book.inlined_calls:
+            if book.calls or book.inlined_calls:
                 continue
             module = sys.modules.get(row.module)
             if module is None:

@@ -28,7 +28,7 @@ from accel.hook.lifts import MAIN, TOP, WHY
 from accel.hook.lines import before_each_line
 from accel.hook.misnamed import OwnRows
 from accel.hook.patterns import check_patterns, selected
-from accel.hook.watching import INTERVAL_S, LONGEST_S, Watch
+from accel.hook.watching import INTERVAL_S, LONGEST_S, SHARE, Watch
 from accel.process import ranks, tuning
 from accel.process.own_code import is_project_module
 from accel.reasons import Refusal, Refused
@@ -151,6 +151,12 @@ def _say_summary() -> None:
         sys.stderr.write(summary.summary_of(figures, advice) + "\n")
 
 
+def say_summary_of_calls(process: int) -> None:
+    """At the end of a process that has installed catalogues unasked: say what came of it, if anything was called."""
+    if os.getpid() == process and ranks.is_first() and figures_of_run()["totals"]["calls"]:
+        _say_summary()
+
+
 def put_in_place(
     catalogue: Catalogue | None,
     wrap: Wrap,
@@ -160,8 +166,7 @@ def put_in_place(
     more: Iterable[Row] = (),
 ) -> None:
     """Install replacements made by `wrap`, whatever the settings are. Otherwise equivalent to `install`."""
-    named = catalogues.named_by_project() if catalogue is None else catalogue
-    chosen = catalogues.discover() if named is None else (named,)
+    named, chosen = _in_force(catalogue)
     rows = [row for each in chosen for row in each.rows]
     only, exclude = tuple(only), tuple(exclude)
     check_patterns(rows, only=only, exclude=exclude)
@@ -171,6 +176,17 @@ def put_in_place(
     _switch_to(Installation([*_open_books(rows, only, exclude), *more], holds, wrap, OwnRows(named)))
     if named is None:
         _close_books_of_others(chosen)
+
+
+def _in_force(catalogue: Catalogue | None) -> tuple[Catalogue | None, tuple[Catalogue, ...]]:
+    """The catalogue that is named, if one is, and those that are used. Raises SettingError."""
+    named = catalogues.named_by_project() if catalogue is None else catalogue
+    return named, catalogues.discover() if named is None else (named,)
+
+
+def check_choice(catalogue: Catalogue | None, *, only: Iterable[str], exclude: Iterable[str]) -> None:
+    """Raise SettingError where `install` would, for what another process is to install."""
+    check_patterns([row for each in _in_force(catalogue)[1] for row in each.rows], only=only, exclude=exclude)
 
 
 def _close_books_of_others(installed: Iterable[Catalogue]) -> None:
@@ -292,12 +308,23 @@ def hook_main(module: ModuleType, code: CodeType | None = None) -> None:
         threading.Thread(target=work, name="accel-hook", daemon=True).start()
 
 
+def is_catalogued() -> bool:
+    """Whether a catalogue is for this program: the project names one, or an installed one names a module that is here.
+
+    Nothing is imported. Raises SettingError.
+    """
+    if catalogues.named_by_project() is not None:
+        return True
+    modules = {row.module for each in catalogues.discover() for row in each.rows}
+    return any(locate(module) is not None for module in modules)
+
+
 def watch() -> None:
-    """Start to accelerate the functions in which this thread spends its time, if anything is installed.
+    """Start to accelerate the functions in which this thread spends its time, unless an earlier run has chosen some.
 
     If an earlier run of this program has spent its time in compiled code, nothing is accelerated.
     """
-    if _current is None:
+    if _current is None or _current.has_chosen:
         return
     known = hopeless.earlier()
     if known is not None:
@@ -333,11 +360,27 @@ def chosen() -> list[Row]:
     books = {book.target: book for book in ledger.ledgers()}
     names = [name for name in ledger.current_run().loops if name in books and books[name].compiled_calls]
     around = {name.rpartition(":")[0] for name in names if name.startswith(MAIN)}
-    functions = [row for row in _current.rows if row.why == WHY and books[row.target].compiled_calls]
+    named = [row for row in _current.rows if row.why == WHY and row.target in books]
+    functions = [row for row in named if books[row.target].compiled_calls]
     # a function that is compiled as a whole includes its loops
     around -= {row.target for row in functions}
-    loops = [Row(MAIN, name.partition(".")[2] or TOP, WHY, loops=True) for name in sorted(around)]
-    return [*loops, *functions]
+    work_s = {name: sum(_work_s(books[each]) for each in names if each.rpartition(":")[0] == name) for name in around}
+    work_s |= {row.target: _work_s(books[row.target]) for row in functions}
+    # what soon became a part of another program need not be chosen again
+    main = {name for name, seconds in work_s.items() if seconds >= SHARE * sum(work_s.values())}
+    loops = [Row(MAIN, name.partition(".")[2] or TOP, WHY, loops=True) for name in sorted(around & main)]
+    return [*loops, *(row for row in functions if row.target in main)]
+
+
+def _work_s(book: ledger.Ledger) -> float:
+    """What the compiled calls of a function would have taken on NumPy, in seconds."""
+    return max(book.compiled_total_s + book.gained_s, 0.0)
+
+
+def held() -> list[str]:
+    """The notes of functions of the program that are held to one answer."""
+    notes = () if _current is None else (each.note for each in _current.holds)
+    return [note for note in notes if note in ledger.current_run().notes]
 
 
 def look_back() -> None:

@@ -5,4 +5,5 @@ pytest_session  `pytest --accel`: the two runs, without and with accel, and the 
 notebook        IPython's extension: `%%accel` and `%%accel_profile`
 cell_errors     errors of cells, shown at the line that raised them
 lines           the line profile: time per line, on NumPy or compiled, and the reasons for NumPy
+faster          changes that would make a program faster, from the line profile
 """

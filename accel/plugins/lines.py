@@ -7,6 +7,7 @@ function. Nothing is traced, so calls are compiled as usual.
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import sys
@@ -34,8 +35,15 @@ _REPLAY = os.path.join(_ACCEL, "dispatch", "replay", "")
 _PLUGINS = os.path.join(_ACCEL, "plugins", "")
 _MAGIC = _PLUGINS + "notebook.py"
 
-NUMPY, COMPILED, ACCEL = "NumPy", "compiled", "accel"
-"""Kinds of time that a line took. ACCEL: recording, loading, comparing, checking inputs."""
+NUMPY, PYTHON, COMPILED, ACCEL = COLUMNS = ("NumPy", "Python", "compiled", "accel")
+"""Kinds of time that a line took. NUMPY: libraries, above all NumPy. PYTHON: the interpreter. ACCEL: recording,
+loading, comparing, checking inputs."""
+
+LEAST_SHARE = 0.002
+"""The text leaves out lines that took a smaller share of the time, unless they keep something on NumPy. A guess."""
+
+_WORKING = ("CALL", "PRECALL", "BINARY_", "COMPARE_", "CONTAINS_", "UNARY_", "STORE_SUBSCR", "STORE_SLICE")
+"""Instructions, by how their names begin, that run a library's code, if that takes long enough to be seen."""
 
 
 class Line(NamedTuple):
@@ -45,6 +53,11 @@ class Line(NamedTuple):
     number: int
     seconds: dict[str, float]
     reasons: list[str]
+
+    @property
+    def on_numpy(self) -> float:
+        """Seconds that no program answered."""
+        return self.seconds.get(NUMPY, 0.0) + self.seconds.get(PYTHON, 0.0)
 
     @property
     def text(self) -> str:
@@ -79,6 +92,8 @@ class LineProfile:
                 what = ACCEL
             found = found.f_back
         if found is not None and found.f_lineno is not None:
+            if found is frame and what == NUMPY and not _runs_library(found):
+                what = PYTHON
             entry = self._seconds.setdefault((found.f_code.co_filename, found.f_lineno), {})
             entry[what] = entry.get(what, 0.0) + seconds
 
@@ -95,14 +110,15 @@ class LineProfile:
         ]
 
     def __str__(self) -> str:
-        shown, filename = [f"{in_s(self.seconds)} in all", f"{'NumPy s':>9} {'compiled s':>10} {'accel s':>8}"], ""
+        shown, filename = [f"{in_s(self.seconds)} in all", " ".join(f"{f'{what} s':>10}" for what in COLUMNS)], ""
         for line in self.lines():
+            if not line.reasons and sum(line.seconds.values()) < LEAST_SHARE * self.seconds:
+                continue
             if line.filename != filename:
                 filename = line.filename
                 shown.append(_title(filename))
-            numpy, compiled, own = (_in_s(line, what) for what in (NUMPY, COMPILED, ACCEL))
-            shown.append(f"{numpy:>9} {compiled:>10} {own:>8} {line.number:>5} {line.text}")
-            shown += [f"{'':>35} ^ {reason}" for reason in line.reasons]
+            shown.append(" ".join([*(f"{_in_s(line, what):>10}" for what in COLUMNS), f"{line.number:>5} {line.text}"]))
+            shown += [f"{'':>49} ^ {reason}" for reason in line.reasons]
         shown += self._not_compiled
         return "\n".join(shown)
 
@@ -114,14 +130,20 @@ class LineProfile:
             (
                 f"{_title(line.filename).rpartition('/')[2]}:{line.number}",
                 line.text.strip(),
-                *(_in_s(line, what) for what in (NUMPY, COMPILED, ACCEL)),
+                *(_in_s(line, what) for what in COLUMNS),
                 "; ".join(line.reasons),
             )
             for line in self.lines()
         ]
-        titles = ("line", "source", "NumPy s", "compiled s", "accel s", "what keeps it on NumPy")
+        titles = ("line", "source", *(f"{what} s" for what in COLUMNS), "what keeps it on NumPy")
         below = "".join(f"<p>{escape(each)}</p>" for each in self._not_compiled)
         return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2) + below
+
+
+def _runs_library(frame: FrameType) -> bool:
+    """Whether the instruction that a frame of the user's own stands at may run a library's code."""
+    code = frame.f_code.co_code
+    return dis.opname[code[frame.f_lasti]].startswith(_WORKING) if 0 <= frame.f_lasti < len(code) else True
 
 
 def _title(filename: str) -> str:
@@ -173,6 +195,32 @@ def _not_compiled(before: _Counts) -> Iterator[str]:
         yield _TO_WAIT_FOR_IT
 
 
+class Looking:
+    """A thread that profiles the thread which makes it, from then on. profile: complete once it has stopped."""
+
+    def __init__(self) -> None:
+        self.profile = LineProfile()
+        self._thread = threading.get_ident()
+        self._over = threading.Event()
+        self._looking = threading.Thread(target=self._look, name="accel-lines", daemon=True)
+        self._started = time.perf_counter()
+        self._looking.start()
+
+    def _look(self) -> None:
+        before = time.perf_counter()
+        while not self._over.wait(INTERVAL_S):
+            now = time.perf_counter()
+            self.profile.note(sys._current_frames().get(self._thread), now - before)
+            before = now
+
+    def stop(self) -> None:
+        """Look no more."""
+        seconds = time.perf_counter() - self._started
+        self._over.set()
+        self._looking.join()
+        self.profile.end(seconds)
+
+
 @contextmanager
 def line_profile() -> Iterator[LineProfile]:
     """Profile a block, line by line: how long each line of the user's own code ran, on NumPy or compiled.
@@ -184,24 +232,10 @@ def line_profile() -> Iterator[LineProfile]:
     >>> with accel.line_profile() as profile:
     ...     pass
     >>> print(str(profile).splitlines()[1].split())
-    ['NumPy', 's', 'compiled', 's', 'accel', 's']
+    ['NumPy', 's', 'Python', 's', 'compiled', 's', 'accel', 's']
     """
-    profile, thread, over = LineProfile(), threading.get_ident(), threading.Event()
-
-    def look() -> None:
-        before = time.perf_counter()
-        while not over.wait(INTERVAL_S):
-            now = time.perf_counter()
-            profile.note(sys._current_frames().get(thread), now - before)
-            before = now
-
-    looking = threading.Thread(target=look, name="accel-lines", daemon=True)
-    started = time.perf_counter()
-    looking.start()
+    looking = Looking()
     try:
-        yield profile
+        yield looking.profile
     finally:
-        seconds = time.perf_counter() - started
-        over.set()
-        looking.join()
-        profile.end(seconds)
+        looking.stop()

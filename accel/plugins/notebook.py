@@ -12,6 +12,7 @@ import ast
 import copy
 import functools
 import operator
+import time
 from collections.abc import Iterator
 from types import CodeType
 from typing import Any
@@ -26,6 +27,7 @@ from accel.plugins.cell_errors import with_lines_of_frames
 from accel.plugins.lines import LineProfile, line_profile
 from accel.reports.ledger import current_run, ledgers
 from accel.reports.summary import verified
+from accel.reports.words import as_factor, in_s, plural
 
 _FUTURES = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -65,14 +67,42 @@ def _bound(shell: Any, magic: Any) -> Any:
 def run_cell(shell: Any, line: str, cell: str) -> None:
     """Run the cell with its functions, methods and loops accelerated.
 
-    `%%accel`, or `%%accel MODE` with auto, verify or strict. `accel.report()` shows the result. Under verify, the cell
-    itself says how many of its calls were compared, and how many agreed.
+    `%%accel`, or `%%accel MODE` with auto, verify or strict. The cell ends with a line about itself: its time and
+    NumPy's, and how many calls were compiled, or, under verify, how many of those that were compared agreed.
     """
     __tracebackhide__ = True
-    before = _compared()
+    before, earlier = _compared(), _Counts()
     _execute(shell, line, cell)
     if line.strip() == "verify":
         print(f"accel: {_verified_since(before)}")
+    elif told := earlier.since():
+        print(told)
+
+
+class _Counts:
+    """What calls have given so far, when a cell begins."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._saved_s = current_run().saved_s
+        self._calls, self._compiled = _calls()
+
+    def since(self) -> str:
+        """Return what the cell has taken since, in one line; "" if it called nothing that is accelerated."""
+        calls, compiled = _calls()
+        calls, compiled = calls - self._calls, compiled - self._compiled
+        if not calls:
+            return ""
+        seconds, saved_s = time.perf_counter() - self._began, current_run().saved_s - self._saved_s
+        usual_s = max(0.0, seconds + saved_s)
+        instead = f", on NumPy about {in_s(usual_s)} ({as_factor(usual_s / seconds)})" if compiled else ""
+        return f"accel: this cell took {in_s(seconds)}{instead}; {compiled} of {plural(calls, 'call')} compiled"
+
+
+def _calls() -> tuple[int, int]:
+    """The calls so far, and those of them that were compiled."""
+    books = ledgers()
+    return sum(book.calls for book in books), sum(book.compiled_calls for book in books)
 
 
 Compared = dict[str, tuple[int, int]]

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from accel import catalogue, config, logs, project
-from accel.cli import program
+from accel.cli import choices, program
+from accel.cli.choices import Choice
 from accel.cli.options import refuse
 from accel.cli.starts import StartCommand
 from accel.dispatch.call import THREAD
@@ -44,9 +45,13 @@ class Reporter:
     """Writes progress and result to the file `news`, and ends the process once nothing new needs compiling.
 
     program: the command, as `accel report` names the run. report: path and format of the user's report, or None.
+    choice: what accel chooses of the program, if it does.
     """
 
-    def __init__(self, news: Path, watch: NewsCounter, program: str, report: tuple[str, str] | None) -> None:
+    def __init__(
+        self, news: Path, watch: NewsCounter, program: str, report: tuple[str, str] | None, choice: Choice | None
+    ) -> None:
+        self._choice = choice
         self._news = news
         self._program = program
         self._watch = watch
@@ -79,6 +84,8 @@ class Reporter:
         if os.getpid() == self._process:
             for target in self._targets.values():
                 target.compile_remaining()
+            if self._choice is not None:
+                self._choice.settle(beforehand=True)
             figures = figures_of_run()
             report = json.loads(reporting.render(figures, "json"))
             last.keep(figures, self._program)
@@ -123,18 +130,21 @@ def main() -> int:
     logs.to_stderr()
     budget.for_later_runs = True
     rows = None if spec["catalogue"] is None else catalogue.load(spec["catalogue"])
+    named = bool(rows or spec["only"] or spec["exclude"])
     try:
-        patching.install(rows, only=spec["only"], exclude=spec["exclude"])
+        chooses = choices.chooses(start, named=named) if spec["auto"] is None else spec["auto"]
+        choice = choices.Choice(start) if chooses else None
+        more = [] if choice is None else choice.before
+        patching.install(rows, only=spec["only"], exclude=spec["exclude"], more=more)
     except config.SettingError as error:
         return refuse(error)
     ledger.current_run().beforehand = True
-    reporter = Reporter(
-        Path(spec["news"]), NewsCounter(spec["settled"], spec["steps"]), spec["program"], spec["report"]
-    )
+    watch = NewsCounter(spec["settled"], spec["steps"])
+    reporter = Reporter(Path(spec["news"]), watch, spec["program"], spec["report"], choice)
     _tell_after_calls(reporter.after)
     # for a program that comes to its end by itself: `os._exit` skips this
     atexit.register(reporter.finish)
-    return program.execute(start)
+    return program.execute(start, auto=choice is not None)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ RARELY_S = 30.0
 MAX_OUTPUT_LINES = 15
 """Maximum lines of output to show of a program that failed: the last ones."""
 
-_SHARED = ("--platform", "--catalogue", "--only", "--exclude")
+_SHARED = ("--platform", "--catalogue", "--only", "--exclude", "--auto")
 """Options that mean the same as for `accel run`."""
 
 _EPILOG = """The program really runs: it reads and writes its files as usual. Once enough has been seen, it is
@@ -56,6 +56,7 @@ class _CommandLine(NamedTuple):
     catalogue: str | None
     only: list[str]
     exclude: list[str]
+    auto: bool | None
     report: tuple[str, str] | None
     settled: int
     steps: int | None
@@ -113,8 +114,6 @@ def _parse(argv: Sequence[str]) -> _CommandLine:
     """Parse the command line and the environment. Raises SettingError for invalid input."""
     parser = _parser()
     own, words = split_at_target(parser, argv)
-    if "--auto" in own:
-        parser.exit(BAD_INPUT, messages.without_auto(words))
     options = parser.parse_args(own)
     options.mode = None
     command = commandline.command_of(options, words)
@@ -129,6 +128,7 @@ def _parse(argv: Sequence[str]) -> _CommandLine:
         None if options.catalogue is None else os.path.abspath(options.catalogue),
         options.only,
         options.exclude,
+        options.auto,
         None if report is None else (str(report.path), str(report.format)),
         options.settled,
         options.steps,
@@ -223,6 +223,7 @@ def _spec(plan: _CommandLine, start: Start, news: Path) -> dict[str, Any]:
         "catalogue": plan.catalogue,
         "only": plan.only,
         "exclude": plan.exclude,
+        "auto": plan.auto,
         "report": plan.report,
         "settled": plan.settled,
         "steps": plan.steps,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from accel.backend.disk.cache import size_text
 from accel.precompile.watch import SETTLED, STEPS
-from accel.reports.advice import LONGEST
 from accel.reports.words import from_shared, plural
 
 Answer = Mapping[str, Any]
@@ -25,17 +23,6 @@ def before(where: Path, settled: int, steps: int | None) -> str:
     return (
         f"accel: the program really runs, in {where}, and writes its files, restart files included; it is killed "
         f"{until}\n"
-    )
-
-
-def without_auto(words: Sequence[str]) -> str:
-    """Return the advice for a user of `accel compile --auto`. words: the program and its arguments."""
-    script = shlex.join(words)
-    if not script or len(script) > LONGEST or "\n" in script:
-        script = "SCRIPT"
-    return (
-        f"accel: --auto chooses while a program runs: `accel run --auto --chosen chosen.py {script}` first, then "
-        f"`accel compile --catalogue chosen.py {script}`\n"
     )
 
 
@@ -86,8 +73,8 @@ def after(account: Answer, folder: Path) -> str:
     kept = kept_programs(report)
     if not fields["calls"]:
         return (
-            "None of the functions to accelerate was called: there was nothing to compile. Name some by --catalogue; "
-            "what accel run --auto compiles of a script's own loops, that run keeps for the next one.\n"
+            "No accelerated function was called, and no loop ran long enough: there was nothing to compile. "
+            "`accel doctor` finds functions that are worth naming by --catalogue.\n"
         )
     lines = []
     if kept:

@@ -20,7 +20,8 @@ from typing import Any
 
 from accel.process import background, bars, interrupts
 
-WAITING_THREADS = frozenset({"accel-load", "accel-compile", "accel-kernels", "accel-status"})
+_WAITING = ("load", "compile", "kernels", "status", "minutes")
+WAITING_THREADS = frozenset(f"accel-{each}" for each in _WAITING)
 """Threads of accel's own that run no Python while arrays are out of date (see accel.process.background)."""
 
 PASSING_THREADS = frozenset({"accel-start", "accel-hook", "accel-watch"})

@@ -27,6 +27,8 @@ DELAY_S = 0.3
 IDLE_SHARE = 0.02
 """With a smaller share of a processor, the program counts as doing nothing."""
 
+PREFIX = "accel: "
+
 ERASE = "\r\x1b[2K"
 
 Look = Callable[[], str | None]
@@ -167,6 +169,7 @@ class StatusLine:
 
 
 _line: StatusLine | None = None
+_look: Look | None = None
 
 
 def is_terminal(stream: object) -> bool:
@@ -184,8 +187,15 @@ def enable() -> None:
         _line = StatusLine(sys.stderr)
 
 
+def text_now() -> str | None:
+    """Return the text of the status line, whether or not there is a terminal to show it; None if nothing goes on."""
+    return None if _look is None else _look()
+
+
 def follow(look: Look) -> None:
-    """Show what `look` says, until it says None. Does nothing unless a status line is enabled."""
+    """Show what `look` says, until it says None, if a status line is enabled."""
+    global _look
+    _look = look
     if _line is not None:
         _line.follow(look)
 

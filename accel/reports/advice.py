@@ -41,7 +41,7 @@ IN_SHELL = Advice(
     off="`--mode off`",
     until="before it ended",
     start="accel doctor finds functions that are worth it, and writes a catalogue; @accel.accelerate marks those of a "
-    "script; accel run --auto compiles the script's loops",
+    "script; accel run --auto chooses loops and functions itself",
     start_brief="`accel run --auto ...` needs no catalogue",
 )
 

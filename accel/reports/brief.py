@@ -50,7 +50,8 @@ def _lines(figures: dict[str, Any], advice: Advice, most: int) -> list[str]:
     if different:
         names = ", ".join(each["target"] for each in different)
         lines += ["", *_hung(f"differed from NumPy beyond the tolerance in a comparison: {names}", "")]
-    return lines + [line for note in figures["notes"] for line in _hung(f"note: {note}", "")]
+    lines += [line for note in figures["notes"] for line in _hung(f"note: {note}", "")]
+    return lines + _group("to be faster", figures.get("faster", []), 0)
 
 
 def _start(advice: Advice) -> list[str]:

@@ -83,6 +83,12 @@ def _top(columns: Sequence[Step]) -> float:
     return 1e3 * max(3.0 * median(column.seconds for column in columns), 1.3 * max(usual, default=0.0))
 
 
+def usual_on_numpy(steps: Sequence[Step]) -> float | None:
+    """The median seconds of steps without a compiled call; None if there are fewer than three."""
+    plain = [step.seconds for step in steps if not (step.parts.get(COMPILED) or step.parts.get(COMPARED))]
+    return median(plain) if len(plain) >= 3 else None
+
+
 def steps_chart(steps: Sequence[Step]) -> str:
     """Draw the time of each step, divided by kind. steps: at least one; many are drawn as means."""
     columns = binned(steps, MAX_COLUMNS)
@@ -103,6 +109,11 @@ def steps_chart(steps: Sequence[Step]) -> str:
             if ms > 0:
                 title = f"{named}: {words.in_time(column.seconds)}, of which {words.in_time(ms / 1e3)} {LABELS[part]}"
                 drawn.append(_rect(MARGIN + i * width, y, width * 0.9, height, part, title))
+    usual = usual_on_numpy(steps)
+    if usual is not None and 1e3 * usual <= top:
+        y = HEIGHT - 30 - 1e3 * usual * scale
+        drawn += [_line(MARGIN, y, WIDTH - 10, y).replace("<line ", '<line class="reference" ')]
+        drawn += [_text(WIDTH - 12, y - 4, f"on NumPy: {words.in_time(usual)}", "end")]
     drawn += [_text(MARGIN, HEIGHT - 12, "step 1"), _text(WIDTH - 10, HEIGHT - 12, f"step {len(steps)}", "end")]
     return _svg(HEIGHT, drawn, "time per step")
 

@@ -156,6 +156,7 @@ p { color: var(--soft); max-width: 80ch; } p.summary { color: var(--ink); font-w
 summary { color: var(--soft); cursor: pointer; }
 .wide { overflow-x: auto; } svg { width: 100%; min-width: 720px; height: auto; display: block; }
 svg text { font-size: 12px; fill: var(--soft); } svg line { stroke: var(--line); }
+svg line.reference { stroke: var(--soft); stroke-dasharray: 6 4; stroke-width: 1.5; }
 table { border-collapse: collapse; font-size: 13px; width: 100%; }
 th { text-align: left; color: var(--soft); font-weight: 500; vertical-align: bottom; }
 th, td { padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); } td { vertical-align: top; }
@@ -214,8 +215,11 @@ def _about_steps(steps: Sequence[Step], target: str | None, dropped: int) -> str
     return f"<p>{words}</p>"
 
 
-def page(program: str) -> str:
-    """Return the profile of this process so far, as one HTML page. program: the title."""
+def page(program: str, lines: str = "") -> str:
+    """Return the profile of this process so far, as one HTML page.
+
+    program: the title. lines: the line profile, in HTML.
+    """
     calls, events, run = list(timeline.calls or ()), list(timeline.events), ledger.current_run()
     target = pacing_target(calls, run.pace)
     steps = steps_of(calls, target)
@@ -240,6 +244,7 @@ def page(program: str) -> str:
         "those of others inside them. Net gain: what compiled calls took less than NumPy's, less all costs.</p>",
         _key(_BAR),
         _targets(),
+        *(["<h2>Lines</h2>", f'<div class="wide">{lines}</div>'] if lines else []),
         "<h2>Events</h2>",
         _events(events, run.started),
         missing,

@@ -30,6 +30,9 @@ _STATE_WORDS: Mapping[State, str] = {
     State.UNCALLED: "never called",
 }
 
+_INSIDE = "not called directly: programs from disk may contain them"
+"""The words for uncalled functions where programs were not recorded in this run, which would tell what they contain."""
+
 
 def _fit(name: str, width: int) -> str:
     """Return `name` in at most `width` columns. The beginning is cut off, because names differ in their ends."""
@@ -215,6 +218,11 @@ _BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {
 }
 
 
+def _has_found(figures: dict[str, Any]) -> bool:
+    """Whether a program was found on disk."""
+    return any(program.get("found_on_disk") for each in figures["functions"] for program in each["programs"])
+
+
 def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool = False) -> str:
     """Return the report as text: a group for each state, then programs, differences, and left-out functions.
 
@@ -227,6 +235,7 @@ def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool
         chosen += choice
         others = [each for each in members if each not in choice]
         for words, part in _by_gain(state, others):
+            words = _INSIDE if state is State.UNCALLED and _has_found(figures) else words
             lines += ["", f"{words} ({len(part)})", *_BODIES[state](part)]
     for title, details in (
         ("functions that take several paths: their programs, and where the paths part", _program_lines),
@@ -237,6 +246,8 @@ def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool
         lines += ["", title, *shown] if shown else []
     if not figures["totals"]["calls"] and not was_off(figures) and not advice.refused:
         lines += ["", "what to do", *_flow(advice.start, "  ")]
+    if figures.get("faster"):
+        lines += ["", "to be faster", *(line for each in figures["faster"] for line in _flow(each, "  ", "", "    "))]
     if chosen:
         lines += ["", f"left out by choice ({len(chosen)}); for reasons see the JSON report", *_counted(chosen)]
     return "\n".join(lines) + "\n"

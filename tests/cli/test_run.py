@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from accel.cli.commandline import parse
+from accel import config
+from accel.cli.commandline import compare_parser, parse
 from accel.cli.run import compare
 from accel.comparison import runs
 from tests.cli.bench import MIRROR, Bench, Done
@@ -61,13 +62,11 @@ def test_a_checkout_elsewhere_is_run_in_the_folder_where_the_user_is(bench: Benc
 def test_the_demo_has_a_default_target_and_ends_with_the_report(bench: Bench) -> None:
     done = bench.accel("--demo", "--report", "-", "scripts.main", "--days", "5")
     assert (done.code, done.out) == (0, "demo ['--days', '5']\n")
-    assert done.err.startswith(
-        "accel: no accelerated function was called; `accel run --auto ...` needs no catalogue\ndevice: none used\n"
-    )
+    assert done.err.startswith("accel: no accelerated function was called\ndevice: none used\n")
     assert "not in this revision of the program" not in done.err, "all of the installed catalogue is another program's"
     short = bench.accel("--demo", "scripts.main")
     assert short.out == "demo []\n"
-    assert "needs no catalogue (see --report -)" in " ".join(short.err.split()) and "\n\nwhat to do\n" in short.err
+    assert "was called (see --report -)" in " ".join(short.err.split()) and "\n\nwhat to do\n" in short.err
     assert bench.accel("--demo", "--quiet") == Done(0, "demo []\n", "")
 
 
@@ -395,7 +394,7 @@ def test_the_advice_names_the_command_that_compiles_this_program(
     monkeypatch.chdir(tmp_path)
     plan = parse(["--catalogue", _rows(tmp_path).name, "--only", "smooth", "short.py", "4", "a b"])
     assert plan.compile_first == "`accel compile --catalogue rows.py --only smooth short.py 4 'a b'`"
-    assert parse(["--auto", "short.py"]).compile_first is None
+    assert parse(["--auto", "short.py"]).compile_first == "`accel compile --auto short.py`"
     assert parse(["-c", "a\nb"]).compile_first == "`accel compile ...`"
 
 
@@ -474,8 +473,8 @@ _TARGETS = (
             ["--fast", "scripts.go"],
             {},
             "accel: unrecognized arguments: --fast; expected: --pygcm, --demo, --platform, --mode, --catalogue, "
-            "--only, --exclude, --auto, --chosen, --ensemble, --perturb, --members, --report, --profile, --compare, "
-            "--out, --quiet (see --help)",
+            "--only, --exclude, --auto, --chosen, --ensemble, --perturb, --members, --report, --profile, --lines, "
+            "--compare, --out, --quiet (see --help)",
         ),
         (["--mode"], {}, "accel: argument --mode: expected one argument (see --help)"),
         (
@@ -556,7 +555,40 @@ def test_a_platform_that_is_not_there_names_those_that_are(
 ) -> None:
     done = bench.accel(*args, "scripts.go", env=env)
     assert (done.code, done.out) == (2, "")
-    assert re.fullmatch(rf"accel: {name}='tpu' [^\n]*expected: [^\n]*cpu[^\n]*\n", done.err)
+    seen = rf"accel: {name}='tpu' is not there: JAX sees no TPU \(pip install 'pygcm-accel\[tpu\]'\); "
+    assert re.fullmatch(rf"{seen}expected: [^\n]*cpu[^\n]*\n", done.err)
+
+
+def test_cuda_is_a_name_for_a_gpu(tmp_path: Path) -> None:
+    assert config.from_environment({"QD_JAX_PLATFORM": "CUDA"}).platform == "gpu"
+    options = compare_parser().parse_args(["--platform", "cuda", "a.py"])
+    assert options.platform == "gpu"
+
+
+def test_compare_checks_its_options_before_it_starts_anything(bench: Bench, tmp_path: Path) -> None:
+    done = bench.python("-m", "accel", "compare", "--only", "nope", "--out", str(tmp_path / "out"), "scripts.go")
+    assert done == Done(2, "", "accel: --only='nope' selects no function; expected: patterns such as model:warm\n")
+
+
+def test_a_script_from_standard_input_is_told_of(bench: Bench) -> None:
+    done = bench.accel("--auto", "-", stdin="for i in range(3):\n    pass\n")
+    assert done.err.endswith("accel: no loop is outlined: a script from standard input has no source file\n")
+
+
+def test_what_is_interrupted_inside_jax_shows_the_programs_line(bench: Bench) -> None:
+    (bench.work / "jax").mkdir()
+    for name, text in (
+        ("jax/__init__.py", ""),
+        ("jax/stages.py", "def run():\n    raise KeyboardInterrupt\n"),
+        ("waits.py", "import sys\nfrom accel import project\nproject.wait()\n"),
+    ):
+        (bench.work / name).write_text(text, encoding="utf-8")
+    code = "import jax.stages\ndef wait():\n    jax.stages.run()\n"
+    starting = f"from accel import project; exec(compile({code!r}, project.__file__, 'exec'), vars(project))"
+    done = bench.python("-c", f"{starting}; from accel.cli.run import main; main(['--quiet', 'waits.py'])")
+    shown = done.err.splitlines()
+    assert shown[-1] == "KeyboardInterrupt" and "project.wait()" in shown[-2 if "^" not in shown[-2] else -3]
+    assert "stages.py" not in done.err
 
 
 def test_a_platform_is_not_asked_for_in_a_plain_run(bench: Bench) -> None:

@@ -201,10 +201,10 @@ def test_what_was_chosen_is_said_and_written_as_a_catalogue(tmp_path: Path) -> N
     written = catalogue.load(str(tmp_path / "chosen.py"))
     said = made.stderr.splitlines()[-1]
     if written.rows:  # how much of so short a run is compiled depends on the machine
-        assert said == "accel: --auto chose the loops of the script itself"
+        assert said == "accel: chose the loops of the script itself"
         assert [(row.module, row.qualname, row.loops) for row in written.rows] == [("__main__", "<module>", True)]
     else:
-        assert said == "accel: --auto compiled nothing before the program ended"
+        assert said == "accel: nothing that accel chose was compiled before the program ended"
     assert run("--catalogue", "chosen.py").stdout == plain.stdout
 
 

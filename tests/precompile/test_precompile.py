@@ -195,14 +195,25 @@ def test_a_signal_ends_the_program_at_once(bench: Bench, tmp_path: Path, number:
         os.kill(int((tmp_path / "child.txt").read_text()), 0)
 
 
-def test_auto_is_answered_with_what_does_it(bench: Bench) -> None:
-    done = bench.compile("--auto", "program.py", "a b")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == (
-        "accel: --auto chooses while a program runs: `accel run --auto --chosen chosen.py program.py 'a b'` first, "
-        "then `accel compile --catalogue chosen.py program.py 'a b'`\n"
-    )
-    assert "--chosen chosen.py SCRIPT` first" in bench.compile("--auto", "-c", "a\nb").err
+FLAT = """
+import numpy as np
+x = np.linspace(0.0, 1.0, 40_000)
+for number in range(12):
+    x = np.sqrt(np.abs(np.sin(x) + 1.5)) * np.exp(-x * x)
+print(x.sum())
+"""
+
+
+def test_the_loops_of_a_flat_script_are_chosen_and_the_next_run_begins_with_them(bench: Bench) -> None:
+    (bench.folder / "flat.py").write_text(FLAT, encoding="utf-8")
+    done = bench.compile("--auto", "--steps", "6", "flat.py")  # a planet is on the path
+    assert done.code == 0 and done.out.startswith("1 program of 1 function kept in "), done
+    counted, account = bench.counted("--auto", "flat.py", report=bench.folder / "r.json", QD_JAX_AOT="0")
+    assert counted["compiled"] == 0
+    assert "__main__:<module>" not in {each["target"] for each in account["functions"]}
+    called = [each for each in account["functions"] if each["calls"]]
+    assert [each["target"] for each in called] == ["__main__:4"]
+    assert called[0]["programs"][0]["found_on_disk"]
 
 
 def test_slips_in_a_catalogue_are_told_of(bench: Bench) -> None:
@@ -221,8 +232,8 @@ def test_nothing_to_compile_is_said(bench: Bench) -> None:
     done = bench.compile("idle.py")
     assert (done.code, done.out) == (
         1,
-        "None of the functions to accelerate was called: there was nothing to compile. Name some by --catalogue; what "
-        "accel run --auto compiles of a script's own loops, that run keeps for the next one.\n",
+        "No accelerated function was called, and no loop ran long enough: there was nothing to compile. `accel doctor` "
+        "finds functions that are worth naming by --catalogue.\n",
     )
 
 

@@ -7,4 +7,5 @@ joining    which paths get one program
 kinds      what the parts of a call show of the path that it takes
 known      all recorded paths of a target, and which of them a call may take
 refolds    what becomes of constants that change, and what that takes
+work       estimated work inside a program, by group of operations
 """

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from accel import config, logs
 from accel.backend.disk import cache
 from accel.dispatch.costs.speed import Speed
+from accel.dispatch.paths import work
 from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants, have_one_form
 from accel.dispatch.paths.refolds import Refold, Refolds
 from accel.process import interrupts
@@ -527,6 +528,7 @@ class Path:
             "state": "given up" if self.stage is Stage.GIVEN_UP else "in use",
             "replays": self.replays,
             "operations": program.operations,
+            "work": work.groups(self.trace.tape.nodes),
             "compile_s": self.variant.executable.seconds,
             "found_on_disk": self.found_on_disk,
             "shared": None if shared is None else str(shared),

@@ -41,6 +41,9 @@ RECORDINGS = 2
 TRY_SECONDS, LONG_TRY_S = 30.0, 5.0
 """Time limit of one attempt, and the duration from which an attempt counts as long, in seconds."""
 
+FIRST_S, PAUSE_S = 5.0, 30.0
+"""Seconds until the first line about the progress, and between two."""
+
 JAX_S = 30.0
 """Total seconds of attempts after which recordings are no longer checked with JAX."""
 
@@ -61,7 +64,7 @@ def measured(program: ProgramToRun, files: Iterable[str], *, tries: bool = True)
             json.dump({"program": program, "files": sorted(files), "tries": tries and apart.available()}, stream)
         process = subprocess.Popen([sys.executable, "-m", "accel.inspect.doctor.measure", plan, result])
         try:
-            code = process.wait()
+            code = _wait(process)
         except KeyboardInterrupt:  # the process gets it as well, and writes what it measured until then
             code = process.wait()
         try:
@@ -70,6 +73,20 @@ def measured(program: ProgramToRun, files: Iterable[str], *, tries: bool = True)
         except (OSError, ValueError):
             ending = f"the process that ran it ended with exit code {code} and left no measurements"
             return {"ending": ending, "wall_s": 0.0, "functions": []}
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the program's process, and say now and then for how long it has run. Returns its exit code."""
+    began, pause_s = time.perf_counter(), FIRST_S
+    while True:
+        try:
+            return process.wait(pause_s)
+        except subprocess.TimeoutExpired:
+            sys.stderr.write(
+                f"accel: the program has run for {time.perf_counter() - began:.0f} s: functions are timed on NumPy, "
+                "and recorded; Ctrl-C ends it early\n"
+            )
+            pause_s = PAUSE_S
 
 
 class _Book:

@@ -1,0 +1,48 @@
+"""Groups of operations inside a program: their shares of its estimated work, and their lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel.dispatch.paths import work
+from accel.reasons import source_line
+from accel.record import record
+
+
+def heat(x: Any) -> Any:
+    y = np.exp(x)
+    y = y + np.exp(0.5 * y)
+    return np.roll(y, 1) - 2.0 * y + x.sum()
+
+
+def test_groups_have_their_shares_and_the_line_with_most() -> None:
+    found = work.groups(record(heat, (np.ones(100),), {}, max_nodes=100).trace.tape.nodes)
+    assert [each["group"] for each in found] == ["exponentials", "stencils", "arithmetic"]
+    first = heat.__code__.co_firstlineno
+    assert found[1]["where"] == source_line(__file__, first + 3)
+    assert 0.6 < found[0]["share"] < 0.9 and sum(each["share"] for each in found) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("numpy.fft.rfft2", "transforms and products"),
+        ("numpy.matmul", "transforms and products"),
+        ("accel.gather", "gathers"),
+        ("scipy.ndimage.map_coordinates", "gathers"),
+        ("scipy.ndimage.gaussian_filter", "stencils"),
+        ("accel.write", "stencils"),
+        ("numpy.arctan2", "exponentials"),
+        ("numpy.max", "sums and extremes"),
+        ("numpy.maximum", "arithmetic"),
+        ("numpy.isinf", "arithmetic"),
+        ("numpy.logical_and", "arithmetic"),
+        ("numpy.expand_dims", "arithmetic"),
+        ("numpy.multiply", "arithmetic"),
+    ],
+)
+def test_functions_are_grouped_by_their_names(name: str, group: str) -> None:
+    assert work.group_of(name) == group
