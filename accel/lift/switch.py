@@ -210,7 +210,10 @@ class Switch:
         """Let the exception that is handled look as if the iteration had run in its place."""
         error = sys.exc_info()[1]
         assert error is not None
-        amended(error, self.codes, self.line)
+        try:
+            amended(error, self.codes, self.line)
+        except Exception as fault:  # the program gets its own error, if with accel's lines in its traceback
+            interrupts.pass_on(fault)
 
     def _are_bound(self, body: FunctionType) -> bool:
         assert body.__closure__ is not None

@@ -55,6 +55,9 @@ BOUNDARY = {
 }
 """What catches errors cannot be caught itself."""
 
+STANDING = {"TextObserver.__call__", "Switch.run", "Switch.amend", "_InParts.__call__"}
+"""What the program calls in the place of its own stream, or statements: nothing of accel's is around it."""
+
 RESTORING = {
     *(f"accel.process.tuning._Setting.{name}" for name in ("_give_back", "_restore")),
     *(f"accel.process.interrupts.{name}" for name in ("Deferral.__exit__", "HandlerStandIn.put_back", "_in_full")),
@@ -220,7 +223,7 @@ class Way:
 
         self.run(noted)
         found = [each for each in gc.get_objects() if type(each) is FunctionType and each.__code__ in codes]
-        return {name_of(each): each for each in found if each.__qualname__ not in BOUNDARY}
+        return {name_of(each): each for each in found if each.__qualname__ not in BOUNDARY | STANDING}
 
     def seen_of_faults(self, functions: list[FunctionType]) -> list[str]:
         """What the program sees of each function's failure: nothing, or an error, or other numbers."""

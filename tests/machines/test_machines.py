@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -172,7 +173,8 @@ def test_results_are_one_devices_and_rank_0_alone_speaks(
 ) -> None:
     job = Job(tmp_path, started(number), "9", "0")
     assert job.codes() == [0] * number, job.text("err0")
-    said = [line for line in job.text("out0").splitlines() if not line.startswith("restart")]
+    # the library's threads write half lines between one another's
+    said = [line for line in job.text("out0").splitlines() if not re.search("^restart|peer ranks", line)]
     devices = 2 * number
     assert said == [
         f"step48x20 True {devices} None True",
