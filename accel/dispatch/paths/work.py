@@ -10,6 +10,7 @@ from typing import Any
 
 from accel.ir.tape import Node
 from accel.reasons import source_line
+from accel.rules.core import READ
 
 ARITHMETIC = "arithmetic"
 
@@ -42,7 +43,7 @@ def groups(nodes: Iterable[Node]) -> list[dict[str, Any]]:
     """
     work: dict[Place, float] = defaultdict(float)
     for node in nodes:
-        if not (node.host or node.constant or node.is_input or node.rule.name == "accel.read"):
+        if not (node.host or node.constant or node.is_input or node.rule is READ):
             elements = max(math.prod(each.shape) for each in (node, *node.operands()))
             work[group_of(node.rule.name), *node.where] += elements * node.rule.cost.work
     total, shares = sum(work.values()), dict[str, float]()

@@ -22,6 +22,7 @@ from accel.record.run.frames import FrameWatch
 from accel.record.run.loops.heads import Heads
 from accel.record.run.trace import Completed, Raised, Result, Trace, Undone, trace_of
 from accel.record.state import inputs
+from accel.record.state.opaque import settings_now
 from accel.record.state.recording import CURRENT, Hooks, Recording, Unwound, gap_text, place_text
 from accel.record.state.wrapper import unwrap
 from accel.record.state.writer import Limits
@@ -182,6 +183,9 @@ def _finish(recording: Recording, made: list[Any], deferral: interrupts.Deferral
     plan = None
     if recording.active:
         recording.tell_watcher()
+        if recording.display.settings not in (None, settings_now()):
+            recording.break_("effect.global", "the call leaves other filters of warnings, or another np.errstate")
+    if recording.active:
         try:
             plan = outputs.Planner(recording).plan(made[0])
         except Unsupported as gap:

@@ -6,8 +6,11 @@ import functools
 import itertools
 import operator
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording
@@ -92,6 +95,11 @@ def computes(value: object) -> bool:
     )
 
 
+def settings_now() -> Any:
+    """Return the filters of warnings and NumPy's handling of floating-point events. Replays change neither."""
+    return list(warnings.filters), np.geterr()
+
+
 class Harmless(StandIn):
     """A function whose effects a replay may leave out, unless it turns floating-point events into errors."""
 
@@ -99,7 +107,10 @@ class Harmless(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = unwrap(args), unwrap(kwargs)
-        self._recording_.display.filters_changed |= getattr(self._plain_, "__module__", "") == "warnings"
+        display = self._recording_.display
+        if display.settings is None:
+            display.settings = settings_now()
+        display.filters_changed |= getattr(self._plain_, "__module__", "") == "warnings"
         # `with warnings.catch_warnings(record=True) as log`: the program looks at the warnings, of which a replay gives
         # none.
         if kwargs.get("record"):

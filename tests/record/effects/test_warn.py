@@ -80,3 +80,19 @@ def test_the_caller_of_a_compiled_call_is_named(books: None) -> None:
             found = told(fast, np.ones(3))[1]
     assert open_ledger("caller").compiled_calls > 3
     assert found[0][2] == __file__
+
+
+def test_filters_that_a_call_leaves_are_left_in_each_call(books: None) -> None:
+    def program(x: Any) -> Any:
+        warnings.simplefilter("ignore")
+        return x + 1.0
+
+    with config.override(ahead_of_time=False, cache_dir=None):
+        fast = accel.accelerate(program, name="leaves_filters")
+        for i in range(8):
+            with warnings.catch_warnings(record=True) as log:
+                warnings.simplefilter("always")
+                assert fast(np.ones(3) + i).tolist() == [2.0 + i] * 3
+                warnings.warn("not to be seen", stacklevel=1)
+            assert log == []
+    assert open_ledger("leaves_filters").compiled_calls == 0
