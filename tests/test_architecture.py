@@ -19,6 +19,7 @@ ROOT = PACKAGE.parent
 LAYERS = (
     (
         "process.forks",
+        "process.files",
         "process.filters",
         "process.jax_internals",
         "process.pickling",

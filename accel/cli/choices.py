@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from accel.cli.starts import Start
 from accel.hook import patching
 from accel.hook.imports import find_module
 from accel.hook.lifts import WHY
+from accel.process import files
 from accel.reports.ledger import current_run
 
 NAME = "choices.json"
@@ -87,10 +87,7 @@ def keep(start: Start, rows: Iterable[Row]) -> None:
     if root is not None:
         with contextlib.suppress(OSError):
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, partial = tempfile.mkstemp(prefix="choices-", suffix=".partial", dir=root)
-            with open(handle, "w", encoding="utf-8") as file:
-                json.dump(dict(list(known.items())[-MOST:]), file)
-            os.replace(partial, root / NAME)
+            files.replace(root / NAME, json.dumps(dict(list(known.items())[-MOST:])).encode())
 
 
 def _read() -> dict[str, Any]:

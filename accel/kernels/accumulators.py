@@ -76,12 +76,7 @@ def rows(name: str, kind: str, dtype: np.dtype[Any]) -> str:
             else f"%found = freeze {stored} %sum",
             f"%to = getelementptr {stored}, ptr %result, i64 %i",
             f"store {stored} %found, ptr %to, align {size}",
-            "%next = add i64 %i, 1",
-            "%more = icmp slt i64 %next, %count",
-            "br i1 %more, label %loop, label %end",
-            "end:",
-            "ret void",
-            "}",
+            *LOOP_END,
         ]
     )
 
@@ -321,5 +316,15 @@ def places(name: str, kind: str, dtype: np.dtype[Any], result: str) -> str:
         ]
     )
 
+
+LOOP_END = (
+    "%next = add i64 %i, 1",
+    "%more = icmp slt i64 %next, %count",
+    "br i1 %more, label %loop, label %end",
+    "end:",
+    "ret void",
+    "}",
+)
+"""End of a function whose body is one loop, `loop`, over `%i` from 0 to `%count`."""
 
 DECLARED = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"

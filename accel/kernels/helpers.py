@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from accel import config
-from accel.process import processors
+from accel.process import forks, processors
 
 THREAD = "accel-kernels"
 
@@ -62,13 +62,10 @@ class _Team:
 _team = _Team()
 
 
+@forks.in_child
 def _renew() -> None:
     global _team
     _team = _Team()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
 
 
 def threads_for(chunks: int) -> int:

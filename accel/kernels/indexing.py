@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.kernels.accumulators import joined
+from accel.kernels.accumulators import LOOP_END, joined
 from accel.kernels.graph import GATHER, INPUT, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
 from accel.kernels.ir import MEMORY
 
@@ -248,12 +248,7 @@ def function_of(node: KernelNode) -> tuple[str, str]:
             *join,
             "br label %done",
             "done:",
-            "%next = add i64 %i, 1",
-            "%more = icmp slt i64 %next, %count",
-            "br i1 %more, label %loop, label %end",
-            "end:",
-            "ret void",
-            "}",
+            *LOOP_END,
         ]
     )
     return name, text

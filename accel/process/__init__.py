@@ -14,6 +14,7 @@ notebook_cells  what people call the cells of a notebook
 pickling        what is written for other processes, with NumPy's own dtypes
 bodies          which functions are bodies of lifted loops
 tracebacks      tracebacks without accel's frames
+files           files that are written as a whole
 filters         what the filters of Python's warnings make of one
 bars            progress bars, whose code looks at nothing of the program's
 observers       who else in the process could look at the program's objects

@@ -8,19 +8,17 @@ itself keeps its figures as well, but prints no summary.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import json
 import multiprocessing
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from accel import config
-from accel.process import forks, ranks
+from accel.process import files, forks, ranks
 from accel.reports.advice import compile_this
 from accel.reports.figures import figures_of_run
 from accel.reports.reporting import finite
@@ -60,7 +58,6 @@ def keep(
     path = place()
     if path is None or forks.happened:
         return False
-    partial = ""
     try:
         page = None if profile is None else str(profile)
         kept = Last(finite(figures), program, time.time(), os.getcwd(), page, compile_first)
@@ -68,14 +65,9 @@ def keep(
         if len(content) > MOST_BYTES:
             return False
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix="last-report-", suffix=".partial", dir=path.parent)
-        with open(handle, "wb") as file:
-            file.write(content)
-        os.replace(partial, path)
+        files.replace(path, content)
         return True
     except (OSError, ValueError, TypeError):
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
         return False
 
 

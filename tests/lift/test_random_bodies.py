@@ -102,17 +102,30 @@ def _run_plainly(switch: Switch, names: dict[str, Any]) -> None:
     switch.on = True
 
 
+class Played:
+    """A function of a random program, played as it is. before, steps: what it did, and what a tracer was told."""
+
+    def __init__(self, path: Path, source: str, kind: str, seed: int) -> None:
+        code, self.names = _loaded(path, source)
+        self.names["kept_everywhere"] = []
+        exec(code, self.names)
+        self.function, self._run = _function(self.names, kind, seed)
+        self.plain, self._path = self.function.__code__, str(path)
+        self.before, self.steps = self.play(), self.traced()
+
+    def _is_its(self, code: CodeType) -> bool:
+        return code.co_firstlineno == self.plain.co_firstlineno and code.co_filename == self._path
+
+    def play(self) -> Any:
+        return play(self._run, self.names, self._is_its)
+
+    def traced(self) -> Any:
+        return traced(self._run, self.names, self._path)
+
+
 def _check_function(path: Path, source: str, kind: str, seed: int, begin: Begin) -> None:
-    code, names = _loaded(path, source)
-    names["kept_everywhere"] = []
-    exec(code, names)
-    function, run = _function(names, kind, seed)
-    line, plain = function.__code__.co_firstlineno, function.__code__
-
-    def is_loops(code: CodeType) -> bool:
-        return code.co_firstlineno == line and code.co_filename == str(path)
-
-    before, steps = play(run, names, is_loops), traced(run, names, str(path))
+    played = Played(path, source, kind, seed)
+    function = played.function
     try:
         made = lift_function(function)
     except NotLiftable as refused:
@@ -125,12 +138,11 @@ def _check_function(path: Path, source: str, kind: str, seed: int, begin: Begin)
             switch.on = False
             if on:
                 begin(switch, function.__globals__)
-        _compare(before, play(run, names, is_loops), source, _own(made.lifted) if on else ())
-        again = traced(run, names, str(path))
-        found = [pair for pair in zip(steps, again, strict=True) if _differ(*pair)]
+        _compare(played.before, played.play(), source, _own(made.lifted) if on else ())
+        found = [pair for pair in zip(played.steps, played.traced(), strict=True) if _differ(*pair)]
         assert not found, found[:3]
     made.undo()
-    assert function.__code__ is plain
+    assert function.__code__ is played.plain
 
 
 def _differ(step: Step, again: Step) -> bool:

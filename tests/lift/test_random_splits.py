@@ -18,9 +18,8 @@ from accel.lift.lifting import lift_function, split
 from accel.lift.rounds import _InParts, start
 from accel.lift.source import NotLiftable
 from accel.lift.switch import Switch
-from tests.lift.plays import play, traced
 from tests.lift.programs import PREAMBLE, program
-from tests.lift.test_random_bodies import _compare, _differ, _function, _is_valid, _loaded
+from tests.lift.test_random_bodies import Played, _compare, _differ, _is_valid
 
 COUNT = int(os.environ.get("ACCEL_SPLITS", "20"))
 SEED = int(os.environ.get("ACCEL_SPLITS_SEED", "0"))
@@ -89,16 +88,8 @@ def test_a_split_function_does_what_it_did(batch: int, kind: str, how: str, tmp_
 
 
 def _check(path: Path, source: str, kind: str, seed: int, how: str) -> None:
-    code, names = _loaded(path, source)
-    names["kept_everywhere"] = []
-    exec(code, names)
-    function, run = _function(names, kind, seed)
-    line, plain = function.__code__.co_firstlineno, function.__code__
-
-    def is_its(code: Any) -> bool:
-        return bool(code.co_firstlineno == line and code.co_filename == str(path))
-
-    before, steps = play(run, names, is_its), traced(run, names, str(path))
+    played = Played(path, source, kind, seed)
+    function = played.function
     stops = _lines(function, source, seed)
     try:
         made = lift_function(function, stops=dict.fromkeys(stops, ""))
@@ -116,15 +107,16 @@ def _check(path: Path, source: str, kind: str, seed: int, how: str) -> None:
     loops = [each for each in parts if each.column is None or how == "recorded"]
     own = {name for each in loops for name in each.own}
     for _ in range(2 if how == "recorded" else 1):
-        _compare(before, play(run, names, is_its), f"{source}\n# split at {stops}", own)
-    again = traced(run, names, str(path))
-    if len(again) == len(steps) + 1 and again[1][1:] == ("line", line):  # a part at its very start begins there
+        _compare(played.before, played.play(), f"{source}\n# split at {stops}", own)
+    again = played.traced()
+    line = played.plain.co_firstlineno
+    if len(again) == len(played.steps) + 1 and again[1][1:] == ("line", line):  # a part at its very start begins there
         del again[1]
-    pairs = zip(_settled(steps), _settled(again), strict=True)
+    pairs = zip(_settled(played.steps), _settled(again), strict=True)
     assert not [pair for pair in pairs if _differ(*pair)], (source, stops)
     made.undo()
-    assert function.__code__ is plain
-    _compare(before, play(run, names, is_its), source)
+    assert function.__code__ is played.plain
+    _compare(played.before, played.play(), source)
 
 
 def test_most_functions_have_parts() -> None:

@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from accel import config, logs, versions
-from accel.process import interrupts, own_code, processors
+from accel.process import files, interrupts, own_code, processors
 from accel.spelling import did_you_mean
 
 T = TypeVar("T")
@@ -56,10 +56,9 @@ where one of those paths finds its values on the tape. Then: a function of which
 recordings; the list of them; the times of its recordings in vain. Last: a product that is about to come; how often it
 was begun; a program that XLA compiles whole, because kernels cannot have it or would not gain."""
 
-_PARTIAL = ".partial"
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
 _FILE_NAME = re.compile(
-    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|{VAIN}|{COMING}|{BEGUN}|{WHOLE}|-\w+{_PARTIAL})"
+    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|{VAIN}|{COMING}|{BEGUN}|{WHOLE}|-\w+{files.PARTIAL})"
 )
 """The names of accel's files. `clear` removes no others."""
 
@@ -130,21 +129,15 @@ def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
     root = config.current().cache_dir
     if root is None:
         return "the disk cache is off"
-    path, partial = _file(root, key, suffix), ""
+    path = _file(root, key, suffix)
     try:
         if makes_folders:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_safe(path.parent.stat(), _trusted(root)):
             return f"{path.parent}: {_UNSAFE}"
-        # beside its final place: a rename is atomic within one file system only
-        handle, partial = tempfile.mkstemp(prefix=f"{key}-", suffix=_PARTIAL, dir=path.parent)
-        with open(handle, "wb") as file:
-            file.write(_DIGEST(payload).digest() + payload)
-        os.replace(partial, path)
+        files.replace(path, _DIGEST(payload).digest() + payload)
         return ""
     except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
         return f"cannot write to {root} ({error.strerror})"
 
 
@@ -320,7 +313,7 @@ def entries(root: Path) -> Iterator[CacheFile]:
                 if _FILE_NAME.fullmatch(path.name) and not path.is_symlink():
                     with contextlib.suppress(FileNotFoundError):  # another process may remove it
                         about = path.stat()
-                        yield CacheFile(path, about.st_size, about.st_mtime, path.suffix != _PARTIAL)
+                        yield CacheFile(path, about.st_size, about.st_mtime, path.suffix != files.PARTIAL)
 
 
 def clear(root: Path) -> tuple[int, int]:
