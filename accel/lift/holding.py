@@ -61,12 +61,10 @@ class Holding:
         state.round += 1
         try:
             result = call(body)
-            if state.is_open:
-                state.end_round()
+            why = self._ended(result, body)
         except BaseException:
             self._switch.release()
             raise
-        why = self._why_not_on(result, body)
         if why is None:
             self._switch.holds = True
         else:
@@ -74,8 +72,17 @@ class Holding:
         self._count(why)
         return result
 
+    def _ended(self, result: Any, body: FunctionType) -> str | None:
+        """End an iteration. Returns why arrays have to be up to date after it; None if they may stay as they are."""
+        try:
+            if resident.current.is_open:
+                resident.current.end_round()
+            return self._why_not_on(result, body)
+        except Exception as error:
+            pass_on(error)
+            return f"what it leaves is not known: {type(error).__name__}: {error}"
+
     def _why_not_on(self, result: Any, body: FunctionType) -> str | None:
-        """Why arrays have to be up to date after an iteration; None if they may stay as they are."""
         if not resident.current.is_open:
             return resident.current.closed_by
         if not (result is None or (type(result) is int and result == GONE_ON)) or not self._switch.on:

@@ -22,7 +22,7 @@ from accel.lift.holding import Holding
 from accel.lift.lifting import LiftedFunction, lift_function, split
 from accel.lift.regions import Stops
 from accel.lift.source import NotLiftable
-from accel.lift.switch import Switch
+from accel.lift.switch import Switch, run_plainly
 from accel.process.bodies import add_body
 from accel.process.interrupts import pass_on
 from accel.reasons import Refusal
@@ -82,14 +82,25 @@ class Rounds:
         self._since = time.perf_counter()
 
     def __call__(self, body: FunctionType) -> Any:
+        try:
+            run, given = self._prepared(body)
+        except Exception as error:  # no target is around this: the program must not see it
+            pass_on(error)
+            logs.LOGGER.warning("%s stays on NumPy: %s: %s", self._target.name, type(error).__name__, error)
+            self._switch.turn_off()
+            run, given = run_plainly, body
+        return run(given)
+
+    def _prepared(self, body: FunctionType) -> tuple[Callable[[FunctionType], Any], FunctionType]:
+        """Return what runs the next iteration, and the body that it is given."""
         self._left -= 1
         if self._left <= 0:
             self._look()
         if self._switch.column is not None:
-            return self._accelerated(self._recorded(body))
+            return self._accelerated, self._recorded(body)
         if resident.current.possible:
-            return self._holding.run(self._accelerated, body)
-        return self._accelerated(body)
+            return functools.partial(self._holding.run, self._accelerated), body
+        return self._accelerated, body
 
     def _recorded(self, body: FunctionType) -> FunctionType:
         """The body of statements as it is recorded. It knows the one that runs plainly: `plain`.

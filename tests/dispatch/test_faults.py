@@ -55,7 +55,7 @@ BOUNDARY = {
 }
 """What catches errors cannot be caught itself."""
 
-STANDING = {"TextObserver.__call__", "Switch.run", "Switch.amend", "_InParts.__call__"}
+STANDING = {"TextObserver.__call__", "Switch.run", "Switch.amend", "Rounds.__call__", "_InParts.__call__"}
 """What the program calls in the place of its own stream, or statements: nothing of accel's is around it."""
 
 RESTORING = {
