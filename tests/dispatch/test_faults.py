@@ -52,10 +52,12 @@ BOUNDARY = {
     "Watch.__call__",
     "_handlers",
     "_code_of",
+    "Rounds.__call__",
+    "Switch.amend",
 }
 """What catches errors cannot be caught itself."""
 
-STANDING = {"TextObserver.__call__", "Switch.run", "Switch.amend", "Rounds.__call__", "_InParts.__call__"}
+STANDING = {"TextObserver.__call__", "Switch.run", "_InParts.__call__"}
 """What the program calls in the place of its own stream, or statements: nothing of accel's is around it."""
 
 RESTORING = {

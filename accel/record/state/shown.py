@@ -339,9 +339,9 @@ class Display:
     """The text that one recorded call shows.
 
     allowed: replays may show text. silent: sinks show nothing. shown: the effects so far, in order. waiting: the calls
-    that show them, once the recorded call cannot be undone any more. error: of a stream then. settings:
-    those of warnings and NumPy before the first call that may change them; None if there was none. filters_changed: the
-    recorded code has changed the filters of `warnings`.
+    that show them, once the recorded call cannot be undone any more. error: of a stream then. filters_changed: the
+    recorded code has changed the filters of `warnings`. settings: those of warnings and NumPy before the first call
+    that may change them; None if there was none.
     """
 
     allowed: bool
