@@ -15,12 +15,17 @@ from types import ModuleType
 import pytest
 
 from accel import config
+from accel.backend import compile as compiling
+from accel.backend.options import options_for
 from accel.backend.underway import queues
 from accel.dispatch import late
 from accel.dispatch.costs import account, budget, rest, speed
+from accel.ensembles import batch
 from accel.hook import patching
 from accel.process import gain
 from accel.reports import ledger
+from tests.compiler import quickest_options_for
+from tests.helpers import LONG
 
 BUDGET = {name: getattr(budget, name) for name in ("FIXED_S", "TARGET_FIXED_S")}
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,6 +68,10 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(rest, "MAX_REST", 0)
     monkeypatch.setattr(late.early, "done", True)
     monkeypatch.setattr(gain, "IMPORT_GAIN_S", 0.0)
+    if not LONG:
+        # XLA's compiler takes most of the time of the suite, and the larger part of that is LLVM's
+        for module in (compiling, batch):
+            monkeypatch.setattr(module, "options_for", quickest_options_for)
     yield
     patching.uninstall()
     config.set_current(None)
@@ -94,6 +103,13 @@ def foreground(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     with config.override(ahead_of_time=False, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
+
+
+@pytest.fixture
+def optimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have XLA compile as for users, also in the short form of the tests."""
+    for module in (compiling, batch):
+        monkeypatch.setattr(module, "options_for", options_for)
 
 
 @pytest.fixture

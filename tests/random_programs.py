@@ -35,19 +35,13 @@ from accel import config
 from accel.backend import compile as compiling
 from accel.backend.options import options_for
 from accel.merge import NotMergeable
-from tests.compiler import known
+from tests.compiler import quickest_options_for
 from tests.loops import programs as loop_programs
 from tests.loops import runs as loop_runs
 from tests.merge import programs as branch_programs
 from tests.merge.joining import Joining, joining, joining_calls
 from tests.merge.runs import Call, Merged, State, assert_agrees, assert_same, traces_of
 
-QUICKEST = {
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_parallel_codegen_split_count": 1,
-    "xla_cpu_use_fusion_emitters": False,
-}
 USUAL_EVERY = 10
 """One program of so many is compiled with accel's usual options."""
 
@@ -189,7 +183,7 @@ def try_number(seed: int, number: int) -> tuple[Counter[str], str | None]:
     """Try one program. Returns what it counted, and what went wrong."""
     kind = kind_of(number)
     # of each kind's programs one of USUAL_EVERY
-    options = options_for if number // len(TURNS) % USUAL_EVERY == 0 else _quickest
+    options = options_for if number // len(TURNS) % USUAL_EVERY == 0 else quickest_options_for
     try:
         with mock.patch.object(compiling, "options_for", options), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -198,10 +192,6 @@ def try_number(seed: int, number: int) -> tuple[Counter[str], str | None]:
         again = f"python -m tests.random_programs --seed {seed} --first {number} --count 1"
         return Counter({kind: 1}), f"program {number} ({kind}); again with: {again}\n{traceback.format_exc()}"
     return Counter({kind: 1, **tally}), None
-
-
-def _quickest(platform: str, *, plain_reductions: bool) -> dict[str, Any]:
-    return {**options_for(platform, plain_reductions=plain_reductions), **known(QUICKEST)}
 
 
 def try_chunk(seed: int, numbers: range) -> tuple[Counter[str], list[str]]:

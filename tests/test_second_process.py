@@ -2,7 +2,7 @@
 
 Every conformance row, linear algebra and Fourier transforms in every dtype, the catalogue on the miniature planet; and
 folders that are shared, read-only, or filled under other settings. A part of the rows by default; all of them with
-ACCEL_CONFORMANCE=full.
+ACCEL_LONG_TESTS=1.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from accel.lower import Known
 from accel.record import Completed, Trace, record
 from accel.rules.rule import Unsupported
 from pygcm_patch import CATALOGUE
-from tests.compiler import known
+from tests.compiler import QUICKEST, known
+from tests.helpers import LONG
 from tests.processes import Start, assert_found_again, starter
 from tests.rules.cases import ROWS, Names, names_in, stable_hash
-from tests.rules.oracle import QUICKEST, program
+from tests.rules.oracle import program
 
 POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no POSIX permissions here")
-FULL = os.environ.get("ACCEL_CONFORMANCE") == "full"
 
 
 @pytest.fixture
@@ -50,6 +50,7 @@ import json
 import numpy as np
 
 import accel
+from tests.helpers import LONG
 
 
 @accel.accelerate
@@ -356,7 +357,7 @@ def _all_computed(cases: Sequence[Case], size: int) -> dict[str, Any]:
 PARTS = 8
 """Processes that share the rows."""
 
-ONE_IN = 1 if FULL else 60
+ONE_IN = 1 if LONG else 60
 """One case in so many is run, always the plain matrix of float64 among them."""
 
 

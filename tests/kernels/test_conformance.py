@@ -1,12 +1,11 @@
 """Every row as kernels, against NumPy bit by bit: every dtype that kernels have, every order in memory, edge values.
 
-A part of the cases by default, the plain matrix of float64 always among them; all with ACCEL_CONFORMANCE=full. The same
+A part of the cases by default, the plain matrix of float64 always among them; all with ACCEL_LONG_TESTS=1. The same
 rows without kernels are in tests/rules/test_conformance.py.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
 
@@ -16,6 +15,7 @@ from accel.ir.tape import Node
 from accel.record import Trace
 from accel.rules import load
 from accel.rules.columns import Rounding, fact
+from tests.helpers import LONG
 from tests.kernels.conforming import DTYPES, IN_ORDER_OF_C, LAYOUTS, in_kernels, job_of, problems
 from tests.kernels.not_taken import NOT_TAKEN
 from tests.rules.cases import ROWS, Row, names_in, stable_hash
@@ -25,8 +25,7 @@ from tests.rules.test_conformance import NUMPY, SINCE
 pytest.importorskip("llvmlite")
 load(everything=True)
 
-FULL = os.environ.get("ACCEL_CONFORMANCE") == "full"
-PART = 1 if FULL else 100
+PART = 1 if LONG else 100
 """One case in so many is run, besides the plain ones."""
 
 ALL_ROWS = [*ROWS, *SCIPY_ROWS]

@@ -1,11 +1,10 @@
 """Random programs of stencils, moves, writes and reductions give NumPy's bits as kernels.
 
-ACCEL_KERNEL_PROGRAMS sets how many programs are tried, of six results each; ACCEL_KERNEL_SEED, a number, gives others.
+Each program has six results. ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more programs and others.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import warnings
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 from accel.record import Completed, record
+from tests.helpers import SEED, examples
 from tests.kernels.conforming import in_kernels, problems
 from tests.kernels.programs import SHAPES, operands, random_program
 from tests.replays import OUTSIDE
@@ -20,8 +20,7 @@ from tests.rules.oracle import Job, program
 
 pytest.importorskip("llvmlite")
 
-PROGRAMS = int(os.environ.get("ACCEL_KERNEL_PROGRAMS", "40"))
-SEED = int(os.environ.get("ACCEL_KERNEL_SEED", "0"))
+PROGRAMS = examples(40, 8000)
 RESULTS = 6
 LEAST_TAKEN = 0.5
 """Share of the programs that are kernels: the others are refused, or too many parts of them are not."""

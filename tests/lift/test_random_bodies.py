@@ -1,11 +1,10 @@
 """Random loop bodies, lifted and not: values, errors, tracebacks and variables are the same.
 
-ACCEL_LIFTS programs, from ACCEL_LIFTS_SEED on.
+ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more of them and others.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -17,11 +16,11 @@ from accel.lift.lifting import LiftedCode, lift_function, lifted_module_code
 from accel.lift.rounds import start
 from accel.lift.source import NotLiftable
 from accel.lift.switch import Switch
+from tests.helpers import SEED, examples
 from tests.lift.plays import Seen, play, same, traced
 from tests.lift.programs import KINDS, PREAMBLE, program
 
-COUNT = int(os.environ.get("ACCEL_LIFTS", "120"))
-SEED = int(os.environ.get("ACCEL_LIFTS_SEED", "0"))
+COUNT = examples(120, 6000)
 BATCH = 20
 BATCHES = range(SEED // BATCH, (SEED + COUNT // len(KINDS) + BATCH - 1) // BATCH)
 

@@ -1,12 +1,11 @@
 """Random functions, split at a planted line and not: values, errors, tracebacks and variables are the same.
 
-ACCEL_SPLITS programs of each kind, from ACCEL_SPLITS_SEED on.
+ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more of them and others.
 """
 
 from __future__ import annotations
 
 import ast
-import os
 import random
 from pathlib import Path
 from types import FunctionType
@@ -18,11 +17,11 @@ from accel.lift.lifting import lift_function, split
 from accel.lift.rounds import _InParts, start
 from accel.lift.source import NotLiftable
 from accel.lift.switch import Switch
+from tests.helpers import SEED, examples
 from tests.lift.programs import PREAMBLE, program
 from tests.lift.test_random_bodies import Played, _compare, _differ, _is_valid
 
-COUNT = int(os.environ.get("ACCEL_SPLITS", "20"))
-SEED = int(os.environ.get("ACCEL_SPLITS_SEED", "0"))
+COUNT = examples(20, 400)
 BATCH = 20
 BATCHES = range(SEED // BATCH, (SEED + COUNT + BATCH - 1) // BATCH)
 KINDS = ("function", "method", "nested")

@@ -1,22 +1,21 @@
 """Random programs with loops by data: whatever number of rounds a call takes, a replay gives NumPy's results, or none.
 
-ACCEL_DATA_LOOPS sets how many are tried, 48 by default; ACCEL_DATA_LOOPS_SEED, a number, gives others.
+ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more of them and others.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import warnings
 from collections import Counter
 
 import pytest
 
+from tests.helpers import SEED, examples
 from tests.random_programs import try_loops
 
-PROGRAMS = int(os.environ.get("ACCEL_DATA_LOOPS", "48"))
-SEED = int(os.environ.get("ACCEL_DATA_LOOPS_SEED", "0"))
-PARTS = 8
+PROGRAMS = examples(16, 480)
+PARTS = 4
 
 
 @pytest.mark.parametrize("part", range(PARTS))

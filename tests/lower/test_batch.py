@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from accel import config
 from accel.lower.passes.loops import batch
+from tests.helpers import SEED, examples
 from tests.replays import assert_replays_agree, program_of, variant_of
 
 ROUNDS = 20
@@ -155,7 +155,7 @@ _INDIRECT = "v[p[{i}]] | a[p[{i}]] | a[:, p[{i}]] | a[p[{i}], {i}] | b[p[{i}], 2
 _FORMS = ("{x} + {y}", "{x} * 0.5 - {y}", "np.sin({x}) + {y}", "{x}.max() + {y} * 0.25", "np.maximum({x}, {y})", "{x}")
 
 
-LOOPS = int(os.environ.get("ACCEL_LOOPS", "24"))
+LOOPS = examples(24, 500)
 """Random loops that are tried."""
 
 
@@ -189,7 +189,7 @@ def loop_program(seed: int) -> str:
     return "\n".join(["def case(a, b, v):", *start, f"    {header}", *body, "    return a, b, v.sum()", ""])
 
 
-@pytest.mark.parametrize("seed", range(LOOPS))
+@pytest.mark.parametrize("seed", range(SEED, SEED + LOOPS))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_random_loops(seed: int) -> None:
     source = loop_program(seed)

@@ -1,12 +1,11 @@
 """Joins: where sides of branches meet, recordings note what the program holds; merged programs of them are right.
 
-ACCEL_JOINS sets how many random programs are tried, 60 by default; ACCEL_JOINS_SEED, a number, gives others.
+ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more random programs and others.
 """
 
 from __future__ import annotations
 
 import collections
-import os
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +14,11 @@ import numpy as np
 import pytest
 
 from accel.record import Completed, record
+from tests.helpers import SEED, examples
 from tests.merge.runs import Call, State
 from tests.random_programs import try_joins
 
-PROGRAMS = int(os.environ.get("ACCEL_JOINS", "60"))
-SEED = int(os.environ.get("ACCEL_JOINS_SEED", "0"))
+PROGRAMS = examples(32, 600)
 PARTS = 4
 
 

@@ -1,12 +1,11 @@
 """Placing: a program takes the calls of a path that was recorded after it was compiled, if its tape computes that path.
 
-ACCEL_PLACED sets how many random programs are tried, 24 by default; ACCEL_PLACED_SEED, a number, gives others.
+ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more random programs and others.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import warnings
 from collections.abc import Callable, Sequence
@@ -16,12 +15,12 @@ import numpy as np
 import pytest
 
 from accel.merge import NotMergeable
+from tests.helpers import SEED, examples
 from tests.merge.programs import Writer, calls, program_of
 from tests.merge.runs import Merged, assert_agrees, assert_same, traces_of
 from tests.merge.test_joins import call_of
 
-PROGRAMS = int(os.environ.get("ACCEL_PLACED", "24"))
-SEED = int(os.environ.get("ACCEL_PLACED_SEED", "0"))
+PROGRAMS = examples(12, 240)
 RECORDED, REPLAYED = 24, 40
 
 THREE = ((0, 0), (1, 0), (0, 1))

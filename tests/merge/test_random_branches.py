@@ -1,20 +1,19 @@
 """Random programs with branches: whatever paths were recorded, one program of them gives NumPy's results, or none.
 
-ACCEL_BRANCHES sets how many are tried, 160 by default; ACCEL_BRANCHES_SEED, a number, gives others.
+ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more of them and others.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 
 import pytest
 
+from tests.helpers import SEED, examples
 from tests.random_programs import BRANCH_CALLS, try_branches
 
-PROGRAMS = int(os.environ.get("ACCEL_BRANCHES", "160"))
-SEED = int(os.environ.get("ACCEL_BRANCHES_SEED", "0"))
+PROGRAMS = examples(80, 1600)
 PARTS = 8
 
 

@@ -23,6 +23,7 @@ from accel.precompile.child import settings_for_later
 from accel.precompile.watch import SETTLED, STEPS, NewsCounter
 from accel.process.status import ERASE
 from accel.reports import ledger, timeline
+from tests.helpers import LONG
 from tests.processes import Done, without_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,11 +238,8 @@ def test_nothing_to_compile_is_said(bench: Bench) -> None:
     )
 
 
-_WHOLE = os.environ.get("ACCEL_CONFORMANCE") == "full"
-
-
 def test_the_miniature_compiles_nothing_after_it(bench: Bench, tmp_path: Path) -> None:
-    chosen = [] if _WHOLE else ["--only", "pygcm.energy", "--only", "pygcm.ocean", "--only", "pygcm.humidity"]
+    chosen = [] if LONG else ["--only", "pygcm.energy", "--only", "pygcm.ocean", "--only", "pygcm.humidity"]
     planet = {"QD_N_LAT": "31", "QD_N_LON": "61", "QD_SIM_DAYS": "0.25", "QD_PLOT": "0", "QD_OUTPUT_DIR": "."}
     target = [*chosen, "scripts.run_simulation"]
     done = bench.compile("--settled", "20", *target, **planet)

@@ -1,11 +1,10 @@
 """Derivatives of every row: forward mode against central differences, and reverse mode against forward mode.
 
-A part of the expressions of tests/rules/cases.py by default; all of them with ACCEL_CONFORMANCE=full.
+A part of the expressions of tests/rules/cases.py by default; all of them with ACCEL_LONG_TESTS=1.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from accel.pure.recorded import recorded_calls
 from accel.rules import load
 from accel.rules.rule import RULES
 from accel.rules.special import CallOnHost
+from tests.helpers import LONG
 from tests.rules.cases import ROWS, Names, names_in, stable_hash
 from tests.rules.oracle import SCIPY, expression
 from tests.rules.scipy_cases import SCIPY_ROWS
@@ -28,8 +28,7 @@ from tests.rules.scipy_cases import SCIPY_ROWS
 jax = pytest.importorskip("jax")
 load(everything=True)
 
-FULL = os.environ.get("ACCEL_CONFORMANCE") == "full"
-PART = 1 if FULL else 32
+PART = 1 if LONG else 32
 TOGETHER = 20
 """Expressions that are compiled as one program."""
 STEP = 1e-4
@@ -157,7 +156,7 @@ def _texts() -> list[tuple[str, str]]:
     rows = [row for row in (*ROWS, *SCIPY_ROWS) if "d" in row.dtypes and "matrix" in row.shapes]
     pairs = [(text, row.function) for row in rows for text in row.expressions]
     part = [(text, function) for text, function in dict(pairs).items() if stable_hash(f"{text}'") % PART == 0]
-    filters = FILTERS if FULL else [text for text in FILTERS if stable_hash(text) % 4 == 0]
+    filters = FILTERS if LONG else [text for text in FILTERS if stable_hash(text) % 4 == 0]
     return [*part, *((text, text.partition("(")[0]) for text in filters)]
 
 
@@ -280,4 +279,4 @@ def _check_left_out(left: list[tuple[str, str, str]], tried: int) -> None:
     assert [each for each in left if each[1:] in set(refused) - known] == []
     assert len(refused) <= MOST_REFUSED * tried
     assert tried - len(left) > 0.85 * tried
-    assert not FULL or known == set(refused), "a reason for what is not refused"
+    assert not LONG or known == set(refused), "a reason for what is not refused"

@@ -1,11 +1,10 @@
 """Random programs that change containers, with changes of the program's own between the calls.
 
-ACCEL_CONTAINERS says how many, ACCEL_CONTAINERS_SEED with which one to begin.
+ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more of them and others.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter, OrderedDict, defaultdict, deque
 from types import SimpleNamespace
@@ -16,11 +15,11 @@ import pytest
 
 import accel
 from accel.reports.ledger import open_ledger
+from tests.helpers import SEED, examples
 from tests.record.conftest import Twins, play
 from tests.replays import program_of
 
-COUNT = int(os.environ.get("ACCEL_CONTAINERS", "60"))
-SEED = int(os.environ.get("ACCEL_CONTAINERS_SEED", "0"))
+COUNT = examples(30, 1000)
 CALLS = 16
 
 KEYS = ("'a'", "'b'", "'z'", "s.n", "s.n + 1", "s.n % 3", "1", "(1, 't')", "0.5", "True", "s.n * 0.5")

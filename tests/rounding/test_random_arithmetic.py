@@ -1,12 +1,11 @@
 """Random expressions of arithmetic give NumPy's bits under accel.
 
-Many expressions are the results of one function, since compiling takes most of the time. ACCEL_ARITHMETIC sets how many
-are tried, 600 by default; ACCEL_ARITHMETIC_SEED, a number, gives others.
+Many expressions are the results of one function, since compiling takes most of the time. ACCEL_LONG_TESTS and
+ACCEL_TEST_SEED choose more of them and others.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -15,18 +14,16 @@ import numpy as np
 import pytest
 
 from accel.backend import compile as compiling
-from accel.backend.options import options_for
-from tests.compiler import known
+from tests.compiler import quickest_options_for
+from tests.helpers import LONG, SEED, examples
 from tests.replays import program_of
 from tests.rounding.bits import Differ, Mismatch, differs, differs_in_kind, variant_mismatches
 from tests.rounding.expressions import PARAMETERS, operands, operands_of, parts_of, random_expression
-from tests.rules.oracle import QUICKEST
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
-EXPRESSIONS = int(os.environ.get("ACCEL_ARITHMETIC", "600"))
-SEED = int(os.environ.get("ACCEL_ARITHMETIC_SEED", "0"))
-PARTS = 20
+EXPRESSIONS = examples(1000, 20_000)
+PARTS = 20 if LONG else 10
 TOGETHER = 100
 """Expressions of one function."""
 CALLS = 8
@@ -102,17 +99,12 @@ def assert_numpy_s_bits(draw: random.Random, kind: str | None = None) -> None:
 @pytest.fixture
 def quickest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile in a fifth of the time, by options under which the same sums and products are contracted."""
-
-    def options(platform: str, *, plain_reductions: bool) -> dict[str, Any]:
-        return {**options_for(platform, plain_reductions=plain_reductions), **known(QUICKEST)}
-
-    monkeypatch.setattr(compiling, "options_for", options)
+    monkeypatch.setattr(compiling, "options_for", quickest_options_for)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_arithmetic_is_numpy_s_to_the_last_bit(part: int, request: pytest.FixtureRequest) -> None:
-    if part % USUAL_EVERY:
-        request.getfixturevalue("quickest")
+    request.getfixturevalue("quickest" if part % USUAL_EVERY else "optimized")
     assert_numpy_s_bits(random.Random(f"{SEED} {part}"))
 
 

@@ -24,22 +24,12 @@ from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutput
 from accel.lower import Known, lower
 from accel.record import Raised, Trace, Undone, record
 from accel.rules.rule import Unsupported
-from tests.compiler import known
+from tests.compiler import QUICKEST, known
 
 Make = Callable[[int], tuple[Any, ...]]
 
 FAULTS = frozenset({"lower.failed", "lower.mismatch", "recorder.gap", "compile.failed", "verify.mismatch"})
 """Reasons that no test may meet: each says that accel itself is at fault."""
-
-QUICK = {
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
-"""XLA's own passes are what can change a result; LLVM's only cost time here."""
-
-QUICKEST = {**QUICK, "xla_cpu_use_fusion_emitters": False}
-"""Also with XLA's earlier emitters, which write the same operations in half the time, where it still has them."""
 
 SCIPY = {
     "distance": distance,

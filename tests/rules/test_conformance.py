@@ -1,27 +1,26 @@
 """Every row, dtype and shape against NumPy: recorded, compiled and replayed on fresh inputs.
 
-A part of the cases by default; all of them with ACCEL_CONFORMANCE=full.
+A part of the cases by default; all of them with ACCEL_LONG_TESTS=1.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import os
 
 import numpy as np
 import pytest
 
 from accel.rules import load
 from accel.rules.rule import RULES, Rule
+from tests.helpers import LONG
 from tests.rules.cases import ROWS, Names, Row, names_in, stable_hash
 from tests.rules.oracle import Job, expression, judge
 from tests.rules.scipy_cases import SCIPY_ROWS
 
 load(everything=True)
 
-FULL = os.environ.get("ACCEL_CONFORMANCE") == "full"
-PART = 1 if FULL else 12
+PART = 1 if LONG else 12
 """One case in so many is run, always the plain matrix of float64 among them."""
 
 SINCE = {"np.quantile(a, 1)": (2, 4), "a[j, 1:]": (2, 3)}

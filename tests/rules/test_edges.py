@@ -14,8 +14,7 @@ from scipy import special
 from accel.rules import load
 from accel.rules.rule import Unsupported
 from accel.rules.tables import ufuncs
-from tests.compiler import known
-from tests.rules.oracle import QUICK
+from tests.compiler import QUICK, known
 
 load(everything=True)
 

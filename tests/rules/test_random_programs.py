@@ -1,11 +1,10 @@
 """Random programs: NumPy, the recorded call and two replays on fresh inputs must agree, changed arguments included.
 
-ACCEL_PROGRAMS sets how many are tried, 500 by default; ACCEL_PROGRAMS_SEED, a number, gives others.
+ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more of them and others.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,15 +12,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.rules.oracle import FAULTS, QUICK, QUICKEST, Job, judge, program
+from tests.compiler import QUICK, QUICKEST
+from tests.helpers import LONG, SEED, examples
+from tests.rules.oracle import FAULTS, Job, judge, program
 from tests.rules.programs import inputs, programs
 
-PROGRAMS = int(os.environ.get("ACCEL_PROGRAMS", "500"))
-SEED = int(os.environ.get("ACCEL_PROGRAMS_SEED", "0"))
-PARTS = 20
+PROGRAMS = examples(250, 10_000)
+PARTS = 20 if LONG else 10
 TOGETHER = 25
 """Programs that are compiled as one."""
-PHASES = (Phase.generate, Phase.shrink) if "ACCEL_PROGRAMS" in os.environ else (Phase.generate,)
+PHASES = (Phase.generate, Phase.shrink) if LONG else (Phase.generate,)
 """Making a found program small takes minutes: only who looks for some waits for it."""
 
 
