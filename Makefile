@@ -2,7 +2,9 @@
 #
 #   make demo    run the bundled miniature planet accelerated, for about a minute, ending with accel's report
 #   make check   ruff, mypy, and a part of the tests in under two minutes: for every change before it is committed
-#   make test    all tests, the documents, ruff and mypy: about a quarter of an hour on 2 cores; it says how far it is
+#   make test    all tests, the documents, ruff and mypy; it says how far it is
+#   make test-all  the tests in their long form: every function, dtype and shape, twenty times as many random programs,
+#                programs compiled with all of LLVM's optimizations. It takes hours
 #   make docs    the documents as pages in build/site; warnings are errors
 #   make test-matrix  a part of the tests on the oldest and the newest NumPy, SciPy, JAX and wrapt, for each Python
 #                from 3.11 to 3.13, which must be on the PATH; FULL=1: all tests
@@ -18,11 +20,17 @@ VENV   ?= .venv
 DAYS   ?= 5
 BIN     = $(VENV)/bin
 
-.PHONY: demo check test test-matrix dist-test lint docs bench clean
+.PHONY: demo check test test-all test-matrix dist-test lint docs bench clean
 
 demo: $(VENV)/.demo
 	QD_SIM_DAYS=$(DAYS) $(BIN)/python -m accel.run --demo
 	@echo "now: . $(BIN)/activate"
+
+# Processes that tests start read accel's bytecode, where the environment would have each of them compile its own.
+unexport PYTHONDONTWRITEBYTECODE
+
+# By `worksteal` a file's tests run in one process, nearly all of them, and find there what its other tests compiled.
+PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal --durations=10 --durations-min=10
 
 # No whole programs, few processes, no compiling of many programs: what a slip of the pen breaks first.
 CHECKED = $(filter-out tests/test_second_process.py tests/test_examples.py,$(wildcard tests/test_*.py)) \
@@ -40,7 +48,10 @@ test: $(VENV)/.test
 	@echo "test, 2 of 3: the documents"
 	@$(MAKE) --no-print-directory docs
 	@echo "test, 3 of 3: all tests, with the part that is done at the end of each line"
-	@$(BIN)/python -m pytest -n auto --durations=10 --durations-min=10
+	@$(PYTEST)
+
+test-all: $(VENV)/.test
+	ACCEL_LONG_TESTS=1 $(PYTEST)
 
 test-matrix: $(VENV)/.test
 	$(BIN)/python -m nox
