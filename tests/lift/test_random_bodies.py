@@ -16,13 +16,12 @@ from accel.lift.lifting import LiftedCode, lift_function, lifted_module_code
 from accel.lift.rounds import start
 from accel.lift.source import NotLiftable
 from accel.lift.switch import Switch
-from tests.helpers import SEED, examples
+from tests.helpers import LONG, SEED, examples
 from tests.lift.plays import Seen, play, same, traced
 from tests.lift.programs import KINDS, PREAMBLE, program
 
-COUNT = examples(120, 6000)
-BATCH = 20
-BATCHES = range(SEED // BATCH, (SEED + COUNT // len(KINDS) + BATCH - 1) // BATCH)
+BATCH = 20 if LONG else 10
+BATCHES = range(SEED * examples(2, 60), (SEED + 1) * examples(2, 60))
 
 lifted: list[bool] = []
 

@@ -17,13 +17,12 @@ from accel.lift.lifting import lift_function, split
 from accel.lift.rounds import _InParts, start
 from accel.lift.source import NotLiftable
 from accel.lift.switch import Switch
-from tests.helpers import SEED, examples
+from tests.helpers import LONG, SEED, examples
 from tests.lift.programs import PREAMBLE, program
 from tests.lift.test_random_bodies import Played, _compare, _differ, _is_valid
 
-COUNT = examples(20, 400)
-BATCH = 20
-BATCHES = range(SEED // BATCH, (SEED + COUNT + BATCH - 1) // BATCH)
+BATCH = 20 if LONG else 6
+BATCHES = range(SEED * examples(1, 20), (SEED + 1) * examples(1, 20))
 KINDS = ("function", "method", "nested")
 
 made_parts: list[int] = []

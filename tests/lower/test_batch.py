@@ -189,7 +189,7 @@ def loop_program(seed: int) -> str:
     return "\n".join(["def case(a, b, v):", *start, f"    {header}", *body, "    return a, b, v.sum()", ""])
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + LOOPS))
+@pytest.mark.parametrize("seed", range(SEED * LOOPS, (SEED + 1) * LOOPS))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_random_loops(seed: int) -> None:
     source = loop_program(seed)
