@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.compiler import known
+from tests.helpers import LONG
+from tests.rules.cases import stable_hash
 
 SUITE = "test_scipy_suite.py::"
 RULES: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_name("scipy_suite.toml").read_text())
@@ -21,6 +23,8 @@ MARKS = (
     "fail_slow",
 )
 COMPILED_EACH = 1  # parameter sets of a test that run compiled, as they do for users
+PART = 1 if LONG else 4
+"""One of so many of a test's other parameter sets is run."""
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 """A tiny program compiles in a third of the time with these."""
 outcomes: Counter[str] = Counter()
@@ -64,7 +68,9 @@ def _cheaply(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: Counter[str] = Counter()
+    kept = []
     for item in items:
+        kept.append(item)
         test = item.nodeid.partition(SUITE)[2]
         if not test:
             continue
@@ -75,6 +81,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=rule["reason"]))
         elif rule := _rule("expected_failure", test):
             item.add_marker(pytest.mark.xfail(reason=rule["reason"], strict=True))
+        elif seen[test.partition("[")[0]] > COMPILED_EACH and stable_hash(test) % PART:
+            kept.pop()
+    items[:] = kept
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
