@@ -3,7 +3,7 @@
 #   make demo    run the bundled miniature planet accelerated, for about a minute, ending with accel's report
 #   make check   ruff, mypy, and a part of the tests in under two minutes: for every change before it is committed
 #   make test    all tests, the documents, ruff and mypy; it says how far it is
-#   make test-all  the tests in their long form: every function, dtype and shape, twenty times as many random programs,
+#   make test-all  the tests in their long form: every function, dtype and shape, ten times as many random programs or more,
 #                programs compiled with all of LLVM's optimizations. It takes hours
 #   make docs    the documents as pages in build/site; warnings are errors
 #   make test-matrix  a part of the tests on the oldest and the newest NumPy, SciPy, JAX and wrapt, for each Python
