@@ -23,7 +23,7 @@ OPTIONAL = {"llvmlite": "0.45"}
 """Minimum versions of optional dependencies. Without llvmlite, XLA compiles the parts that accel's kernels would
 compute."""
 
-PYTHONS = (3, 11), (3, 13)
+PYTHONS = (3, 11), (3, 14)
 """The oldest and the newest CPython that `make test-matrix` runs the tests on."""
 
 

@@ -16,7 +16,8 @@ def followable_class(kind: type) -> bool:
     """A class written in Python, whose attributes are found in the ordinary way."""
     # A C type may keep state where no attribute shows it; a class with __getattribute__ runs code at every read.
     return kind is SimpleNamespace or (
-        bool(kind.__flags__ & _HEAP_TYPE) and find_in_class(kind, "__getattribute__")[0] is object
+        all(each.__flags__ & _HEAP_TYPE for each in kind.__mro__[:-1])
+        and find_in_class(kind, "__getattribute__")[0] is object
     )
 
 

@@ -10,7 +10,7 @@ from types import CodeType
 
 from accel.record.objects.names.namespaces import PHYSICAL
 from accel.record.objects.names.steps import writes_of
-from accel.record.state.instructions import SUSPENDED
+from accel.record.state.instructions import SUSPENDED, instructions_of
 
 CLASS_READ = "<class>"
 """Name of `self.__class__` in recorded code; no program can have it.
@@ -22,10 +22,7 @@ KNOWS_CLASS = "_knows_class_"
 """Name of the flag on proxy classes that know `CLASS_READ`."""
 
 _READS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-_LOADS = frozenset(
-    """LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_CHECK LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW_LOAD_FAST_BORROW
-    STORE_FAST_LOAD_FAST""".split()
-)
+_LOADS = frozenset({"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST"})
 """Instructions that put a variable on top of the stack; from Python 3.13 on as the second of two."""
 
 
@@ -45,7 +42,7 @@ def loads_self(code: CodeType, instruction: dis.Instruction) -> bool:
 
 def _is_set(code: CodeType, name: str) -> bool:
     """Whether the code assigns a variable of its own."""
-    setting = (each for each in dis.get_instructions(code) if "STORE" in each.opname or "DELETE" in each.opname)
+    setting = (each for each in instructions_of(code) if "STORE" in each.opname or "DELETE" in each.opname)
     return any(name == each.argval or (type(each.argval) is tuple and name in each.argval) for each in setting)
 
 
@@ -147,7 +144,7 @@ def _is_suspect(code: CodeType) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def _instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
-    return tuple(dis.get_instructions(code))
+    return tuple(instructions_of(code))
 
 
 def _calls(before: Sequence[dis.Instruction]) -> bool:

@@ -17,7 +17,7 @@ MOST_INSTRUCTIONS = 8000
 """Maximum length of code that is analysed: the sets of instructions would take too long. Guess."""
 
 _ONLY_POP = ("STORE_", "DELETE_", "POP_", "RETURN_", "JUMP_", "LIST_", "SET_", "MAP_", "DICT_", "END_FOR")
-_NEUTRAL = frozenset({"NOP", "RESUME", "CACHE", "EXTENDED_ARG", "COPY_FREE_VARS", "MAKE_CELL", "KW_NAMES", "NOT_TAKEN"})
+_NEUTRAL = frozenset({"NOP", "RESUME", "CACHE", "EXTENDED_ARG", "COPY_FREE_VARS", "MAKE_CELL", "KW_NAMES"})
 
 Stack = tuple[int | None, ...]
 """A frame's evaluation stack, from the bottom. An iterator of a `for` loop is the offset of the instruction

@@ -22,12 +22,29 @@ _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
 _ALWAYS_JUMPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 _OF_CELLS = ("DEREF", "CLOSURE", "CELL", "FREE_VARS", "CLASSDEREF")
 
+_EARLIER_NAMES = {
+    "LOAD_FAST_BORROW": "LOAD_FAST",
+    "LOAD_FAST_BORROW_LOAD_FAST_BORROW": "LOAD_FAST_LOAD_FAST",
+    "LOAD_SMALL_INT": "LOAD_CONST",
+    "NOT_TAKEN": "NOP",
+    "POP_ITER": "POP_TOP",
+}
+"""Instructions of Python 3.14 that do what an instruction of an earlier version does."""
+
 READ_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "super", "inspect", "_getframe"})
 """Names of what may read a frame's variables otherwise than by instructions."""
 
 
 SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 """Flags of code that is entered again and again: whoever does that decides what it goes on with."""
+
+
+def instructions_of(code: CodeType) -> list[dis.Instruction]:
+    """Return the instructions of a code object, with the earliest name of each."""
+    return [
+        each._replace(opname=_EARLIER_NAMES[each.opname]) if each.opname in _EARLIER_NAMES else each
+        for each in dis.get_instructions(code)
+    ]
 
 
 def jumps(instruction: dis.Instruction) -> bool:
@@ -63,7 +80,7 @@ class ControlFlow:
 
     def __init__(self, code: CodeType) -> None:
         self.code = code
-        self.instructions = list(dis.get_instructions(code))
+        self.instructions = instructions_of(code)
         self.positions = {each.offset: place for place, each in enumerate(self.instructions)}
         self.following = [self._following(place) for place in range(len(self.instructions))]
         self.reads_all = not READ_ALL.isdisjoint(code.co_names)
@@ -109,7 +126,7 @@ class ControlFlow:
 def raising(code: CodeType) -> frozenset[int]:
     """Offsets of the instructions after which the code can but raise: what they compute is for the exception."""
     found, is_raised = set[int](), False
-    for each in reversed(list(dis.get_instructions(code))):
+    for each in reversed(instructions_of(code)):
         if each.opname == "RAISE_VARARGS":
             is_raised = True
         elif jumps(each) or not goes_on(each) or each.opname.startswith("STORE_"):

@@ -48,7 +48,10 @@ EFFECTS_IN_NUMPY = {
 """Reasons of NumPy's own functions and methods that do more than compute, by name."""
 
 
-_HARMLESS_MODULES = frozenset({"warnings", "numpy"})
+_WARNINGS = "warnings", "_py_warnings"
+"""The module that defines the functions of `warnings`; the second one from Python 3.14 on."""
+
+_HARMLESS_MODULES = frozenset({*_WARNINGS, "numpy"})
 
 
 _HARMLESS = frozenset({"errstate", "catch_warnings", "simplefilter", "filterwarnings"})
@@ -110,7 +113,7 @@ class Harmless(StandIn):
         display = self._recording_.display
         if display.settings is None:
             display.settings = settings_now()
-        display.filters_changed |= getattr(self._plain_, "__module__", "") == "warnings"
+        display.filters_changed |= getattr(self._plain_, "__module__", "") in _WARNINGS
         # `with warnings.catch_warnings(record=True) as log`: the program looks at the warnings, of which a replay gives
         # none.
         if kwargs.get("record"):

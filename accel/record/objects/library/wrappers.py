@@ -7,9 +7,7 @@ program's. That function is not followed; what it leads to is.
 from __future__ import annotations
 
 import contextlib
-import dis
 import functools
-import itertools
 import sys
 from collections.abc import Callable
 from contextlib import _GeneratorContextManager
@@ -18,6 +16,7 @@ from typing import Any
 
 from accel.record.objects.follow import WRAPPERS, substituted, target_function, why_not
 from accel.record.state.inputs import Code
+from accel.record.state.instructions import instructions_of
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
@@ -32,9 +31,12 @@ def _enclosed(function: FunctionType, name: str) -> Any:
 @functools.lru_cache(maxsize=256)
 def _with_statements(code: CodeType) -> frozenset[int]:
     """The offsets of calls whose result a `with` statement enters at once."""
-    instructions = list(dis.get_instructions(code))
-    pairs = itertools.pairwise(instructions)
-    return frozenset(call.offset for call, after in pairs if after.opname == "BEFORE_WITH")
+    found = instructions_of(code)
+    return frozenset(
+        call.offset
+        for call, after, second in zip(found, found[1:], found[2:], strict=False)
+        if after.opname == "BEFORE_WITH" or (after.opname, second.opname) == ("COPY", "LOAD_SPECIAL")
+    )
 
 
 def _is_entered(frame: FrameType) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import NamedTuple
 
+from accel.record.state.instructions import instructions_of
+
 
 class AccessKind(enum.Enum):
     """The access that an instruction is about to make."""
@@ -49,7 +51,7 @@ def steps_of(code: CodeType) -> dict[int, Access]:
     found = {}
     outer = frozenset(code.co_freevars)
     extended: list[int] = []
-    for instruction in dis.get_instructions(code):
+    for instruction in instructions_of(code):
         if instruction.opname == "EXTENDED_ARG":
             extended.append(instruction.offset)
             continue
@@ -96,7 +98,7 @@ def _writes_of(code: CodeType, outer: frozenset[str]) -> Iterator[Write]:
     # Taking the instructions apart takes a hundred times as long as a look at the opcodes.
     if not _WRITING.isdisjoint(code.co_code[::2]):
         line = code.co_firstlineno
-        for instruction in dis.get_instructions(code):
+        for instruction in instructions_of(code):
             if instruction.positions is not None:
                 line = instruction.positions.lineno or line
             name = instruction.opname
