@@ -15,7 +15,7 @@ from accel.rules.rule import Unsupported
 from tests.replays import variant_of
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.usefixtures("foreground")
+pytestmark = pytest.mark.usefixtures("foreground", "optimized")
 
 X = np.random.default_rng(5).normal(size=(37, 60)) * 3.0
 POSITIVE = np.abs(X) + 0.01

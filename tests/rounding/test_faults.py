@@ -15,7 +15,7 @@ from scipy import ndimage
 
 from tests.rounding.bits import Call, differs_in_kind, replay_mismatches
 
-pytestmark = pytest.mark.usefixtures("foreground")
+pytestmark = pytest.mark.usefixtures("foreground", "optimized")
 
 SIZE = 1000
 USUAL, EDGE = 20, 30

@@ -11,7 +11,7 @@ from scipy import ndimage
 from tests.replays import variant_of
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.usefixtures("foreground")
+pytestmark = pytest.mark.usefixtures("foreground", "optimized")
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "mirror", "wrap"])
