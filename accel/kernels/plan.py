@@ -181,6 +181,8 @@ class _Sweep:
             return False
         if len(readings) > _MOST_PLACES:
             return True
+        if node.op == PIECES and node.about[0] == len(node.shape) - 1:
+            return len({index[-1] for reader, index in readings if _is_in_innermost(self._frame(reader), index)}) > 2
         if node.op in (*MOVES, RESHAPE):
             return False
         cost = self._costs[node.index]
