@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accel.kernels import machine_code
 from accel.kernels.graph import (
     CONSTANT,
     GATHER,
@@ -91,7 +92,12 @@ class LoopNest:
         body = self._nest(0)
         pointers = sorted(self._memory.used)
         given = ", ".join([*(f"ptr noalias %p{number}" for number in pointers), "i64 %chunk", "i64 %chunks"])
-        lines = [f"define internal void @{self._name}({given}) #0 {{", *self._emitter.scopes[0].lines, *body]
+        quick = machine_code.holds_vectors() or not self._is_divided
+        lines = [
+            f"define internal void @{self._name}({given}) #{2 if quick else 0} {{",
+            *self._emitter.scopes[0].lines,
+            *body,
+        ]
         return "\n".join([*lines, "ret void", "}"]), pointers
 
     # -- loops --------------------------------------------------------------------------------------------------------
