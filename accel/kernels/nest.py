@@ -34,7 +34,6 @@ from accel.kernels.memory import INT64, Addressing, Location, level_of
 from accel.kernels.operations import OPERATIONS, as_integer
 from accel.kernels.plan import Index, NestStage, shifted
 
-
 _MOST_ROWS = 0.75
 """Minimum share of the rows for which a value is computed, to compute it for all. Guess."""
 
