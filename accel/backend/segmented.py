@@ -111,9 +111,9 @@ def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Map
 
 
 def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
-    parts = [part for is_kernel, steps in importing.phases(program.steps) for part in _parts(is_kernel, steps)]
-    in_kernels = sum(len(steps) for kind, steps in parts if kind not in (_CALL, _PRODUCT, _XLA))
-    in_xla = sum(kind == _XLA for kind, _ in parts)
+    parts = [part for phase in importing.phases(program.steps, program.producers()) for part in _parts(*phase)]
+    in_kernels = sum(len(steps) for kind, steps, _ in parts if kind not in (_CALL, _PRODUCT, _XLA))
+    in_xla = sum(kind == _XLA for kind, _, _ in parts)
     if config.current().exact:
         if in_xla:
             raise NotWorthwhile(_xla_parts(parts))
@@ -123,20 +123,21 @@ def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmente
 
 
 def _xla_parts(parts: Sequence[_Part]) -> str:
-    names = [sorted({step.name for step in steps}) for kind, steps in parts if kind == _XLA]
+    names = [sorted({step.name for step in steps}) for kind, steps, _ in parts if kind == _XLA]
     return f"of its {len(parts)} parts, {len(names)} would be XLA's: {', '.join(itertools.chain(*names))}"
 
 
 _KERNEL, _CALL, _PRODUCT, _XLA = "kernel", "call", "product", "XLA"
 """Kinds of segments that run no other program (see `_NESTED`): what computes each."""
 
-_Part = tuple[str, Sequence[Equation]]
+_Part = tuple[str, Sequence[Equation], Importer | None]
+"""Kind, steps, and the graph of a kernel's."""
 
 
-def _parts(is_kernel: bool, steps: Sequence[Equation]) -> Iterator[_Part]:
+def _parts(importer: Importer | None, steps: Sequence[Equation]) -> Iterator[_Part]:
     """The parts of one phase."""
-    if is_kernel:
-        yield _KERNEL, steps
+    if importer is not None:
+        yield _KERNEL, steps, importer
         return
     rest: list[Equation] = []
     for step in steps:
@@ -145,11 +146,11 @@ def _parts(is_kernel: bool, steps: Sequence[Equation]) -> Iterator[_Part]:
             rest.append(step)
             continue
         if rest:
-            yield _XLA, rest
+            yield _XLA, rest, None
             rest = []
-        yield kind, [step]
+        yield kind, [step], None
     if rest:
-        yield _XLA, rest
+        yield _XLA, rest, None
 
 
 def _kind(step: Equation) -> str:
@@ -169,18 +170,20 @@ class _Builder:
         self._numbers: dict[Variable, int] = {each: number for number, each in enumerate(program.inputs)}
         self._constants: dict[int, Any] = {}
         self._asked: set[int] = set()
-        self._producers = {result: step for step in program.steps for result in step.results}
+        self._producers = program.producers()
         # what later parts read of earlier ones: found from the end
         self._read: set[Variable] = {each for each in program.outputs if isinstance(each, Variable)}
 
     def segmented(self, tree: Any) -> Segmented:
         import jax
 
-        make = {_KERNEL: self._kernel, _CALL: self._on_host, _PRODUCT: self._product, _XLA: self._in_xla}
+        make = {_CALL: self._on_host, _PRODUCT: self._product, _XLA: self._in_xla}
         segments: list[Any] = []
-        for kind, steps in reversed(self._parts):
+        for kind, steps, importer in reversed(self._parts):
             made = [each for step in steps for each in step.results if each in self._read]
-            if made:
+            if made and importer is not None:
+                segments.append(self._kernel(importer, made))
+            elif made:
                 segments.append(make.get(kind, self._nested)(steps, made))
         template = jax.tree_util.tree_unflatten(tree, [self._result(each) for each in self._program.outputs])
         forms = tuple((each.shape, each.dtype) for each in self._program.inputs)
@@ -212,11 +215,7 @@ class _Builder:
     def _numbered(self, *groups: Sequence[Variable]) -> list[tuple[int, ...]]:
         return [tuple(map(self._number, group)) for group in groups]
 
-    def _kernel(self, steps: Sequence[Equation], made: Sequence[Variable]) -> Kernel:
-        importer = Importer(self._producers)
-        for step in steps:
-            if not importer.take(step):
-                raise NotWorthwhile(f"{step.name} has other operands than expected")
+    def _kernel(self, importer: Importer, made: Sequence[Variable]) -> Kernel:
         outputs = [importer.node(each) for each in made]
         needed = reachable(outputs)
         inputs = [each for each in importer.inputs if importer.node(each) in needed]

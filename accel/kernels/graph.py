@@ -186,13 +186,29 @@ def _merged(graph: Graph, parts: Iterable[KernelNode], dim: int) -> list[KernelN
     """Flatten nested pieces along the same axis, and merge neighbouring parts of one source."""
     found: list[KernelNode] = []
     for part in parts:
-        inner = part.operands if part.op == PIECES and part.about[0] == dim else (part,)
-        for each in inner:
+        for each in _pieces_of(graph, part, dim):
             joined = _joined(graph, found[-1], each, dim) if found else None
             if joined is None:
                 found.append(each)
             else:
                 found[-1] = joined
+    return found
+
+
+def _pieces_of(graph: Graph, node: KernelNode, dim: int) -> Sequence[KernelNode]:
+    """Return the nodes that a node, or the source of a block, was put together of along an axis."""
+    if node.op == PIECES and node.about[0] == dim:
+        return node.operands
+    source = node.operands[0] if node.op == VIEW else node
+    if node.op != VIEW or source.op != PIECES or source.about[0] != dim or not _is_box(node):
+        return (node,)
+    starts = [axis.offset for axis in node.about]
+    low, high, found = starts[dim], starts[dim] + node.shape[dim], []
+    for part, start, end in zip(source.operands, (0, *source.about[1]), source.about[1], strict=False):
+        first, last = max(start, low), min(end, high)
+        if first < last:
+            starts[dim] = first - start
+            found.append(graph.box(part, starts, (*node.shape[:dim], last - first, *node.shape[dim + 1 :])))
     return found
 
 
@@ -213,26 +229,32 @@ def _joined(graph: Graph, first: KernelNode, second: KernelNode, dim: int) -> Ke
 
 def _wrapped(parts: Sequence[KernelNode], dim: int) -> tuple[KernelNode, int] | None:
     """Return source and shift of parts that read one node around its end: `parts[i] = source[(i + shift) % length]`."""
-    source = parts[0].operands[0] if parts[0].op == VIEW else parts[0]
-    rank = len(source.shape)
-    if len(parts[0].shape) != rank:
-        return None
-    length, place, shift = source.shape[dim], 0, 0
-    for number, part in enumerate(parts):
-        if part is not source and (part.op != VIEW or part.operands[0] is not source):
-            return None
-        axes = identity(rank) if part is source else part.about
-        rest = [axis for at, axis in enumerate(axes) if at != dim]
-        if axes[dim][:2] != (dim, 1) or rest != [axis for at, axis in enumerate(identity(rank)) if at != dim]:
+    found = [_run(each, dim) for each in parts]
+    source, shift = found[0]
+    length, place = source.shape[dim] if dim < len(source.shape) else 0, 0
+    for part, (each, offset) in zip(parts, found, strict=True):
+        if each is not source or not length or (offset - shift - place) % length:
             return None
         if part.shape[:dim] + part.shape[dim + 1 :] != source.shape[:dim] + source.shape[dim + 1 :]:
             return None
-        if number == 0:
-            shift = axes[dim].offset
-        if (axes[dim].offset - shift - place) % length:
-            return None
         place += part.shape[dim]
     return source, shift if shift <= length // 2 else shift - length
+
+
+def _run(node: KernelNode, dim: int) -> tuple[KernelNode, int]:
+    """Return the source and the offset along an axis of a node that reads consecutive elements, perhaps around the
+    source's end."""
+    offset = 0
+    if node.op == VIEW and _is_box(node) and not any(axis.offset for at, axis in enumerate(node.about) if at != dim):
+        node, offset = node.operands[0], node.about[dim].offset
+    if node.op == WRAP and node.about[0] == dim:
+        node, offset = node.operands[0], node.about[1] + offset
+    return (node.operands[0] if node.op == HALOED else node), offset
+
+
+def _is_box(node: KernelNode) -> bool:
+    """Whether a view is a block of its source."""
+    return [axis[:2] for axis in node.about] == [axis[:2] for axis in identity(len(node.shape))]
 
 
 def reachable(nodes: Iterable[KernelNode]) -> set[KernelNode]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +20,7 @@ from accel.kernels.operations import OPERATIONS
 class Importer:
     """Builds the nodes of a graph for steps of a flat program."""
 
-    def __init__(self, producers: Mapping[Variable, Equation] | None = None) -> None:
+    def __init__(self, producers: Mapping[Variable, Equation]) -> None:
         """Create an empty graph.
 
         producers: by value, the step that computes it. Moves of other kernels are repeated here if they cost nothing.
@@ -27,7 +28,7 @@ class Importer:
         self.graph = Graph()
         self.inputs: list[Variable] = []
         self._nodes: dict[Variable, KernelNode] = {}
-        self._producers = producers or {}
+        self._producers = producers
 
     def node(self, atom: Atom) -> KernelNode:
         """Return the node of a value. It is an input unless a translated step computes it."""
@@ -330,17 +331,20 @@ MOVED = SAME | {
 """Operations that only move values."""
 
 
-def phases(steps: Sequence[Equation]) -> Iterator[tuple[bool, list[Equation]]]:
-    """Group steps that run together, in order. Yields for each group whether a kernel computes it."""
-    importer = Importer()
+def phases(
+    steps: Sequence[Equation], producers: Mapping[Variable, Equation]
+) -> Iterator[tuple[Importer | None, list[Equation]]]:
+    """Group steps that run together, in order. Yields for each group its graph if a kernel computes it, else None."""
     made: dict[Variable, int] = {}
-    numbered: dict[int, list[Equation]] = {}
+    numbered: dict[int, list[Equation]] = defaultdict(list)
+    # phases of kernels have even numbers
+    importers: dict[int, Importer] = defaultdict(lambda: Importer(producers))
     for step in steps:
-        mine = 0 if importer.take(step) else 1
         read = [made[each] for each in step.operands if isinstance(each, Variable) and each in made]
-        # phases of kernels have even numbers
-        phase = max([mine, *(each + (each % 2 != mine) for each in read)])
-        numbered.setdefault(phase, []).append(step)
+        phase = max([0, *(each + each % 2 for each in read)])
+        if not importers[phase].take(step):
+            phase = max([1, *(each + 1 - each % 2 for each in read)])
+        numbered[phase].append(step)
         made.update((each, phase) for each in step.results)
     for phase in sorted(numbered):
-        yield phase % 2 == 0, numbered[phase]
+        yield None if phase % 2 else importers[phase], numbered[phase]

@@ -53,6 +53,10 @@ class Flat:
     outputs: list[Atom]
     steps: list[Equation]
 
+    def producers(self) -> dict[Variable, Equation]:
+        """Return, by value, the step that computes it."""
+        return {result: step for step in self.steps for result in step.results}
+
 
 def flat(closed: Any) -> Flat:
     """Return the operations of a closed jaxpr, with the operations of inner functions in place of their calls.

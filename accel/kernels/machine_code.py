@@ -40,6 +40,12 @@ def lanes(itemsize: int) -> int:
     return max(64 // itemsize, 1)
 
 
+@functools.cache
+def holds_vectors() -> bool:
+    """Return whether one register holds a vector of all lanes."""
+    return "+avx512f" in target()[1].split(",")
+
+
 def object_of(text: str) -> bytes:
     """Compile a module for this processor, for `Loaded`. Raises RuntimeError if LLVM refuses it."""
     llvm = binding()

@@ -26,6 +26,14 @@ _MOST_LANES = 16
 """Maximum vector lanes for small elements. Guess."""
 
 
+_LOOPS = 'noinline nounwind "prefer-vector-width"="512"'
+"""Attributes of functions with loops.
+
+Loop nests have `optnone` as well, which takes a third off LLVM's time. Their code is as fast where a register holds a
+vector of all lanes. With two registers of AVX2 for each it is a tenth slower: so only small nests have it there.
+"""
+
+
 class Size(NamedTuple):
     """room: bytes of scratch memory that a run needs. steps: number of functions that are run one after the other.
     chunks: number of chunks into which these are divided, but for those of a single one."""
@@ -120,8 +128,9 @@ class _Writer:
                 *sorted(declared),
                 *functions.values(),
                 sharing.text(ENTRY, [step.chunks for step in steps], counters=self._last + 1),
-                'attributes #0 = { noinline nounwind "prefer-vector-width"="512" }',
+                f"attributes #0 = {{ {_LOOPS} }}",
                 "attributes #1 = { noinline nounwind }",
+                f"attributes #2 = {{ {_LOOPS} optnone }}",
             ]
         )
         shared = sum(step.chunks for step in steps if step.chunks > 1)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accel.kernels import machine_code
 from accel.kernels.graph import (
     CONSTANT,
     GATHER,
@@ -32,6 +33,9 @@ from accel.kernels.ir import MEMORY, Emitter, Scope, Value
 from accel.kernels.memory import INT64, Addressing, Location, level_of
 from accel.kernels.operations import OPERATIONS, as_integer
 from accel.kernels.plan import Index, NestStage, shifted
+
+_MOST_ROWS = 0.75
+"""Minimum share of the rows for which a value is computed, to compute it for all. Guess."""
 
 
 class _Cut(Exception):
@@ -87,7 +91,12 @@ class LoopNest:
         body = self._nest(0)
         pointers = sorted(self._memory.used)
         given = ", ".join([*(f"ptr noalias %p{number}" for number in pointers), "i64 %chunk", "i64 %chunks"])
-        lines = [f"define internal void @{self._name}({given}) #0 {{", *self._emitter.scopes[0].lines, *body]
+        quick = machine_code.holds_vectors() or not self._is_divided
+        lines = [
+            f"define internal void @{self._name}({given}) #{2 if quick else 0} {{",
+            *self._emitter.scopes[0].lines,
+            *body,
+        ]
         return "\n".join([*lines, "ret void", "}"]), pointers
 
     # -- loops --------------------------------------------------------------------------------------------------------
@@ -135,6 +144,8 @@ class LoopNest:
                 f"%m{label} = mul i64 %k{label}, {lanes}\n%a{label} = add i64 %m{label}, {first}\n"
                 f"{counter} = call i64 @llvm.smin.i64(i64 %a{label}, i64 {last - lanes})"
             )
+        if rounds == 1 and not (loop == 0 and self._is_divided):
+            return [f"{counter} = add i64 0, {first}", *scope.lines, *inner]
         begin, end, entered = "0", str(rounds), [f"br label %loop{label}"]
         if loop == 0 and self._is_divided:
             begin, end, entered = f"%begin{label}", f"%end{label}", self._bounds(label, rounds)
@@ -275,20 +286,43 @@ class LoopNest:
         for scope in reversed(self._emitter.scopes):
             if key in scope.known:
                 return scope.known[key]
-        (rows, first, index), *others = parts
-        cut = _Cut(loop, rows[1])
+        (_, first, index), *others = parts
         if all(node is first and each == index for _, node, each in others):
             return self._value(first, index)
-        if all(node.op == CONSTANT and node.dtype == first.dtype for _, node, _ in parts):
+        try:
+            found = self._merged_alike(parts, loop)
+        except _Cut:
+            if not self._may_select(parts, loop):
+                raise
             found = self._chosen([self._value(node, each) for _, node, each in parts], parts, loop)
-        elif first.index in self._places or first.op == INPUT or first.op == RESHAPE:
-            found = self._loaded_rows(parts, loop, cut)
-        elif first.op in OPERATIONS and all(_are_alike(first, node) for _, node, _ in others):
-            found = self._merged_operation(parts, loop)
-        else:
-            raise cut
         self._scope(max(found.level, *(level_of(part.at) for part in parts))).known[key] = found
         return found
+
+    def _merged_alike(self, parts: Sequence[_Part], loop: int) -> Value:
+        """Return one value that one load or operation computes for all rows. Raises _Cut."""
+        (rows, first, _), *others = parts
+        cut = _Cut(loop, rows[1])
+        if first.index in self._places or first.op == INPUT or first.op == RESHAPE:
+            return self._loaded_rows(parts, loop, cut)
+        if first.op in OPERATIONS and all(_are_alike(first, node) for _, node, _ in others):
+            return self._merged_operation(parts, loop)
+        raise cut
+
+    def _may_select(self, parts: Sequence[_Part], loop: int) -> bool:
+        """Whether to compute all parts for all rows and select: most rows have the same part, and the others cost
+        no more than a load in a row."""
+        first, last = self._region[loop]
+        for rows, node, index in parts:
+            if node.op == CONSTANT:
+                continue
+            is_cheap = level_of(index) <= loop or node.index in self._places
+            if not is_cheap and rows[1] - rows[0] < _MOST_ROWS * (last - first):
+                return False
+            for axis, length in zip(index, node.shape, strict=True):
+                low, high = _range(axis, self._region)
+                if low < 0 or high >= length:
+                    return False
+        return True
 
     def _merged_operation(self, parts: Sequence[_Part], loop: int) -> Value:
         given = []

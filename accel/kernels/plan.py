@@ -163,12 +163,15 @@ class _Sweep:
 
     def _read(self, node: KernelNode, readings: Collection[tuple[int, Index]]) -> None:
         """Record the indices at which the operands are read."""
-        for reader, _ in readings:
-            if node.op in OPERATIONS:
+        if node.op in OPERATIONS:
+            for reader in {reader for reader, _ in readings}:
                 self.stored[reader].costs[node.index] = OPERATIONS[node.op].cost
-            elif node.op == INPUT and node.shape == self._frame(reader):
-                self.stored[reader].sources.add(node.index)
+            for operand in node.operands:
+                self._read_at[operand.index].update(readings)
+            return
         for reader, index in readings:
+            if node.op == INPUT and node.shape == self._frame(reader):
+                self.stored[reader].sources.add(node.index)
             for operand, at in _operands(node, index):
                 self._read_at[operand.index].add((reader, at))
 
@@ -181,6 +184,8 @@ class _Sweep:
             return False
         if len(readings) > _MOST_PLACES:
             return True
+        if node.op == PIECES and node.about[0] == len(node.shape) - 1:
+            return len({index[-1] for reader, index in readings if _is_in_innermost(self._frame(reader), index)}) > 2
         if node.op in (*MOVES, RESHAPE):
             return False
         cost = self._costs[node.index]

@@ -242,3 +242,37 @@ def test_a_long_chain_of_operations_is_a_kernel() -> None:
         form = jax.ShapeDtypeStruct(X.shape, X.dtype)
         made = segmented.built(lambda arrays, constants, scalars: ([work(*arrays)], {}), ([form], [], {}), {})
     np.testing.assert_array_equal(made([X], [], {})[0][0], work(X))
+
+
+def bordered(x: Any) -> Any:
+    made = np.gradient(x, 0.5, axis=0) + np.roll(x, 1, axis=1)
+    made[0], made[-1] = 0.0, x[0]
+    return made
+
+
+def padded(x: Any) -> Any:
+    wide = np.pad(x, [(0, 0), (3, 3)], mode="symmetric")
+    return sum(wide[:, at : at + x.shape[1]] * (at + 1.0) for at in range(7))
+
+
+def wrapped(x: Any) -> Any:
+    wide = np.pad(x, [(0, 0), (2, 2)], mode="wrap")
+    return wide[:, 4:] * x - wide[:, :-4]
+
+
+@pytest.mark.parametrize(("function", "divisions"), [(bordered, 2), (padded, 1), (wrapped, 1)])
+def test_borders_do_not_repeat_the_body_of_a_loop(
+    function: Callable[..., Any], divisions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, texts, object_of = np.linspace(-1.0, 2.0, 12 * 40).reshape(12, 40), list[str](), machine_code.object_of
+
+    def noted(text: str) -> bytes:
+        texts.append(text)
+        return object_of(text)
+
+    monkeypatch.setattr(machine_code, "object_of", noted)
+    made = executable_of(lambda x: function(x) / (x + 3.0), x)
+    ((result,), _) = made([x], {})
+    np.testing.assert_array_equal(result, function(x) / (x + 3.0))
+    (text,) = texts
+    assert text.count(" fdiv ") == divisions
