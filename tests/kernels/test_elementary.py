@@ -201,6 +201,9 @@ def test_special_values_are_numpys(name: str, dtype: str) -> None:
         operands = [each.ravel() for each in np.meshgrid(operands[0], operands[0])]
     with np.errstate(all="ignore"):
         expected = reference(name)(*operands)
+        # NumPy's vector code for AVX-512 flushes the least subnormal: exp2 of -149 in float32
+        wider = reference(name)(*(each.astype(np.float64) for each in operands)).astype(dtype)
+    expected = np.where((expected == 0.0) & (abs(wider) == np.finfo(dtype).smallest_subnormal), wider, expected)
     found = kernel(name, dtype)(*operands)
     np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
     is_special = ~np.isnan(expected) & ((expected == 0.0) | np.isinf(expected))
