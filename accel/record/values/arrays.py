@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from types import FrameType
 from typing import Any
 
@@ -30,17 +30,12 @@ from accel.rules.rule import Unsupported
 NUMBERS = (int, float, complex)
 
 _CONVERSIONS = frozenset({"__int__", "__float__", "__complex__", "__index__", "__bool__"})
-_OPERATORS = _CONVERSIONS | frozenset(
-    f"__{prefix}{name}__"
-    for name in "add sub mul truediv floordiv mod pow divmod and or xor lshift rshift".split()
-    for prefix in ("", "r")
-)
-_OPERATORS |= frozenset(
-    "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__ __round__ __trunc__ __floor__ __ceil__".split()
-)
+_BINARY = "add sub mul truediv floordiv mod pow divmod and or xor lshift rshift".split()
+_OTHERS = "eq ne lt le gt ge neg pos abs invert round trunc floor ceil".split()
+_OPERATORS = _CONVERSIONS | {f"__{name}__" for name in (*_BINARY, *(f"r{each}" for each in _BINARY), *_OTHERS)}
 
 
-def number_of_class(kind: type, own: frozenset[str] = _OPERATORS) -> type | None:
+def number_of_class(kind: type, own: Set[str] = _OPERATORS) -> type | None:
     """Python's number type that a subclass such as an IntEnum is; None for others, and if it defines any of `own`."""
     base = next((each for each in NUMBERS if issubclass(kind, each)), None)
     if base is None or kind in (bool, *NUMBERS) or issubclass(kind, np.generic):
