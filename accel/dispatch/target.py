@@ -422,6 +422,8 @@ class Target:
         if self._is_limited and self.parts.used and not self.recordings.may_take(self.account.longest_recording_s):
             self._refusals.note_wait("wait.calls")
             return self._numpy.unmatched(call)
+        if self._refuse_scattered():
+            return self._numpy.unmatched(call)
         in_vain = self._in_vain()
         if in_vain is not None:
             self._outline_refused()
@@ -503,6 +505,8 @@ class Target:
 
         The more paths are known before they are compiled, the more of them get one program at once.
         """
+        if self._refuse_scattered():
+            return False
         if not path.outcomes or not self._is_limited or len(self.paths) >= config.current().max_variants:
             return False
         if self.parts.used:  # a program's side exits tell the paths apart, once it is there
@@ -554,6 +558,7 @@ class Target:
             is_new = not again or not self.paths.hold_trace(recorded.trace)
             if again:
                 self.parts.note_look(found=is_new)
+                self.paths.note_again(found=is_new)
             if is_new:
                 self._add_path(recorded.trace, spent)
         return call.result
@@ -615,6 +620,16 @@ class Target:
         is_long = any(each.reason == "limit.nodes" for each in self._refused_recordings)  # so is the next recording
         if not self.paths and (is_long or self._refused >= LIFT_AFTER):
             self._outline(self._refused_recordings)
+
+    def _refuse_scattered(self) -> bool:
+        """Whether a number was another one in each recording: no other call is going to need what a further shows."""
+        scattering = self.paths.scattering if self._is_limited and not budget.for_later_runs else None
+        if scattering is None:
+            return False
+        self._refusals.refuse(scattering)
+        if self.ledger.compiled_calls < LIFT_AFTER:
+            self._outline([scattering])
+        return True
 
     def _outline(self, refusals: Sequence[Refusal]) -> None:
         """Have parts of the function outlined if its calls are long: it stays on NumPy then."""
@@ -775,14 +790,7 @@ class Target:
         known = set(self.paths)
         self.parts.note_kind(path.left_at(exit))
         self.parts.note_unmatched(discarded_s)
-        scattering = self.paths.scattering if self._is_limited else None
-        if scattering is not None:  # what this call's recording would show, no other call is going to need
-            self._refusals.refuse(scattering)
-            if self.ledger.compiled_calls < LIFT_AFTER:
-                self._outline([scattering])
-            result = self._numpy.unmatched(call)
-        else:
-            result = self._new_path(call)
+        result = self._new_path(call)
         self.paths.note_strange(known)
         self._back_off_unless_recorded(path, known, discarded_s)
         return result

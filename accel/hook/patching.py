@@ -368,7 +368,7 @@ def chosen() -> list[Row]:
     work_s |= {row.target: _work_s(books[row.target]) for row in functions}
     # what soon became a part of another program need not be chosen again
     main = {name for name, seconds in work_s.items() if seconds >= SHARE * sum(work_s.values())}
-    loops = [Row(MAIN, name.partition(".")[2] or TOP, WHY, loops=True) for name in sorted(around & main)]
+    loops = [Row(MAIN, name.partition(":")[2] or TOP, WHY, loops=True) for name in sorted(around & main)]
     return [*loops, *(row for row in functions if row.target in main)]
 
 

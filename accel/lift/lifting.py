@@ -31,6 +31,7 @@ from accel.lift.source import (
 )
 from accel.lift.switch import Switch
 from accel.lift.transform import BODY, CALL, OWN, definition, lift, lift_piece
+from accel.process.bodies import as_written
 from accel.reasons import Refusal, source_line
 
 
@@ -66,10 +67,11 @@ def lift_function(function: FunctionType, lines: Collection[int] = (), *, stops:
 
     Raises NotLiftable if there is none, or if the function is not what its source file says.
     """
-    original = function.__code__
-    lifted = lifted_function_code(original, lines, stops=stops)
+    before = function.__code__
+    # a script's loops are outlined as it is loaded: what stands between the lines takes them in
+    lifted = lifted_function_code(as_written(before) if stops else before, lines, stops=stops)
     function.__code__ = lifted.code
-    return LiftedFunction(function, original, lifted)
+    return LiftedFunction(function, before, lifted)
 
 
 def lifted_function_code(code: CodeType, lines: Collection[int] = (), *, stops: Stops = NO_STOPS) -> LiftedCode:

@@ -88,3 +88,18 @@ def test_what_was_taken_up_is_not_watched_for_more(monkeypatch: pytest.MonkeyPat
         patching.watch()
         assert watched == expected and patching.chosen() == [], "nothing is compiled yet"
         patching.uninstall()
+
+
+def test_the_next_run_outlines_the_loops_of_the_functions_that_held_them(books: ModuleType) -> None:
+    patching.install(Catalogue("none", ()))
+    try:
+        for name in ("__main__:7", "__main__:main:12", "__main__:Model.run:30"):
+            ledger.current_run().loops.append(name)
+            ledger.open_ledger(name).count_compiled(1.0, 0.5)
+        assert {(row.qualname, row.loops) for row in patching.chosen()} == {
+            ("<module>", True),
+            ("main", True),
+            ("Model.run", True),
+        }
+    finally:
+        patching.uninstall()

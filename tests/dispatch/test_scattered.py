@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch import target
+from accel.dispatch import compiling, target
 from accel.dispatch.costs import account, rest
 from accel.dispatch.paths import known
 from accel.lift import shares
@@ -82,3 +82,43 @@ def test_lengths_that_come_again_are_all_recorded() -> None:
     paths, ledger = play("again", lambda i: 0.02 * (i // 2 % 6))
     assert len(paths) == 6
     assert "shape.scattered" not in {each.reason for each in ledger.refusals}
+
+
+TURNED = """import numpy as np
+from scipy import ndimage
+
+
+def step(x, n):
+    y = np.sin(x) * 2.0
+    z = np.cos(y) + x
+    low = {line}
+    w = z * low
+    return np.sqrt(w * w + 1.0)
+"""
+LINES = {
+    "an angle": "ndimage.rotate(y, 0.5 * n, reshape=False, order=1)",
+    "a shift": "np.roll(y, n, axis=0)",
+    "a count": "np.full(int((y > 0.02 * n).sum()), 1.0).sum()",
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.usefixtures("at_once")
+def test_a_number_that_no_two_recordings_share_splits_the_function_without_a_program(
+    write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(target, "LIFTED_CALL_S", 0.0)
+    monkeypatch.setattr(target, "FIRST_AGAIN", 1)
+    monkeypatch.setattr(shares, "LEAST_SHARE", 0.0)
+    monkeypatch.setattr(compiling, "OBSERVED", 10**9)  # none is compiled
+    module = "turned_" + name.split()[1]
+    write_modules({f"{module}.py": TURNED.format(line=LINES[name])})
+    step = importlib.import_module(module).step
+    plain = FunctionType(step.__code__, step.__globals__)
+    fast = accel.accelerate(step)
+    x = np.random.default_rng(0).normal(size=(30, 30))
+    for i in range(1, 60):
+        np.testing.assert_allclose(fast(x, i), plain(x, i), rtol=1e-12)
+    assert "shape.scattered" in {each.reason for each in open_ledger(f"{module}:step").refusals}
+    parts = {f"{module}:step:6-7", f"{module}:step:9-10"}
+    assert parts <= {book.target for book in ledgers() if book.calls}

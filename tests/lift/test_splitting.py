@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,22 @@ def test_both_sides_of_a_refused_line_are_compiled(module: Made, tmp_path: Any) 
     assert path.read_text() == "x"
     assert compiled_parts() == {"step:5-6", "step:8-9"}
     assert plain.__code__ is not code
+
+
+@pytest.mark.usefixtures("foreground")
+def test_a_function_whose_loops_are_outlined_already_is_split(module: Made, tmp_path: Any) -> None:
+    planet = module(
+        "def step(u, path):\n    w = np.sin(u) * 0.5\n    path.write_text('x')\n    v = np.cos(u)\n"
+        "    for k in range(2):\n        v = v + np.sin(v + k)\n    return u + w + 0.1 * v\n"
+    )
+    plain = FunctionType(planet.step.__code__, planet.step.__globals__)
+    made = lift_function(planet.step)
+    fast = accel.accelerate(planet.step)
+    u, path = np.linspace(0, 1, 50_000), tmp_path / "log"
+    for _ in range(30):
+        np.testing.assert_allclose(fast(u, path), plain(u, path), rtol=1e-12)
+    assert {part.rpartition(":")[2] for part in compiled_parts()} == {"5-5", "7-10"}
+    assert [switch.place for switch in made.lifted.switches] == ["8"]
 
 
 @pytest.mark.usefixtures("foreground")

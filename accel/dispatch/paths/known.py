@@ -55,6 +55,10 @@ WAITING = (Stage.OBSERVING, Stage.PENDING)
 MOST_SCATTERED = 3
 """Number of never repeated paths, differing in one number only, after which no more are recorded."""
 
+MOST_APART = 5
+"""MOST_SCATTERED of a target without a program, in which no run was discarded. A guess: a number of a short cycle has
+come again by then, since ever more calls lie between its recordings."""
+
 JOIN_THRESHOLD = 0.5
 """COMPILE_THRESHOLD of a path that joins a program of more paths than wait to join it. The whole program is compiled
 again then."""
@@ -102,6 +106,7 @@ class KnownPaths:
         self._predictor = PathPredictor()
         self._beyond_limit = 0
         self._unmet: list[Path] = []  # recorded after a run was discarded, and not taken since
+        self._recurs = False  # a call recorded again took a known path
 
     def __iter__(self) -> Iterator[Path]:
         return iter(tuple(self._paths))
@@ -193,6 +198,10 @@ class KnownPaths:
         self._unmet += [path for path in self._paths if path not in known]
         del self._unmet[:-MOST_SCATTERED]
 
+    def note_again(self, *, found: bool) -> None:
+        """A call that matches a path without a program has been recorded again. found: it took another path."""
+        self._recurs |= not found
+
     @property
     def longest(self) -> int | None:
         """The operations of the longest path; None while there is none."""
@@ -200,16 +209,31 @@ class KnownPaths:
 
     @property
     def scattering(self) -> Refusal | None:
-        """The refusal for a number that differed in each of the last discarded runs: no recording was of use."""
-        if len(self._unmet) < MOST_SCATTERED:
+        """The refusal for a number that was another one in each of the last recordings: none of them was of use.
+
+        They followed discarded runs, or there is no program yet.
+        """
+        unmet = self._unmet if len(self._unmet) >= MOST_SCATTERED else self._apart()
+        if not unmet:
             return None
-        first, *others = [_integers(path) for path in self._unmet]
+        first, *others = map(_numbers, unmet)
         for where, number in first.items():
             numbers = [number, *(other[where] for other in others if where in other)]
-            if len(set(numbers)) == MOST_SCATTERED:
+            if len(set(numbers)) == len(unmet):
                 detail = f"line {where[1]} gave {', '.join(map(str, numbers))}"
                 return Refusal("shape.scattered", "", detail, (where,))
         return None
+
+    def _apart(self) -> list[Path]:
+        """The last recorded paths of a target without a program, if no call is known to have taken one of them again.
+
+        A path that Python chose by a number would have been matched. One that data chose is matched by any call.
+        """
+        last = self._paths[:MOST_APART]
+        if len(last) < MOST_APART or self._recurs or self.with_program:
+            return []
+        chosen_by_data = all(path.outcomes for path in last)
+        return last if chosen_by_data or not any(path.observed for path in last) else []
 
     def clear(self) -> None:
         """Drop all paths, with their recordings and programs."""
@@ -341,9 +365,10 @@ class KnownPaths:
         return [path.describe() for path in self.with_program]
 
 
-def _integers(path: Path) -> dict[tuple[Any, int], int]:
-    """The integers that the path expects of the device, by the lines that needed them."""
-    return {outcome.where[:2]: outcome.expected for outcome in path.outcomes if type(outcome.expected) is int}
+def _numbers(path: Path) -> dict[tuple[Any, int], float]:
+    """The numbers that the path expects, by the lines that needed them."""
+    outcomes = path.trace.tape.outcomes
+    return {outcome.where[:2]: outcome.expected for outcome in outcomes if type(outcome.expected) in (int, float)}
 
 
 def _ends_loop(node: Node) -> bool:

@@ -32,7 +32,7 @@ from accel.record.objects.containers.tuples import NamedTupleProxy
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.generators import GeneratorProxy, Maker, method_stand_in
-from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple, is_namedtuple
+from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple, is_bare_number, is_namedtuple
 from accel.record.objects.library import callbacks, copies, scientific, wrappers  # noqa: F401 - adds rows
 from accel.record.objects.library.cached import Cached
 from accel.record.objects.library.cached import Wrapper as CacheWrapper
@@ -361,6 +361,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: kind is frozenset and all(type(part) in PLAIN | _EXACT for part in value), _frozenset),
     (_is(range, slice), _bounds),
     (lambda value, kind: kind in (int, float, complex) or issubclass(kind, np.number), _number),
+    (is_bare_number, _identical),
     (is_records, enter_records),
     (_is(np.ndarray), _array),
     (lambda value, kind: issubclass(kind, np.ndarray), _array_subclass),

@@ -10,6 +10,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from accel.record.objects.proxy import find_in_class
+from accel.record.values.arrays import number_of_class
 
 
 def followable_class(kind: type) -> bool:
@@ -57,6 +58,22 @@ def is_namedtuple(kind: type) -> bool:
 
 
 _LOOKED_THROUGH = ("__getitem__", "__iter__", "__len__", "__getattribute__", "__init__", "__hash__")
+
+
+def is_bare_number(value: object, kind: type) -> bool:
+    """A number of a subclass that has nothing beside the number: no code and no attributes of its own."""
+    base = number_of_class(kind)
+    own = () if base is None else kind.__mro__[: kind.__mro__.index(base)]
+    return (
+        base is not None
+        and not getattr(value, "__dict__", None)
+        and all(vars(owner).keys() <= _OF_ANY_CLASS for owner in own)
+    )
+
+
+_OF_ANY_CLASS = frozenset(
+    "__module__ __doc__ __dict__ __weakref__ __qualname__ __static_attributes__ __firstlineno__".split()
+)
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from accel.record.state import inputs
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import StandIn, unwrap
-from accel.record.values.arrays import as_static
+from accel.record.values.arrays import as_number, as_static, number_of_class
 from accel.rules.rule import Unsupported
 
 
@@ -151,6 +151,16 @@ def _is_method(value: object, name: str) -> bool:
     return callable(found) and not hasattr(type(found), "__set__") and not isinstance(found, type)
 
 
+def _as_numbers(value: Opaque, *others: Any) -> list[Any] | None:
+    """An object and the other operands as the numbers that they are to Python's operators; None if they are none."""
+    if number_of_class(type(value._plain_)) is None:
+        return None
+    try:
+        return [as_number(each) for each in (value, *others)]
+    except Unsupported:
+        return None
+
+
 class Opaque(Proxy):
     """An object that accel does not look into: it gets plain values, and calling it ends the tape."""
 
@@ -179,12 +189,14 @@ class Opaque(Proxy):
 
     def __bool__(self) -> bool:
         kind = type(self._plain_)
-        if hasattr(kind, "__bool__") or hasattr(kind, "__len__"):
+        if (number_of_class(kind) is None and hasattr(kind, "__bool__")) or hasattr(kind, "__len__"):
             self._recording_.break_("call.opaque", f"the truth of a {kind.__name__}")
         return bool(self._plain_)
 
     def __eq__(self, other: object) -> Any:
-        kind = type(self._plain_)
+        kind, numbers = type(self._plain_), _as_numbers(self, other)
+        if numbers is not None:
+            return operator.eq(*numbers)
         if find_in_class(kind, "__eq__")[0] is not object:
             self._recording_.break_("call.opaque", f"a comparison of a {kind.__name__}")
         return self._plain_ == unwrap(other)
@@ -204,6 +216,9 @@ def _opaque_special(name: str) -> Callable[..., Any]:
         found = getattr(kind, name, None)
         if found is None and name in OPERATORS:
             return NotImplemented
+        numbers = _as_numbers(self, *args)
+        if numbers is not None:
+            return getattr(numbers[0], name)(*numbers[1:])
         self._recording_.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
         if name in _BY_PYTHON:  # which may have another way, or the right words where there is none
             return _BY_PYTHON[name](self._plain_, *unwrap(args))

@@ -12,7 +12,7 @@ import numpy as np
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording, current
 from accel.record.state.wrapper import StandIn, has_wrapper, isinstance_wrapper, unwrap
-from accel.record.values.arrays import NUMBERS, RecordedScalar, RecordedValue, as_template, wrap
+from accel.record.values.arrays import NUMBERS, RecordedScalar, RecordedValue, as_number, as_template, wrap
 from accel.record.values.operands import all_host
 from accel.record.values.ufuncs import record_ufunc
 from accel.rules import core, scalars
@@ -31,6 +31,9 @@ def record_scalar(
     kwargs: dict[str, Any] | None = None,
 ) -> Any:
     """Write down an operation on scalars: by Python where the host knows them all, else on the device."""
+    numbers = tuple(map(as_number, args))
+    if not any(isinstance(unwrap(arg), np.generic) for arg in args):
+        args = numbers
     template = tuple(as_template(arg) for arg in args)
     named = {name: as_template(value) for name, value in (kwargs or {}).items()}
     if all_host((template, named)):

@@ -84,14 +84,18 @@ def unary(value: RecordedValue, function: Callable[..., Any], ufunc: np.ufunc) -
 def _record_operator(
     recording: Recording, function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...], result: object
 ) -> Any:
-    if all(issubclass(type(arg), RecordedScalar) or not isinstance_wrapper(arg) for arg in args) and not isinstance(
-        result, np.ndarray
-    ):
+    if not isinstance(result, np.ndarray) and all(map(_is_number, args)):
         return record_scalar(recording, function, args, result, ufunc)
     if isinstance(result, np.ndarray) and known(recording, result) is not None:
         return known(recording, result)  # an in-place operator, already written down
     operands = tuple(map(_as_array, args))
     return or_settled(lambda: record_ufunc(recording, ufunc, operands, {}, result), operands)
+
+
+def _is_number(value: object) -> bool:
+    return (
+        issubclass(type(value), RecordedScalar) or not isinstance_wrapper(value) or isinstance(unwrap(value), NUMBERS)
+    )
 
 
 def _as_array(operand: object) -> Any:
