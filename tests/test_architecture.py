@@ -47,7 +47,7 @@ LAYERS = (
         "machines.pieces",
     ),
     ("backend.devices",),
-    ("ir.template",),
+    ("ir.template", "ir.bits"),
     ("ir.tape", "ir.views", "ir.overlap"),
     ("ir.loop", "ir.vast"),
     ("ir.fingerprint",),

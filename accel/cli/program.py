@@ -40,9 +40,7 @@ def _set_first_path(*folders: str) -> None:
     sys.path[: 0 if sys.flags.safe_path else 1] = folders
 
 
-def _execute(
-    start: Start, *, hooked: bool, auto: bool, line_by_line: bool, ready: Callable[[], object] | None
-) -> None:
+def _execute(start: Start, *, hooked: bool, auto: bool, line_by_line: bool, ready: Callable[[], object] | None) -> None:
     """Run the program as `__main__`. Tracebacks omit accel's frames. Arguments: see `execute`."""
     try:
         sys.argv = [start.argv0, *start.args]

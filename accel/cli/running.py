@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accel import config, logs, project
 from accel.catalogue import Row
@@ -22,22 +22,21 @@ from accel.cli import minutes
 from accel.cli.choices import Choice, chooses
 from accel.cli.chosen import as_catalogue, summary_of_chosen
 from accel.cli.commandline import CommandLine, Report
-from accel.cli.joining import Joining
 from accel.cli.lengths import History
 from accel.cli.options import refuse
 from accel.cli.program import execute
 from accel.cli.starts import Start
-from accel.comparison import runs
 from accel.config import SettingError
 from accel.hook import patching
-from accel.plugins import faster
-from accel.plugins.lines import Looking
 from accel.process import ranks, status
 from accel.reasons import Refused
-from accel.reports import last, profiling, reporting, summary, timeline
+from accel.reports import last, summary, timeline
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import LOST, figures_of_run
 from accel.reports.ledger import ledgers
+
+if TYPE_CHECKING:
+    from accel.plugins.lines import Looking
 
 MISMATCH = 3
 """Exit code of a run in mode `verify` that found a mismatch and would otherwise have ended with 0.
@@ -56,11 +55,14 @@ def _finish(
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
     if history is not None:
         history.note_accelerated(figures)
+    in_html = ""
     if lines is not None:
+        from accel.plugins import faster
+
         lines.stop()
         figures["faster"] = faster.advice(lines.profile)
-    in_html = "" if lines is None else lines.profile._repr_html_() + faster.in_html(figures["faster"])
-    page = plan.profile is not None and _try_to_write(profiling.page(program, in_html), plan.profile, "profile")
+        in_html = lines.profile._repr_html_() + faster.in_html(figures["faster"])
+    page = plan.profile is not None and _write_page(program, in_html, plan.profile)
     kept = last.keep(figures, program, profile=plan.profile if page else None, compile_first=plan.compile_first)
     ended_by = getattr(sys, "last_value", None)  # the error that nobody has caught
     refused = isinstance(ended_by, Refused)
@@ -81,10 +83,18 @@ def _finish(
         _try_to_write(as_catalogue(chosen, plan.command.target), plan.chosen, "catalogue")
 
 
+def _write_page(program: str, in_html: str, path: Path) -> bool:
+    from accel.reports import profiling
+
+    return _try_to_write(profiling.page(program, in_html), path, "profile")
+
+
 def _rendered(report: Report, figures: dict[str, Any], advice: Advice) -> str:
     if report.format is None:
         lines = [summary.summary_of(figures, advice), *(f"accel: {note}" for note in patching.held())]
         return "\n".join([*lines, ""])
+    from accel.reports import reporting
+
     return reporting.render(figures, report.format, full=report.full, advice=advice)
 
 
@@ -122,12 +132,20 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
                 minutes.start()
         if plan.profile is not None:
             timeline.start()
-        joining = None if plan.ensemble is None else Joining(plan.ensemble, plan.quiet)
+        joining = None
+        if plan.ensemble is not None:
+            from accel.cli.joining import Joining
+
+            joining = Joining(plan.ensemble, plan.quiet)
         more = [*([] if joining is None else joining.rows), *([] if choice is None else choice.before)]
         _install(plan, more)
     except SettingError as error:
         return refuse(error)
-    lines = Looking() if plan.lines else None
+    lines = None
+    if plan.lines:
+        from accel.plugins.lines import Looking
+
+        lines = Looking()
     # first, so that it runs after the program's own handlers
     atexit.register(_finish, plan, os.getpid(), choice, lines, history)
     if joining is not None:
@@ -173,6 +191,8 @@ def _install(plan: CommandLine, more: Sequence[Row]) -> None:
 
 def compare(plan: CommandLine, out: Path, start: Start) -> int:
     """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
+    from accel.comparison import runs
+
     if plan.settings.machines is not None:
         name = config.VARIABLES["machines"]
         return refuse(SettingError(name, plan.settings.machines, "a single run", "cannot be compared"))

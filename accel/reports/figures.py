@@ -235,3 +235,14 @@ def figures_of_run() -> dict[str, Any]:
         "totals": totals_of(functions, run.costs, run.gained_s, wall_s),
         "notes": list(run.notes),
     }
+
+
+def finite(value: object) -> Any:
+    """Return `value` with infinities and NaN as strings, because JSON has no such numbers."""
+    if isinstance(value, dict):
+        return {key: finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [finite(each) for each in value]
+    if isinstance(value, float) and not float("-inf") < value < float("inf"):
+        return str(value)
+    return value
