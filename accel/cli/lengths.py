@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from accel import project
+from accel import config, project
 from accel.cli.commandline import CommandLine
 from accel.cli.starts import Start, source
 from accel.process import files
@@ -67,6 +67,7 @@ def counts(plan: CommandLine) -> bool:
     settings = plan.settings
     asked = (plan.profile, plan.chosen, plan.ensemble, plan.compare, settings.machines, settings.platform)
     plain = settings.enabled and settings.mode == "auto" and settings.ahead_of_time
+    plain = plain and settings.policy == config.BUDGET
     told = any(each.format is not None for each in plan.reports)
     return plain and settings.cache_dir is not None and not (plan.lines or told or any(asked))
 

@@ -83,7 +83,8 @@ class Compiling:
         if not limited:
             gain.potential_gain.stop_waiting()
         # with QD_JAX_AOT=0 the call waits for its program: nothing is weighed
-        if not config.current().ahead_of_time:
+        settings = config.current()
+        if not settings.ahead_of_time or settings.policy == config.EAGER:
             return True
         return _is_worth_starting() and self._paths.is_worth_compiling(path)
 

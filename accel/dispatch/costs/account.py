@@ -249,4 +249,5 @@ class Account:
 
 def is_limited(mode: str) -> bool:
     """Whether the budget holds: not where the user wants each call compiled or compared, whatever it costs."""
-    return mode == "auto" and config.current().ahead_of_time
+    settings = config.current()
+    return mode == "auto" and settings.ahead_of_time and settings.policy == config.BUDGET
