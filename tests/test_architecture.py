@@ -22,6 +22,7 @@ LAYERS = (
         "process.files",
         "process.filters",
         "process.jax_internals",
+        "process.pace",
         "process.pickling",
         "process.processors",
         "process.tracebacks",

@@ -33,7 +33,7 @@ from accel.reasons import Refused
 from accel.reports import last, summary, timeline
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import LOST, figures_of_run
-from accel.reports.ledger import ledgers
+from accel.reports.ledger import current_run, ledgers
 
 if TYPE_CHECKING:
     from accel.plugins.lines import Looking
@@ -141,6 +141,8 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
         _install(plan, more)
     except SettingError as error:
         return refuse(error)
+    if history is not None and history.last is not None:
+        current_run().expected_s = history.last.numpy_s
     lines = None
     if plan.lines:
         from accel.plugins.lines import Looking

@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from accel.backend import resident
-from accel.process import interrupts
+from accel.process import interrupts, pace
 
 if TYPE_CHECKING:
     from accel.dispatch.paths.path import Path
@@ -76,7 +76,7 @@ class Call:
             self.put_back()
         if resident.current.is_held:
             resident.current.bring_up_to_date("NumPy runs it")
-        before, started = THREAD.counted_s, time.perf_counter()
+        before, worked, started = THREAD.counted_s, time.thread_time(), time.perf_counter()
         try:
             self.result = self.function(*self.args, **self.kwargs)
             self.done = True
@@ -85,6 +85,7 @@ class Call:
             raise
         finally:
             self.seconds = time.perf_counter() - started
+            pace.note(self.seconds, time.thread_time() - worked)
             self.own_s = self.seconds - (THREAD.counted_s - before)
             THREAD.counted_s = before + self.seconds
         return self.result

@@ -316,9 +316,10 @@ class RunLedger:
     program. devices: the largest number of devices of one program. precisions: those of the programs so far. step: the
     target that is called once in every step of the program; None if no catalogue names it. loops: the targets of
     outlined loops of the program itself. beforehand: True in a run by `accel compile`, in which calls waited for
-    programs. finishing: programs that are compiled after the run's end, for later runs. launched_s: seconds in compiled
-    programs. compiled_s: seconds of all compiled calls. gained_s, compared_s: sums over all targets. costs: by kind,
-    sums over all targets, including costs that belong to none. notes: sentences for the report, in order of time.
+    programs. finishing: programs that are compiled after the run's end, for later runs. expected_s: processor seconds
+    that the run takes on NumPy, by earlier runs of the program; 0 if unknown. launched_s: seconds in compiled programs.
+    compiled_s: seconds of all compiled calls. gained_s, compared_s: sums over all targets. costs: by kind, sums over
+    all targets, including costs that belong to none. notes: sentences for the report, in order of time.
     """
 
     started: float = field(default_factory=time.perf_counter)
@@ -330,6 +331,7 @@ class RunLedger:
     loops: list[str] = field(default_factory=list)
     beforehand: bool = False
     finishing: int = 0
+    expected_s: float = 0.0
     launched_s: float = 0.0
     compiled_s: float = 0.0
     gained_s: float = 0.0
@@ -437,6 +439,7 @@ def begin_again() -> None:
         step=before_run.step,
         loops=before_run.loops,
         beforehand=before_run.beforehand,
+        expected_s=before_run.expected_s,
         notes=before_run.notes,
     )
 
