@@ -283,9 +283,7 @@ class Target:
                 self._refusals.note_wait("speed.small")
                 return self._numpy.whole(call, quiet=is_quiet())
         # reading what earlier runs have recorded costs about as much as it saves where none has compiled it
-        if not self._earlier.looked and not (
-            self._is_limited and (self.parts.come_first or not self.account.covers_loading)
-        ):
+        if not self._earlier.looked and not (self._is_limited and (self.parts.come_first or not budget.grants(0.0))):
             self._take_up(call)
         self._finish_ready()
         backs_off, kind = False, None

@@ -7,7 +7,6 @@ import time
 from collections import deque
 
 from accel import config
-from accel.dispatch import late
 from accel.dispatch.call import Call, note_counted
 from accel.dispatch.costs import budget, rest
 from accel.dispatch.costs.rest import Rest
@@ -186,20 +185,14 @@ class Account:
         programs save on other calls. The price is a multiple of the recording's seconds if the budget is overdrawn, or
         if the last recordings gained nothing.
         """
-        recording_s = self.recording_s + (0.0 if late.imported else budget.IMPORT_S)
-        if budget.covers(self.ledger, recording_s, self.call_s, self.total_s):
+        if budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s):
             return True
         shown = self.ledger.compiled_calls >= SHOWN_CALLS
         share = self.ledger.saved_share if shown else EXPECTED_GAIN_SHARE
         price_s = self.recording_s * IN_VAIN_FACTOR**self._in_vain
         if budget.is_overdrawn():
             price_s *= OVERDRAWN_FACTOR
-        return (paid or 0.0 < price_s <= share * self._unmatched_s) and budget.grants(recording_s)
-
-    @property
-    def covers_loading(self) -> bool:
-        """Whether the budget of the process covers taking up what is on disk."""
-        return budget.grants(0.0 if late.imported else budget.IMPORT_S)
+        return (paid or 0.0 < price_s <= share * self._unmatched_s) and budget.grants(self.recording_s)
 
     def note_unmatched(self, seconds: float) -> None:
         """Note a call on NumPy that no known path takes, though there are programs of others."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Protocol
 from weakref import WeakSet
 
+from accel.dispatch import late
 from accel.process import pace
 from accel.reports.ledger import Ledger, current_run
 
@@ -65,8 +66,12 @@ def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float) -> 
 
 
 def grants(estimate_s: float) -> bool:
-    """Whether the process's budget covers `estimate_s` more seconds. No investment is made without asking this."""
-    return estimate_s <= _granted_s() + current_run().saved_s
+    """Whether the process's budget covers `estimate_s` more seconds, and the first time the import of what they need.
+
+    No investment is made without asking this.
+    """
+    import_s = 0.0 if late.imported else IMPORT_S
+    return estimate_s + import_s <= _granted_s() + current_run().saved_s
 
 
 def is_overdrawn() -> bool:

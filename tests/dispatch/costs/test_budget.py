@@ -13,6 +13,7 @@ import pytest
 
 import accel
 from accel import config
+from accel.dispatch import late
 from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import Account
 from accel.dispatch.paths import joining, known, path
@@ -26,6 +27,7 @@ from accel.reports.ledger import Ledger, current_run, open_ledger
 def empty(books: ModuleType, limited: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
     """The books of a function of a process that has just begun."""
     monkeypatch.setattr(type(current_run()), "wall_s", 10.0)
+    monkeypatch.setattr(late, "imported", True)
     yield open_ledger("some")
 
 
@@ -84,6 +86,13 @@ def test_what_others_have_used_up_is_not_there_whatever_calls_have_lost(
     assert made.covers_recording(paid=True)
     open_ledger("other").charge("recording", 5.0)
     assert not made.covers_recording(paid=True)
+
+
+def test_the_first_investment_pays_for_the_import(empty: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = budget.FIXED_S + budget.SHARE * 10.0
+    monkeypatch.setattr(late, "imported", False)
+    assert budget.grants(0.99 * whole - budget.IMPORT_S)
+    assert not budget.grants(1.01 * whole - budget.IMPORT_S)
 
 
 def test_seconds_are_those_of_an_idle_machine(empty: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
