@@ -22,7 +22,6 @@ LAYERS = (
         "process.files",
         "process.filters",
         "process.jax_internals",
-        "process.pace",
         "process.pickling",
         "process.processors",
         "process.tracebacks",

@@ -378,7 +378,7 @@ class Target:
         if resident.current.is_held:
             resident.current.bring_up_to_date("NumPy's calls are timed")
         result = self._numpy.whole(call, quiet=True)
-        speed.note_wanted(call.seconds or 0.0)
+        speed.note_wanted(call.fair_s)
         return result
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
@@ -490,7 +490,7 @@ class Target:
             self._compiling.note_in_parts(path, call, missed_s, quiet=quiet)
             return result
         result = answer(call, quiet=quiet)
-        self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
+        self._compiling.note_without_program(path, call, quiet=quiet)
         return result
 
     def _may_be_another(self, path: Path) -> bool:

@@ -8,7 +8,6 @@ underflow       whether arithmetic has flushed a subnormal number
 memory          what the process may still take; arrays over memory of others
 processors      how many there are, and what programs are compiled for
 ranks           which process of an MPI program speaks for all
-pace            how much other programs stretch the time of NumPy's calls
 gain            what programs could have saved so far, which decides what is begun
 own_code        which modules are the user's own
 notebook_cells  what people call the cells of a notebook

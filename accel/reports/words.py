@@ -6,7 +6,7 @@ An unknown figure is None, and is shown as "-".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from accel.reports.ledger import State
@@ -41,6 +41,24 @@ def from_shared(programs: Iterable[Mapping[str, Any]]) -> str:
 def in_s(seconds: float) -> str:
     """Return seconds with the unit; short times to a millisecond."""
     return f"{seconds:.1f} s" if abs(seconds) >= 1 else f"{seconds:.3f} s"
+
+
+def in_whole(seconds: float) -> str:
+    """Return seconds to two digits, without the unit.
+
+    >>> [in_whole(seconds) for seconds in (0.0421, 4.23, 13.7, 268.0)]
+    ['0.042', '4.2', '14', '270']
+    """
+    return f"{float(f'{seconds:.2g}'):.15g}"
+
+
+def in_range(ends: Sequence[float], show: Callable[[float], str]) -> str:
+    """Return a range in words; once, if both ends read alike.
+
+    >>> in_range([12.2, 13.9], in_whole), in_range([12.2, 12.4], in_whole)
+    ('12 to 14', '12')
+    """
+    return " to ".join(dict.fromkeys(map(show, ends)))
 
 
 def in_time(seconds: float) -> str:

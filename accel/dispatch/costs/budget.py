@@ -15,7 +15,6 @@ from typing import Protocol
 from weakref import WeakSet
 
 from accel.dispatch import late
-from accel.process import pace
 from accel.reports.ledger import Ledger, current_run
 
 FIXED_S, SHARE = 0.5, 0.05
@@ -81,9 +80,10 @@ def is_overdrawn() -> bool:
 
 def _granted_s() -> float:
     """Return the seconds that accel may cost a process that has gained nothing."""
-    expected_s = current_run().expected_s * pace.stretch()
+    run = current_run()
     to_come_s = max((each.certain_s for each in tuple(outlooks)), default=0.0)
-    return FIXED_S * pace.stretch() + SHARE * max(without_accel_s() + to_come_s, expected_s)
+    whole_s = max(without_accel_s() + to_come_s, run.expected_s * run.stretch)
+    return FIXED_S * run.stretch + SHARE * whole_s
 
 
 def without_accel_s() -> float:

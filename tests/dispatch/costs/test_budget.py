@@ -18,7 +18,6 @@ from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import Account
 from accel.dispatch.paths import joining, known, path
 from accel.process import gain, processors
-from accel.process.pace import Pace
 from accel.reasons import Refusal
 from accel.reports.ledger import Ledger, current_run, open_ledger
 
@@ -97,11 +96,8 @@ def test_the_first_investment_pays_for_the_import(empty: Ledger, monkeypatch: py
 
 def test_seconds_are_those_of_an_idle_machine(empty: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "SHARE", 0.0)
-    monkeypatch.setattr(budget.pace, "stretch", Pace().stretch)
     assert not budget.grants(1.5 * budget.FIXED_S)
-    busy = Pace()
-    busy.note(2.0, 1.0)
-    monkeypatch.setattr(budget.pace, "stretch", busy.stretch)
+    current_run().fair_s(2.0, 1.0)
     assert budget.grants(1.5 * budget.FIXED_S)
     assert not budget.grants(2.5 * budget.FIXED_S)
 
