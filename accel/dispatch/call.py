@@ -70,18 +70,6 @@ class Call:
         "result",
         "seconds",
     )
-        "args",
-        "began",
-        "done",
-        "fair_s",
-        "function",
-        "kwargs",
-        "own_s",
-        "put_back",
-        "raised",
-        "result",
-        "seconds",
-    )
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.function = function

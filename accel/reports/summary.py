@@ -57,7 +57,7 @@ def _time(figures: dict[str, Any]) -> str:
     totals, wall_s = figures["totals"], figures["wall_s"]
     took = in_s(wall_s)
     if _was_beforehand(figures):
-        return f"{took}, as accel compile made this run and its calls waited for their programs"
+        return f"{took}, by accel compile: calls waited for their programs"
     if _verifies(figures):
         return f"{took}, as mode verify computes twice"
     if totals["net"] == EVEN:
@@ -75,9 +75,8 @@ def _time(figures: dict[str, Any]) -> str:
 def _share(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
     """Return the share of calls, or steps, that were compiled. It is 0 or 100 % only if none or all were."""
     what = "calls" if steps is None else "steps"
-    total, compiled = (
-        (totals["calls"], totals["compiled_calls"]) if steps is None else (steps["total"], steps["compiled"])
-    )
+    done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
+    total, compiled = done["total"], done["compiled"]
     if not compiled:
         return f"No {what} compiled"
     share = 100 if compiled == total else min(99, max(1, round(100 * compiled / total)))
@@ -146,15 +145,13 @@ def _advice(figures: dict[str, Any], words: Advice) -> list[str]:
     if refused and not done["compiled"] and len(refused) == sum(each["calls"] > 0 for each in figures["functions"]):
         return [f"no {what} can be compiled as they are: `{words.full}` says why"]
     if refused and (not done["compiled"] or sum(each["numpy_s"] for each in refused) > totals["numpy_s"] / 2):
-        slowest = max(refused, key=lambda each: float(each["numpy_s"]))["target"].rpartition(":")[2]
-        most = "most of its time is in" if sum(each["numpy_s"] for each in refused) > totals["numpy_s"] / 2 else "see"
-        return [f"{most} functions that cannot be compiled, as {slowest}: `{words.full}` says why"]
+        slowest = max(refused, key=lambda each: float(each["numpy_s"]))["target"]
+        why = f"which cannot be compiled: `{words.full}` says why"
+        return [f"much of its time is in {slowest}, {why}", f"much of its time is in code {why}"]
     if not done["compiled"]:
         first = None if _found_all(figures) else words.compile_first
-        return [
-            *([f"a longer run may gain, and so may this one after {first}"] if first else []),
-            "a longer run may gain",
-        ]
+        longer = "a longer run may gain"
+        return [f"{longer}, and so may this one after {first}", longer] if first else [longer]
     if totals["compiled_calls"] <= totals["checks"]:
         return ["each compiled call was compared, which does the work twice: a longer run compares few"]
     if totals["gained_s"] <= 0 and done["compiled"] < FEW:
