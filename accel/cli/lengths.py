@@ -99,15 +99,19 @@ class History:
 
     def note_accelerated(self, figures: Mapping[str, Any]) -> None:
         """Note the end of a run under accel. figures: of the run. Raises nothing."""
-        took_s = time.process_time()
+        from accel.reports.figures import GAINED, LOST  # a run that is left alone has no figures
+
+        took_s, totals = time.process_time(), figures["totals"]
         # shares of wall time: whatever slows the machine down slows all parts of a run
-        saved_s = took_s * figures["totals"]["saved_s"] / figures["wall_s"]
+        saved_s = took_s * totals["saved_s"] / figures["wall_s"]
         known = self.last or Length(0.0)
         numpy_s = max(known.numpy_s, took_s + saved_s)
-        if saved_s > 0.0 or _leaves_more(figures, took_s):
+        if totals["net"] == GAINED or _leaves_more(figures, took_s):
             self._keep(Length(numpy_s))
-        else:
+        elif totals["net"] == LOST:
             self._keep(Length(numpy_s, known.lost_s - saved_s))
+        else:
+            self._keep(Length(numpy_s, known.lost_s, known.alone_s))
 
     def _keep(self, length: Length) -> None:
         known, root = self._read(), self._root

@@ -23,8 +23,9 @@ _DISTRIBUTIONS = ("pygcm-accel", *versions.FLOORS, *versions.OPTIONAL)
 GAINED, LOST, EVEN, UNKNOWN = "gained", "lost", "even", "unknown"
 """Verdicts on a run, all costs counted: it gained time, it lost time, the difference is small, or nobody can tell."""
 
-EVEN_S, EVEN_SHARE = 0.05, 0.01
-"""Maximum gain or loss that counts as EVEN, in seconds or as a share of the run: the estimate is not exact."""
+EVEN_S, EVEN_SHARE, EVEN_WIDTH = 0.05, 0.01, 0.1
+"""Maximum gain or loss that counts as EVEN, in seconds or as a share of the run, as estimates are not exact; and the
+width of a wider range that still does, as a share of the run. Guesses."""
 
 COST_DOUBT, BUSY_DOUBT = 0.1, 0.15
 """Shares by which estimates may be wrong: of what accel has cost, and of NumPy's time for the compiled calls, where
@@ -153,13 +154,15 @@ def _speedup(spent_s: float, saved_s: float) -> float | None:
 
 def _verdict(wall_s: float, numpy_s: tuple[float, float] | None) -> str:
     """Return the verdict on a run. numpy_s: the least and the most that it would have taken without accel, if known."""
-    little = max(EVEN_S, EVEN_SHARE * wall_s)
     if numpy_s is None:
         return UNKNOWN
+    little = max(EVEN_S, EVEN_SHARE * wall_s)
     least, most = numpy_s[0] - wall_s, numpy_s[1] - wall_s
-    if max(abs(least), abs(most)) < little:
-        return EVEN
-    return GAINED if least > 0 else LOST if most < 0 else UNKNOWN
+    if least > little:
+        return GAINED
+    if most < -little:
+        return LOST
+    return EVEN if most - least < max(2 * EVEN_S, EVEN_WIDTH * wall_s) else UNKNOWN
 
 
 def _numpy_range(

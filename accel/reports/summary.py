@@ -47,9 +47,11 @@ def _result(figures: dict[str, Any]) -> str:
     """Return the first line: the run's time and NumPy's, the share of compiled calls, the largest error."""
     totals = figures["totals"]
     line = f"accel: {_time(figures)}. {_share(figures['steps'], totals)}"
-    if totals["max_rel_error"] is not None:
-        line += f", error at most {totals['max_rel_error']:.0e}{_precision(figures, ' in ')}"
-    return f"{line}."
+    if totals["max_rel_error"] is None:
+        return f"{line}."
+    error = f"{totals['max_rel_error']:.0e}{_precision(figures, ' in ')}"
+    whole = f"{line}, error at most {error}."
+    return whole if len(whole) <= WIDTH else f"{line}, error {error}."
 
 
 def _time(figures: dict[str, Any]) -> str:
@@ -93,7 +95,8 @@ def _next_step(figures: dict[str, Any], words: Advice, command: str) -> str:
         name = first["target"].rpartition(":")[2].rpartition(".")[2]
         return f"accel: Results may be wrong since call {first['doubtful_since']} of {name}: rerun with `--mode off`."
     if _verifies(figures):
-        return f"accel: {_verified(figures).capitalize()}. {details[7:]}"
+        verified_calls = _verified(figures)
+        return f"accel: {verified_calls[0].upper()}{verified_calls[1:]}. {details[7:]}"
     # a short run has compiled nothing, and will not the next time: even where it lost nothing, that is to be known
     never = totals["net"] in (EVEN, UNKNOWN) and not totals["compiled_calls"]
     if (totals["net"] != LOST and not never) or _was_beforehand(figures) or words.refused:
@@ -159,7 +162,8 @@ def _advice(figures: dict[str, Any], words: Advice) -> list[str]:
     if totals["gained_s"] <= 0 and _usually_gains(figures):
         return ["most compiled calls were faster than NumPy's: something else used the machine"]
     if totals["gained_s"] <= 0:
-        return [f"compiled calls were no faster than NumPy's: larger arrays may gain; {words.off} loses nothing"]
+        slower = "compiled calls were slower than NumPy's: larger arrays may gain"
+        return [f"{slower}; {words.off} loses nothing", slower]
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
     step = f"this program gains from about {_round_up(done['total'] + more)} {what} on"
     return [step] if _found_all(figures) else [f"{step}; {_next_run()}", step]
