@@ -11,7 +11,7 @@ from accel.backend.disk import cache
 from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice, in_python
 from accel.reports.figures import EVEN, LOST, UNKNOWN, figures_of_run
 from accel.reports.ledger import State
-from accel.reports.words import from_shared, in_range, in_s, in_whole, plural, signed_s
+from accel.reports.words import as_factor, from_shared, in_range, in_s, plural, signed_s
 
 FEW = 10
 """Maximum compiled steps or calls from which no gain is extrapolated: the first ones of a program are slow."""
@@ -50,8 +50,9 @@ def _result(figures: dict[str, Any]) -> str:
     if totals["max_rel_error"] is None:
         return f"{line}."
     error = f"{totals['max_rel_error']:.0e}{_precision(figures, ' in ')}"
-    whole = f"{line}, error at most {error}."
-    return whole if len(whole) <= WIDTH else f"{line}, error {error}."
+    shorter = line.replace("(about ", "(")
+    wordings = (f"{line}, error at most {error}.", f"{line}, error {error}.", f"{shorter}, error {error}.")
+    return next((each for each in wordings if len(each) <= WIDTH), f"{shorter}.")
 
 
 def _time(figures: dict[str, Any]) -> str:
@@ -68,10 +69,8 @@ def _time(figures: dict[str, Any]) -> str:
         samples = "busy machine" if totals["stretch"] > BUSY else plural(totals["samples"], "sample")
         return f"{took}, cannot tell what NumPy would have taken ({samples})"
     numpy_s = totals["numpy_range_s"]
-    times = in_range(numpy_s, in_whole)
-    factor = in_range([each / wall_s for each in numpy_s], lambda value: f"{value:.2g}")
-    about = "about " if " to " not in factor else ""
-    return f"{took}, NumPy would have taken {times} s ({about}{factor}x)"
+    factor = as_factor(sum(numpy_s) / 2 / wall_s)
+    return f"{took}, NumPy would have taken {in_range(numpy_s)} s (about {factor})"
 
 
 def _share(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:

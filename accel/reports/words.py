@@ -43,22 +43,13 @@ def in_s(seconds: float) -> str:
     return f"{seconds:.1f} s" if abs(seconds) >= 1 else f"{seconds:.3f} s"
 
 
-def in_whole(seconds: float) -> str:
-    """Return seconds to two digits, without the unit.
+def in_range(ends: Sequence[float]) -> str:
+    """Return a range of seconds to two digits, without the unit; once, if both ends read alike.
 
-    >>> [in_whole(seconds) for seconds in (0.0421, 4.23, 13.7, 268.0)]
-    ['0.042', '4.2', '14', '270']
+    >>> [in_range(ends) for ends in ([12.2, 13.9], [12.2, 12.4], [0.0421, 0.3], [268.0, 274.0])]
+    ['12 to 14', '12', '0.042 to 0.3', '270']
     """
-    return f"{float(f'{seconds:.2g}'):.15g}"
-
-
-def in_range(ends: Sequence[float], show: Callable[[float], str]) -> str:
-    """Return a range in words; once, if both ends read alike.
-
-    >>> in_range([12.2, 13.9], in_whole), in_range([12.2, 12.4], in_whole)
-    ('12 to 14', '12')
-    """
-    return " to ".join(dict.fromkeys(map(show, ends)))
+    return " to ".join(dict.fromkeys(f"{float(f'{each:.2g}'):.15g}" for each in ends))
 
 
 def in_time(seconds: float) -> str:
