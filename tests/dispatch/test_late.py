@@ -72,8 +72,8 @@ print(supervisor is not None and supervisor.supervisor._worker is not None, "jax
 
 
 def after_one_call(folder: Path, processors: int) -> list[str]:
-    """Whether the worker runs, and whether JAX is here, after one call that takes long enough to be worth compiling."""
-    environment = without_settings() | {"QD_JAX_CACHE_DIR": str(folder), "QD_JAX_QUIET": "1"}
+    """Whether the worker runs, and whether JAX is here, after one call that was recorded."""
+    environment = without_settings() | {"QD_JAX_CACHE_DIR": str(folder), "QD_JAX_QUIET": "1", "QD_JAX_POLICY": "eager"}
     command = [sys.executable, "-c", EARLY, str(processors)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120.0)
     assert done.returncode == 0, done.stderr

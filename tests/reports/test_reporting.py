@@ -24,19 +24,8 @@ from accel.reports.text import text
 FUNCTION_KEYS = [
     *("target", "state", "calls", "compiled_calls", "numpy_calls", "inlined_calls", "variants"),
     *("compile_s", "numpy_ms", "compiled_ms", "per_call_speedup", "speedup", "max_rel_error", "numpy_s", "compiled_s"),
-    *(
-        "gained_s",
-        "spread_s",
-        "unsampled_calls",
-        "samples",
-        "costs_s",
-        "saved_s",
-        "checks",
-        "copying_s",
-        "transfers",
-        "differences",
-    ),
-    *("doubtful_since", "programs", "reasons"),
+    *("gained_s", "spread_s", "unsampled_calls", "samples", "costs_s", "saved_s", "checks", "copying_s"),
+    *("transfers", "differences", "doubtful_since", "programs", "reasons"),
 ]
 NUMBER = (int, float)
 
@@ -252,14 +241,14 @@ def test_nothing_called_is_no_error(books: ModuleType) -> None:
 
 def test_the_summary_line(fast: Ledger, slow: Ledger) -> None:
     assert summary.summary_line() == (
-        "accel: 10.0 s, NumPy would have taken 11 s (about 1.1x). 88 % of calls compiled, error at most 3e-13.\n"
+        "accel: 10.0 s, NumPy would have taken 11 s (about 1.1x). 88 % of calls compiled, error 3e-13.\n"
         "accel: Details: accel.report()"
     )
 
 
 def test_a_range_says_how_sure_the_estimate_is(fast: Ledger, books: ModuleType) -> None:
     fast.spread_s = 2.0
-    assert "NumPy would have taken 11 to 13 s (1.1 to 1.3x)" in summary.summary_line()
+    assert "NumPy would have taken 11 to 13 s (about 1.2x)" in summary.summary_line()
     assert _json()["totals"]["numpy_range_s"] == pytest.approx([11.484, 13.484])
 
 
@@ -324,7 +313,7 @@ def test_a_run_that_lost_says_from_where_on_it_would_have_gained(books: ModuleTy
     _losing(books)
     assert _assert_agree("lost")["saved_s"] == pytest.approx(-1.5)
     assert summary.summary_line() == (
-        "accel: 10.0 s, NumPy would have taken 8.3 to 8.7 s (0.83 to 0.87x). 25 % of steps compiled.\n"
+        "accel: 10.0 s, NumPy would have taken 8.3 to 8.7 s (about 0.85x). 25 % of steps compiled.\n"
         "accel: This program gains from about 70 steps on."
     )
 
@@ -376,7 +365,7 @@ def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> Non
     book.charge("recording", 0.5)
     assert _assert_agree("lost")["costs_s"] == {"recording": 0.5}
     line = summary.summary_line()
-    assert line.startswith("accel: 10.0 s, NumPy would have taken 9.4 to 9.6 s (0.94 to 0.96x). No calls compiled.")
+    assert line.startswith("accel: 10.0 s, NumPy would have taken 9.4 to 9.6 s (about 0.95x). No calls compiled.")
     assert line.endswith("\naccel: A longer run may gain.")
     in_a_shell = summary.summary_of(figures_of_run(), IN_SHELL)
     assert in_a_shell.endswith("\naccel: A longer run may gain, and so may this one after `accel compile ...`.")
@@ -435,7 +424,7 @@ def test_compiled_calls_that_are_slower_gain_at_no_length(books: ModuleType) -> 
     assert totals["gained_s"] == pytest.approx(-0.4)
     line, text = summary.summary_line(), " ".join(accel.report(full=True).split())
     assert "it would have gained" not in line
-    assert line.endswith("\naccel: Details: accel.report()"), "the advice does not fit"
+    assert line.endswith("\naccel: Compiled calls were slower than NumPy's: larger arrays may gain.")
     assert "larger arrays may gain; `--mode off` loses nothing." in summary.summary_of(figures_of_run(), IN_SHELL)
     assert "compiled calls took 0.400 s more than NumPy's would have" in text
     (function,) = _json()["functions"]
