@@ -13,7 +13,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from accel import config, project
@@ -44,12 +44,13 @@ class Length:
     """What is known of one program's runs, in processor seconds.
 
     numpy_s: of the last run, on NumPy. lost_s: what accel has lost since it last gained. alone_s: of all runs on NumPy
-    since then that were left alone.
+    since then that were left alone. gain_s: what the next run is likely to gain by the programs on disk.
     """
 
     numpy_s: float
     lost_s: float = 0.0
     alone_s: float = 0.0
+    gain_s: float = 0.0
 
     @property
     def is_short(self) -> bool:
@@ -106,8 +107,9 @@ class History:
         saved_s = took_s * totals["saved_s"] / figures["wall_s"]
         known = self.last or Length(0.0)
         numpy_s = max(known.numpy_s, took_s + saved_s)
-        if totals["net"] == GAINED or _leaves_more(figures, took_s):
-            self._keep(Length(numpy_s))
+        more_s = _more_s(figures, took_s)
+        if totals["net"] == GAINED or more_s > START_S:
+            self._keep(Length(numpy_s, gain_s=max(saved_s, more_s)))
         elif totals["net"] == LOST:
             self._keep(Length(numpy_s, known.lost_s - saved_s))
         else:
@@ -116,7 +118,7 @@ class History:
     def _keep(self, length: Length) -> None:
         known, root = self._read(), self._root
         known.pop(self._key, None)
-        known[self._key] = [round(each, 3) for each in (length.numpy_s, length.lost_s, length.alone_s)]
+        known[self._key] = [round(each, 3) for each in astuple(length)]
         if root is not None:
             with contextlib.suppress(OSError):
                 root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -130,12 +132,12 @@ class History:
         return content if isinstance(content, dict) else {}
 
 
-def _leaves_more(figures: Mapping[str, Any], took_s: float) -> bool:
-    """Whether the next run finds programs on disk that this one did not, which could gain what loading them costs."""
+def _more_s(figures: Mapping[str, Any], took_s: float) -> float:
+    """Return the seconds that the next run may gain by programs that this one has not found on disk."""
     fresh = [
         each
         for each in figures["functions"]
         if any(program["state"] != "given up" and not program.get("found_on_disk") for program in each["programs"])
     ]
     numpy_s = sum(each["numpy_s"] + max(0.0, each["compiled_s"] + each["gained_s"]) for each in fresh)
-    return bool(GAIN_SHARE * numpy_s * took_s / figures["wall_s"] > START_S)
+    return float(GAIN_SHARE * numpy_s * took_s / figures["wall_s"])

@@ -142,7 +142,7 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
     except SettingError as error:
         return refuse(error)
     if history is not None and history.last is not None:
-        current_run().expected_s = history.last.numpy_s
+        current_run().expect(history.last.numpy_s, history.last.gain_s)
     lines = None
     if plan.lines:
         from accel.plugins.lines import Looking
