@@ -9,11 +9,11 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from accel import config, logs, project
 from accel.config import CATALOGUE, SettingError
@@ -191,10 +191,15 @@ def named(name: str) -> Catalogue:
     return known[name]
 
 
+def _points() -> Iterable[Any]:
+    from importlib import metadata  # its import takes longer than all else that starting a program needs
+
+    return metadata.entry_points(group=ENTRY_POINTS)
+
+
 def is_installed(catalogue: Catalogue) -> bool:
     """Whether a catalogue is that of an installed distribution. Loads none of them."""
-    points = metadata.entry_points(group=ENTRY_POINTS)
-    return any(getattr(sys.modules.get(point.module), point.attr, None) is catalogue for point in points)
+    return any(getattr(sys.modules.get(point.module), point.attr, None) is catalogue for point in _points())
 
 
 def discover() -> tuple[Catalogue, ...]:
@@ -203,7 +208,7 @@ def discover() -> tuple[Catalogue, ...]:
     A catalogue that fails to load is left out with a warning, so that the others and the user's program still work.
     """
     catalogues = []
-    for point in sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+    for point in sorted(_points(), key=lambda point: point.name):
         try:
             catalogues.append(point.load())
         except Exception as error:

@@ -24,6 +24,7 @@ PLATFORMS = ("cpu", "gpu", "tpu")
 ALL = "all"
 CLUSTER = "cluster"
 MODES = ("off", "auto", "verify", "strict")
+BUDGET, EAGER = POLICIES = ("budget", "eager")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")
 
 FLOAT64, FLOAT32, MIXED = PRECISIONS = ("float64", "float32", "mixed")
@@ -77,6 +78,7 @@ class Settings:
     ahead_of_time: True compiles in the background, while calls go on in NumPy; False compiles at first need.
     mode: "off" runs every call on NumPy; "auto" replays, and compares a decreasing share of the calls with NumPy;
     "verify" compares every replay; "strict" raises an error for each refusal.
+    policy: "budget" compiles what is likely to pay; "eager" compiles everything at once, whatever it costs.
     log: the level of the logger named "accel".
     max_variants: maximum recorded paths to keep per target, compiled or not. 32 paths that share one program count as
     one.
@@ -105,6 +107,7 @@ class Settings:
     threads: int | None = None
     ahead_of_time: bool = True
     mode: str = "auto"
+    policy: str = BUDGET
     log: str = "warning"
     max_variants: int = 8
     max_nodes: int = 200_000
@@ -232,6 +235,7 @@ _BY_FIELD: dict[str, _Variable] = {
     "threads": _Variable("QD_JAX_THREADS", _is_optional_count, "a whole number from 1, or unset", int),
     "ahead_of_time": _Variable("QD_JAX_AOT", _is_bool, "1 or 0", _parse_bool),
     "mode": _Variable("QD_JAX_MODE", _one_of(*MODES), ", ".join(MODES), str.lower),
+    "policy": _Variable("QD_JAX_POLICY", _one_of(*POLICIES), ", ".join(POLICIES), str.lower),
     "log": _Variable("QD_JAX_LOG", _one_of(*LOG_LEVELS), ", ".join(LOG_LEVELS), str.lower),
     "max_variants": _Variable("QD_JAX_MAX_VARIANTS", _is_count, "a whole number from 1", int),
     "max_nodes": _Variable("QD_JAX_MAX_NODES", _is_count, "a whole number from 1", int),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 ALIKE = 0.6
 """Minimum similarity ratio, by difflib, at which a word is suggested for another."""
@@ -39,6 +38,8 @@ def did_you_mean(word: str, words: Iterable[str], alike: float = ALIKE) -> str:
     >>> did_you_mean("--reprot", ["--report", "--only"])
     ' (did you mean --report?)'
     """
+    from difflib import get_close_matches  # for an error only
+
     by_letters = {each.strip("-").lower(): each for each in words}
     near = get_close_matches(word.strip("-").lower(), by_letters, 1, alike)
     return f" (did you mean {by_letters[near[0]]}?)" if near else ""

@@ -12,7 +12,7 @@ import platform
 import re
 import sys
 import sysconfig
-from importlib import metadata, util
+from importlib import util
 
 from accel import logs
 
@@ -29,6 +29,8 @@ PYTHONS = (3, 11), (3, 14)
 
 def installed(name: str) -> str | None:
     """Return the version of an installed distribution; None if it is missing, or its metadata have no version."""
+    from importlib import metadata  # its import takes long, and a run that is left alone asks for no version
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -7,6 +7,7 @@ import io
 import json
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,10 @@ SMALLER = {"STEPS = 1000": "STEPS = 12", "size=(2, 800, 800)": "size=(2, 40, 40)
 
 def _hurry() -> None:
     """Small arrays and few calls do not keep functions from being compiled."""
-    from accel.dispatch.costs import account, rest, speed
-    from accel.process import gain
+    from accel import config
+    from accel.dispatch.costs import speed
 
-    gain.COMPILE_GAIN_S = rest.SMALL_CALL_S = account.RELIABLE_CALL_S = 0.0  # type: ignore[attr-defined]
-    gain.IMPORT_GAIN_S = 0.0
-    rest.MAX_REST = 0
+    config.set_current(replace(config.current(), policy="eager"))
     speed.SPEED_SAMPLES = 10**9
 
 

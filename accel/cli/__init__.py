@@ -1,7 +1,9 @@
 """The command line.
 
 commands     `accel`: the list of its commands
-run          `accel run`: installs accel, runs a program, writes the reports; `accel compare`
+run          `accel run`, `accel compare`; a run that is too short to gain is left alone
+running      installs accel, runs a program, writes the reports
+lengths      how long earlier runs of a program took, and whether another one can gain
 commandline  the options and settings of these two, checked
 starts       the ways in which Python starts a program
 chosen       the targets that accel chose without a catalogue, as a line and as a catalogue

@@ -12,14 +12,12 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from accel import config, project
 from accel.catalogue import Row
-from accel.cli.starts import Start
+from accel.cli.starts import Start, source
 from accel.hook import patching
-from accel.hook.imports import find_module
 from accel.hook.lifts import WHY
 from accel.process import files
 from accel.reports.ledger import current_run
@@ -37,7 +35,7 @@ def chooses(start: Start, *, named: bool) -> bool:
 
     named: whether the command line names a catalogue, or rows of one.
     """
-    return not named and not _USES_ACCEL.search(_source(start)) and not patching.is_catalogued()
+    return not named and not _USES_ACCEL.search(source(start)) and not patching.is_catalogued()
 
 
 class Choice:
@@ -106,15 +104,4 @@ def _key(start: Start) -> str:
 
 
 def _digest(start: Start) -> str:
-    return hashlib.sha256(_source(start)).hexdigest()
-
-
-def _source(start: Start) -> bytes:
-    """The text of the program's main file; b"" for what has none."""
-    target, args = start.elsewhere
-    if target == "-c":
-        return args[0].encode("utf-8", "replace")
-    spec = None if target != "-m" else find_module(f"{args[0]}.__main__") or find_module(args[0])
-    with contextlib.suppress(OSError):
-        return Path(target if spec is None else str(spec.origin)).read_bytes()
-    return b""
+    return hashlib.sha256(source(start)).hexdigest()

@@ -13,7 +13,6 @@ from typing import Any
 from accel.cli import starts
 from accel.cli.options import refuse
 from accel.cli.starts import NoProgram, Start, StartCommand
-from accel.hook import patching
 from accel.process.tracebacks import entries, is_ours, linked
 
 _LAUNCHERS = (
@@ -41,7 +40,7 @@ def _set_first_path(*folders: str) -> None:
     sys.path[: 0 if sys.flags.safe_path else 1] = folders
 
 
-def _execute(start: Start, *, auto: bool, line_by_line: bool, ready: Callable[[], object] | None) -> None:
+def _execute(start: Start, *, hooked: bool, auto: bool, line_by_line: bool, ready: Callable[[], object] | None) -> None:
     """Run the program as `__main__`. Tracebacks omit accel's frames. Arguments: see `execute`."""
     try:
         sys.argv = [start.argv0, *start.args]
@@ -53,11 +52,14 @@ def _execute(start: Start, *, auto: bool, line_by_line: bool, ready: Callable[[]
         sys.argv[0] = program.argv0
         # where `pickle` and `multiprocessing` look for it
         sys.modules["__main__"] = main
-        program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
-        patching.hook_main(main, program.code if line_by_line else None)
+        if hooked:
+            from accel.hook import patching  # a run that is left alone does not import it
+
+            program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
+            patching.hook_main(main, program.code if line_by_line else None)
         if ready is not None:
             ready()
-        if auto:
+        if hooked and auto:
             patching.watch()
         exec(program.code, vars(main))
     except NoProgram:
@@ -120,16 +122,22 @@ def _raised_by_accel(traceback: TracebackType) -> bool:
 
 
 def execute(
-    start: Start, *, auto: bool = False, line_by_line: bool = False, ready: Callable[[], object] | None = None
+    start: Start,
+    *,
+    hooked: bool = True,
+    auto: bool = False,
+    line_by_line: bool = False,
+    ready: Callable[[], object] | None = None,
 ) -> int:
     """Run the program that `enter` found as `__main__`. Returns 0, or 2 if the target contains no code.
 
+    hooked: False if nothing is installed, nor will be.
     auto: outline every loop, not only those that installed rows name, and accelerate the functions with the most time.
     line_by_line: miss no call of the program's own functions (see `patching.hook_main`). ready: called after the loops
     are outlined and before the program begins; may raise NoProgram.
     """
     try:
-        _execute(start, auto=auto, line_by_line=line_by_line, ready=ready)
+        _execute(start, hooked=hooked, auto=auto, line_by_line=line_by_line, ready=ready)
     except NoProgram as error:
         return refuse(error)
     return 0

@@ -5,6 +5,7 @@ Each gives the code, `sys.argv[0]`, `sys.path[0]` and the names of `__main__` th
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import pkgutil
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib.machinery import BuiltinImporter, PathFinder, SourceFileLoader, SourcelessFileLoader
 from importlib.util import MAGIC_NUMBER, find_spec
+from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -221,3 +223,14 @@ def _first_argument(command: StartCommand, what: str) -> tuple[str, list[str]]:
 
 BY_FLAG: Mapping[str, Callable[[StartCommand], Start]] = {"-m": _by_name, "-c": _text, "-": _standard_input}
 """Words that Python accepts in place of a file, each with the function that finds the program."""
+
+
+def source(start: Start) -> bytes:
+    """The text of the program's main file; b"" for what has none."""
+    target, args = start.elsewhere
+    if target == "-c":
+        return args[0].encode("utf-8", "replace")
+    spec = None if target != "-m" else find_module(f"{args[0]}.__main__") or find_module(args[0])
+    with contextlib.suppress(OSError):
+        return Path(target if spec is None else str(spec.origin)).read_bytes()
+    return b""

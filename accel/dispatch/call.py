@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from accel.backend import resident
 from accel.process import interrupts
+from accel.reports.ledger import current_run
 
 if TYPE_CHECKING:
     from accel.dispatch.paths.path import Path
@@ -52,11 +53,23 @@ class Call:
     done: the call's effects have been made and `result` is final, so the function must not run again. raised: the
     exception that the program's own code raised; the program must get it. began: `time.perf_counter()` when accel
     received the call. seconds: time that the call took on NumPy; None if it has not run there. own_s: the same without
-    the time of other targets called inside it. put_back: puts back what a run has drawn for the call, before the
-    program's own function draws it; None where nothing was.
+    the time of other targets called inside it. fair_s: `seconds` as a sample, by processor time. put_back: puts back
+    what a run has drawn for the call, before the program's own function draws it; None where nothing was.
     """
 
-    __slots__ = ("args", "began", "done", "function", "kwargs", "own_s", "put_back", "raised", "result", "seconds")
+    __slots__ = (
+        "args",
+        "began",
+        "done",
+        "fair_s",
+        "function",
+        "kwargs",
+        "own_s",
+        "put_back",
+        "raised",
+        "result",
+        "seconds",
+    )
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.function = function
@@ -68,6 +81,7 @@ class Call:
         self.began = 0.0
         self.seconds: float | None = None
         self.own_s = 0.0
+        self.fair_s = 0.0
         self.put_back: Callable[[], None] | None = None
 
     def run(self) -> Any:
@@ -76,7 +90,7 @@ class Call:
             self.put_back()
         if resident.current.is_held:
             resident.current.bring_up_to_date("NumPy runs it")
-        before, started = THREAD.counted_s, time.perf_counter()
+        before, worked, started = THREAD.counted_s, time.thread_time(), time.perf_counter()
         try:
             self.result = self.function(*self.args, **self.kwargs)
             self.done = True
@@ -85,6 +99,7 @@ class Call:
             raise
         finally:
             self.seconds = time.perf_counter() - started
+            self.fair_s = current_run().fair_s(self.seconds, time.thread_time() - worked)
             self.own_s = self.seconds - (THREAD.counted_s - before)
             THREAD.counted_s = before + self.seconds
         return self.result

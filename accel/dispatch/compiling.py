@@ -83,7 +83,8 @@ class Compiling:
         if not limited:
             gain.potential_gain.stop_waiting()
         # with QD_JAX_AOT=0 the call waits for its program: nothing is weighed
-        if not config.current().ahead_of_time:
+        settings = config.current()
+        if not settings.ahead_of_time or settings.policy == config.EAGER:
             return True
         return _is_worth_starting() and self._paths.is_worth_compiling(path)
 
@@ -93,9 +94,10 @@ class Compiling:
             path.wait(seconds)
             gain.potential_gain.add(expected_gain_s(seconds, calls))
 
-    def note_without_program(self, path: Path, seconds: float, *, quiet: bool) -> None:
+    def note_without_program(self, path: Path, call: Call, *, quiet: bool) -> None:
         """Note a call of a path that has no program: the time on NumPy, and by how much compiling slowed it down."""
-        path.note_numpy(seconds, quiet=quiet)
+        seconds = call.seconds or 0.0
+        path.note_numpy(call.fair_s, quiet=quiet)
         self.note_missed(path, seconds)
         # compiling in the background costs what it slows the program down by, and not what it takes
         if not quiet:

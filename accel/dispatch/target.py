@@ -22,11 +22,10 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from accel import config, logs
 from accel.backend import resident
-from accel.dispatch import late
 from accel.dispatch.call import LONG_CALL_S, THREAD, Call, Turn, is_fault, note_counted
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
 from accel.dispatch.costs import budget
-from accel.dispatch.costs.account import RELIABLE_CALL_S, Account, is_limited
+from accel.dispatch.costs.account import Account, is_limited
 from accel.dispatch.costs.parts import Parts
 from accel.dispatch.costs.second_look import SecondLook
 from accel.dispatch.costs.speed import Speed
@@ -284,7 +283,7 @@ class Target:
                 self._refusals.note_wait("speed.small")
                 return self._numpy.whole(call, quiet=is_quiet())
         # reading what earlier runs have recorded costs about as much as it saves where none has compiled it
-        if not self._earlier.looked and not (self._is_limited and self.parts.come_first):
+        if not self._earlier.looked and not (self._is_limited and (self.parts.come_first or not budget.grants(0.0))):
             self._take_up(call)
         self._finish_ready()
         backs_off, kind = False, None
@@ -379,7 +378,7 @@ class Target:
         if resident.current.is_held:
             resident.current.bring_up_to_date("NumPy's calls are timed")
         result = self._numpy.whole(call, quiet=True)
-        speed.note_wanted(call.seconds or 0.0)
+        speed.note_wanted(call.fair_s)
         return result
 
     def _advance(self, path: Path, values: list[Any], call: Call) -> None:
@@ -403,7 +402,7 @@ class Target:
             # they are looked through together, to give them one program
             price_s = sum(other.start_s for other in self.paths)
             covers = budget.covers(self.ledger, price_s, self.account.call_s, self.account.total_s)
-            missed = self.parts.pay and self.parts.leave_enough
+            missed = self.parts.pay and self.parts.leave_enough and budget.grants(price_s)
             path.may_start = covers or missed or not self._is_limited or budget.for_later_runs
         return path.may_start
 
@@ -429,7 +428,7 @@ class Target:
             self._outline_refused()
             self._refusals.refuse(in_vain)
             return self._numpy.unmatched(call)
-        if self._is_limited and not self.parts.pay and not self._covers_recording:
+        if self._is_limited and not self._covers_recording:
             self._refusals.note_wait("wait.budget")
             return self._numpy.unmatched(call, quiet=is_quiet())  # the budget may cover nested targets
         if not all(map(self._may_start, self.paths)):
@@ -452,7 +451,7 @@ class Target:
 
     @property
     def _covers_recording(self) -> bool:
-        return self.account.covers_recording(found=any(path.is_on_disk for path in self.paths))
+        return self.account.covers_recording(paid=self.parts.pay)
 
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""
@@ -467,12 +466,8 @@ class Target:
     # -- on NumPy -----------------------------------------------------------------------------------------------------
 
     def _run_first(self, call: Call) -> Any:
-        """Answer a first call. If it takes long, so that there may be something to compile soon, the worker starts."""
-        try:
-            return self._numpy.whole(call, quiet=is_quiet())
-        finally:
-            if (call.seconds or 0.0) > RELIABLE_CALL_S:
-                late.early.begin()
+        """Answer a first call, to time it."""
+        return self._numpy.whole(call, quiet=is_quiet())
 
     def _run_without_program(self, path: Path, call: Call) -> Any:
         """Answer a call of a path that has no program yet: on NumPy, to learn how long it takes there."""
@@ -497,7 +492,7 @@ class Target:
             self._compiling.note_in_parts(path, call, missed_s, quiet=quiet)
             return result
         result = answer(call, quiet=quiet)
-        self._compiling.note_without_program(path, call.seconds or 0.0, quiet=quiet)
+        self._compiling.note_without_program(path, call, quiet=quiet)
         return result
 
     def _may_be_another(self, path: Path) -> bool:

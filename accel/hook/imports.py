@@ -10,24 +10,6 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-import wrapt
-
-
-class _PatchingLoader(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """The loader of a watched module, which also patches the module once its code has run."""
-
-    def __init__(self, loader: Any, loaded: Callable[[ModuleType], None]) -> None:
-        super().__init__(loader)
-        self._self_loaded = loaded
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run the module's code by its own loader, under whose name it stays, and then patch the module."""
-        for holder, name in ((module, "__loader__"), (module.__spec__, "loader")):
-            if getattr(holder, name, None) is self:
-                setattr(holder, name, self.__wrapped__)
-        self.__wrapped__.exec_module(module)
-        self._self_loaded(module)
-
 
 class Finder:
     """A finder for `sys.meta_path` that patches watched modules after each execution. Other finders locate the modules.
@@ -45,7 +27,9 @@ class Finder:
             return None
         spec = ask_finders(name, path, target)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = _PatchingLoader(spec.loader, self.loaded)
+            from accel.hook.loader import PatchingLoader  # wrapt takes long to import
+
+            spec.loader = PatchingLoader(spec.loader, self.loaded)
         return spec
 
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from accel.ir.bits import same_number
 from accel.ir.tape import Node, Tape
 from accel.lower.written import OnHost, View
 from accel.record.run.outputs import Outputs
-from accel.record.state.bits import same_number
 from accel.record.state.draw import Draw
 from accel.rules.rule import Unsupported
 

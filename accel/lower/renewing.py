@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.bits import same_value
 from accel.ir.tape import Node
 from accel.lower.arguments import ProgramArguments
 from accel.lower.folding import Folding
 from accel.lower.program import Known, Lowerable
 from accel.lower.repetition import CompactConstant
-from accel.record.state.bits import same_value
 
 
 class OtherWay(Exception):

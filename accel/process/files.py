@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 PARTIAL = ".partial"
@@ -14,9 +13,9 @@ PARTIAL = ".partial"
 def replace(path: Path, content: bytes) -> None:
     """Write a file atomically, into a folder that exists. Raises OSError, and leaves nothing behind then."""
     # beside its final place: a rename is atomic within one file system only
-    handle, partial = tempfile.mkstemp(prefix=f"{path.stem}-", suffix=PARTIAL, dir=path.parent)
+    partial = path.with_name(f"{path.stem}-{os.urandom(8).hex()}{PARTIAL}")
     try:
-        with open(handle, "wb") as file:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
         os.replace(partial, path)
     except OSError:

@@ -18,8 +18,6 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-import wrapt
-
 from accel.process.notebook_cells import is_cell
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -74,7 +72,8 @@ def under_own_wrapper(value: Any) -> Any:
 
     A wrapper whose calls are not to show text is another function: it is asked for that.
     """
-    while issubclass(type(value), wrapt.CallableObjectProxy):
+    wrapt = sys.modules.get("wrapt")  # until something has imported it, nothing is wrapped by it
+    while wrapt is not None and issubclass(type(value), wrapt.CallableObjectProxy):
         target = getattr(value, "_self_target", None)
         if target is None or not target.effects:
             break

@@ -13,13 +13,13 @@ import numpy as np
 
 from accel.dispatch.replay.guards import Guards
 from accel.inspect.explain.callables import PlainCall
+from accel.ir.bits import same_number
 from accel.lower.rounding import rounded_as_numpy
 from accel.pure import places as places_module
 from accel.pure.program import Output, PureProgram
 from accel.pure.recorded import assembled, call_by_value, recorded_call, refused
 from accel.pure.results import filled
 from accel.record import Trace
-from accel.record.state.bits import same_number
 from accel.record.state.inputs import Inputs
 from accel.record.state.leaves import FixedValue, FromSlot, Leaf, Number
 

@@ -59,7 +59,7 @@ IN_PYTHON = Advice(
     start_brief=None,
 )
 
-IN_FRONT = "a longer run, or QD_JAX_AOT=0, with which the program waits for what is compiled"
+IN_FRONT = "a longer run, or QD_JAX_AOT=0"
 """Advice for a run that ended before its programs were compiled."""
 
 

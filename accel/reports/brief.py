@@ -40,7 +40,7 @@ def _lines(figures: dict[str, Any], advice: Advice, most: int) -> list[str]:
     losing = sorted(filter(loses, functions), key=lambda each: each["saved_s"])
     on_numpy = sorted((each for each in functions if _stayed(each)), key=lambda each: -each["numpy_s"])
     shown = [each for each in on_numpy if each["numpy_s"] >= LEAST_SHARE * figures["wall_s"]] or on_numpy[:1]
-    lines = wrap(summary_of(figures, advice, brief=True), WIDTH)
+    lines = summary_of(figures, advice, brief=True).split("\n")
     lines += _group("what helped", [_gain(each) for each in helped[:most]], len(helped))
     did_not = [*map(_stay, shown[:most]), *map(_loss, losing[:1])]
     lines += _group("what did not", did_not, len(on_numpy) + len(losing))

@@ -32,7 +32,7 @@ EVERY_S = 0.25
 """Seconds between two checks for new figures to write."""
 
 _SUMS: tuple[str, ...] = ("calls", "compiled_calls", "numpy_calls", "inlined_calls", "compile_s", "numpy_s")
-_SUMS += ("compiled_s", "gained_s", "saved_s", "checks")
+_SUMS += ("compiled_s", "gained_s", "saved_s", "spread_s", "unsampled_calls", "samples", "checks")
 _STATES = ("demoted", "compiled", "numpy", "inlined", "uncalled", "absent")
 """States in order of precedence, for a function that is in several states."""
 
@@ -140,7 +140,7 @@ def merged(own: dict[str, Any], others: list[dict[str, Any]]) -> dict[str, Any]:
         "finishing": sum(each["finishing"] for each in of_each),
         "wall_s": wall_s,
         "functions": functions,
-        "totals": totals_of(functions, costs, gained_s, wall_s),
+        "totals": totals_of(functions, costs, gained_s, wall_s, max(each["totals"]["stretch"] for each in of_each)),
         "notes": list(dict.fromkeys([*(note for each in of_each for note in each["notes"]), note])),
     }
 

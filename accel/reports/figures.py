@@ -20,11 +20,16 @@ from accel.reports.ledger import Ledger, State
 SCHEMA = 2
 _DISTRIBUTIONS = ("pygcm-accel", *versions.FLOORS, *versions.OPTIONAL)
 
-GAINED, LOST, EVEN = "gained", "lost", "even"
-"""Verdicts on a run, all costs counted: it gained time, lost time, or the difference is too small to tell."""
+GAINED, LOST, EVEN, UNKNOWN = "gained", "lost", "even", "unknown"
+"""Verdicts on a run, all costs counted: it gained time, it lost time, the difference is small, or nobody can tell."""
 
-EVEN_S, EVEN_SHARE = 0.05, 0.01
-"""Maximum gain or loss that counts as EVEN, in seconds or as a share of the run: the estimate is not exact."""
+EVEN_S, EVEN_SHARE, EVEN_WIDTH = 0.05, 0.01, 0.1
+"""Maximum gain or loss that counts as EVEN, in seconds or as a share of the run, as estimates are not exact; and the
+width of a wider range that still does, as a share of the run. Guesses."""
+
+COST_DOUBT, BUSY_DOUBT = 0.1, 0.15
+"""Shares by which estimates may be wrong: of what accel has cost, and of NumPy's time for the compiled calls, where
+other programs stretch the latter to twice its length. Guesses."""
 
 
 def _versions() -> dict[str, str | None]:
@@ -127,6 +132,9 @@ def figures_of(book: Ledger) -> dict[str, Any]:
         "numpy_s": max(0.0, book.numpy_total_s),  # calls at rest are sampled: after a few, the sum may lie below 0
         "compiled_s": book.compiled_total_s,
         "gained_s": book.gained_s,
+        "spread_s": book.spread_s,
+        "unsampled_calls": book.unsampled_calls,
+        "samples": len(book.numpy_s),
         "costs_s": ledger.real_costs(book.costs),
         "saved_s": book.saved_s,
         "checks": book.comparisons,
@@ -144,11 +152,34 @@ def _speedup(spent_s: float, saved_s: float) -> float | None:
     return _ratio(max(0.0, spent_s + saved_s), spent_s)
 
 
-def _verdict(wall_s: float, saved_s: float) -> str:
-    """Return GAINED, LOST, or EVEN."""
-    if abs(saved_s) < max(EVEN_S, EVEN_SHARE * wall_s):
-        return EVEN
-    return GAINED if saved_s > 0 else LOST
+def _verdict(wall_s: float, numpy_s: tuple[float, float] | None) -> str:
+    """Return the verdict on a run. numpy_s: the least and the most that it would have taken without accel, if known."""
+    if numpy_s is None:
+        return UNKNOWN
+    little = max(EVEN_S, EVEN_SHARE * wall_s)
+    least, most = numpy_s[0] - wall_s, numpy_s[1] - wall_s
+    if least > little:
+        return GAINED
+    if most < -little:
+        return LOST
+    return EVEN if most - least < max(2 * EVEN_S, EVEN_WIDTH * wall_s) else UNKNOWN
+
+
+def _numpy_range(
+    functions: list[dict[str, Any]], saved_s: float, cost_s: float, wall_s: float, stretch: float
+) -> tuple[float, float] | None:
+    """Return the least and the most seconds that the run would have taken without accel; None if nobody can tell.
+
+    stretch: by other programs, see `RunLedger.stretch`.
+    """
+    compiled = sum(each["compiled_calls"] - each["checks"] for each in functions)
+    if 2 * sum(each["unsampled_calls"] for each in functions) > compiled:
+        return None
+    usual_s = sum(max(0.0, each["compiled_s"] + each["gained_s"]) for each in functions)
+    doubt_s = COST_DOUBT * cost_s + BUSY_DOUBT * (stretch - 1.0) * usual_s
+    least_s = wall_s + saved_s
+    most_s = least_s + sum(each["spread_s"] for each in functions)
+    return max(0.0, least_s - doubt_s), max(0.0, most_s + doubt_s)
 
 
 def _steps(functions: list[dict[str, Any]], pace: str | None, step: str | None) -> dict[str, Any] | None:
@@ -166,14 +197,15 @@ def _steps(functions: list[dict[str, Any]], pace: str | None, step: str | None) 
 
 
 def totals_of(
-    functions: list[dict[str, Any]], costs: Mapping[str, float], gained_s: float, wall_s: float
+    functions: list[dict[str, Any]], costs: Mapping[str, float], gained_s: float, wall_s: float, stretch: float = 1.0
 ) -> dict[str, Any]:
     """Return the sums over all functions, and the gain of the whole run.
 
-    costs: by kind, including those that belong to no function.
+    costs: by kind, including those that belong to no function. stretch: see `RunLedger.stretch`.
     """
     costs_s = ledger.real_costs(costs)
     saved_s = gained_s - sum(costs_s.values())
+    numpy_s = _numpy_range(functions, saved_s, sum(costs_s.values()), wall_s, stretch)
     errors = [each["max_rel_error"] for each in functions if each["max_rel_error"] is not None]
     return {
         **{key: sum(each[key] for each in functions) for key in ("calls", "compiled_calls", "numpy_calls")},
@@ -185,7 +217,10 @@ def totals_of(
         "gained_s": gained_s,
         "costs_s": costs_s,
         "saved_s": saved_s,
-        "net": _verdict(wall_s, saved_s),
+        "net": _verdict(wall_s, numpy_s),
+        "numpy_range_s": None if numpy_s is None else list(numpy_s),
+        "samples": sum(each["samples"] for each in functions if each["compiled_calls"]),
+        "stretch": stretch,
         "estimated_numpy_s": max(0.0, wall_s + saved_s),
         "speedup": _speedup(wall_s, saved_s),
         "max_rel_error": max(errors, default=None),
@@ -232,6 +267,17 @@ def figures_of_run() -> dict[str, Any]:
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace, run.step),
         "functions": functions,
-        "totals": totals_of(functions, run.costs, run.gained_s, wall_s),
+        "totals": totals_of(functions, run.costs, run.gained_s, wall_s, run.stretch),
         "notes": list(run.notes),
     }
+
+
+def finite(value: object) -> Any:
+    """Return `value` with infinities and NaN as strings, because JSON has no such numbers."""
+    if isinstance(value, dict):
+        return {key: finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [finite(each) for each in value]
+    if isinstance(value, float) and not float("-inf") < value < float("inf"):
+        return str(value)
+    return value

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import functools
 import json
-import multiprocessing
 import os
 import sys
 import time
@@ -20,8 +19,7 @@ from typing import Any, NamedTuple
 from accel import config
 from accel.process import files, forks, ranks
 from accel.reports.advice import compile_this
-from accel.reports.figures import figures_of_run
-from accel.reports.reporting import finite
+from accel.reports.figures import figures_of_run, finite
 
 NAME = "last-report.json"
 
@@ -78,11 +76,17 @@ def keep_at_exit() -> None:
 
 
 def _keep_own() -> None:
-    if config.current().quiet or not ranks.is_first() or multiprocessing.parent_process() is not None:
+    if config.current().quiet or not ranks.is_first() or _is_worker():
         return
     figures = figures_of_run()
     if figures["totals"]["calls"] and figures["mode"] != "off":
         keep(figures, " ".join(sys.argv), compile_first=compile_this())
+
+
+def _is_worker() -> bool:
+    """Whether the program's own `multiprocessing` has started this process."""
+    started = sys.modules.get("multiprocessing.process")
+    return started is not None and started.parent_process() is not None
 
 
 def load() -> Last | None:

@@ -25,6 +25,11 @@ MAX_REFUSALS = 64
 """Maximum distinct refusals to keep with their detail, per target. Details may differ in every call."""
 
 
+LEAST_WORK_S, MOST_STRETCH = 0.02, 8.0
+"""Processor seconds of calls below which nothing is known of other programs, and the most that they are taken to
+stretch time by: a program that waits for something else looks the same. Guesses."""
+
+
 class State(StrEnum):
     """State of a target.
 
@@ -132,7 +137,9 @@ class Ledger:
     `calls`. variants: compiled programs. compile_s: time spent compiling, in whatever process.
     numpy_s, compiled_s: the times of recent calls, the latest last. numpy_total_s, compiled_total_s: the sums over all
     calls, without the time of other targets called inside them.
-    gained_s: time saved by compiled calls, before costs. costs: by kind (see COSTS). comparisons: their number.
+    gained_s: time saved by compiled calls, before costs: the least, by samples of NumPy's time. spread_s: by how much
+    it may have been more. unsampled_calls: compiled calls of which there were too few samples. costs: by kind (see
+    COSTS). comparisons: their number.
     compared_s: seconds of the calls that ran twice for comparison.
     max_rel_error: the largest relative error in a comparison; None before the first.
     copy_s: the time of copies to the device and back per call, measured in comparisons.
@@ -162,6 +169,8 @@ class Ledger:
     numpy_total_s: float = 0.0
     compiled_total_s: float = 0.0
     gained_s: float = 0.0
+    spread_s: float = 0.0
+    unsampled_calls: int = 0
     comparisons: int = 0
     compared_s: float = 0.0
     costs: Counter[str] = field(default_factory=Counter)
@@ -202,8 +211,13 @@ class Ledger:
         if timeline.calls is not None:
             timeline.note_call(self.target, timeline.NUMPY, spent)
 
-    def count_compiled(self, seconds: float, gained_s: float = 0.0) -> None:
-        """Count a call that a compiled program answered in `seconds`, saving `gained_s` against NumPy."""
+    def count_compiled(self, seconds: float, gained_s: float = 0.0, spread_s: float | None = 0.0) -> None:
+        """Count a call that a compiled program answered in `seconds`, saving at least `gained_s` against NumPy.
+
+        spread_s: by how much it may have been more; None if there are too few samples to tell.
+        """
+        self.spread_s += spread_s or 0.0
+        self.unsampled_calls += spread_s is None
         self.calls += 1
         self.compiled_calls += 1
         self.compiled_s.append(seconds)
@@ -316,9 +330,11 @@ class RunLedger:
     program. devices: the largest number of devices of one program. precisions: those of the programs so far. step: the
     target that is called once in every step of the program; None if no catalogue names it. loops: the targets of
     outlined loops of the program itself. beforehand: True in a run by `accel compile`, in which calls waited for
-    programs. finishing: programs that are compiled after the run's end, for later runs. launched_s: seconds in compiled
-    programs. compiled_s: seconds of all compiled calls. gained_s, compared_s: sums over all targets. costs: by kind,
-    sums over all targets, including costs that belong to none. notes: sentences for the report, in order of time.
+    programs. finishing: programs that are compiled after the run's end, for later runs. expected_s: processor seconds
+    that the run takes on NumPy, by earlier runs of the program; 0 if unknown. sampled_s, worked_s: wall time and
+    processor time of calls on NumPy. launched_s: seconds in compiled programs. compiled_s: seconds of all compiled
+    calls. gained_s, compared_s: sums over all targets. costs: by kind, sums over all targets, including costs that
+    belong to none. notes: sentences for the report, in order of time.
     """
 
     started: float = field(default_factory=time.perf_counter)
@@ -330,6 +346,9 @@ class RunLedger:
     loops: list[str] = field(default_factory=list)
     beforehand: bool = False
     finishing: int = 0
+    expected_s: float = 0.0
+    sampled_s: float = 0.0
+    worked_s: float = 0.0
     launched_s: float = 0.0
     compiled_s: float = 0.0
     gained_s: float = 0.0
@@ -348,6 +367,23 @@ class RunLedger:
         books = [open_ledger(name) for name in self.loops]
         compiled = max(books, key=lambda book: book.compiled_calls, default=None)
         return compiled.target if compiled is not None and compiled.compiled_calls else self.step
+
+    def fair_s(self, wall_s: float, worked_s: float) -> float:
+        """Note a call on NumPy: wall time, and processor time of its thread. Returns the seconds of a fair sample.
+
+        Other programs interrupt some calls and not others. A sample is the call's processor time, stretched as much as
+        all of NumPy's calls are.
+        """
+        self.sampled_s += wall_s
+        self.worked_s += worked_s
+        return worked_s * self.stretch if self.worked_s >= LEAST_WORK_S else wall_s
+
+    @property
+    def stretch(self) -> float:
+        """Wall time of NumPy's calls as a multiple of processor time, from 1 on: other programs are at work."""
+        if self.worked_s < LEAST_WORK_S:
+            return 1.0
+        return min(MOST_STRETCH, max(1.0, self.sampled_s / self.worked_s))
 
     @property
     def cost_s(self) -> float:
@@ -437,6 +473,9 @@ def begin_again() -> None:
         step=before_run.step,
         loops=before_run.loops,
         beforehand=before_run.beforehand,
+        expected_s=before_run.expected_s,
+        sampled_s=before_run.sampled_s,
+        worked_s=before_run.worked_s,
         notes=before_run.notes,
     )
 

@@ -13,21 +13,10 @@ from accel.reports import ledger
 from accel.reports.advice import IN_PYTHON, Advice, in_python
 from accel.reports.brief import brief
 from accel.reports.children import of_all
-from accel.reports.figures import figures_of_run
+from accel.reports.figures import figures_of_run, finite
 from accel.reports.html import HtmlReport
 from accel.reports.markdown import markdown
 from accel.reports.text import text
-
-
-def finite(value: object) -> Any:
-    """Return `value` with infinities and NaN as strings, because JSON has no such numbers."""
-    if isinstance(value, dict):
-        return {key: finite(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [finite(each) for each in value]
-    if isinstance(value, float) and not float("-inf") < value < float("inf"):
-        return str(value)
-    return value
 
 
 def _json(figures: dict[str, Any], _: Advice) -> str:

@@ -1,4 +1,4 @@
-"""The summary line, and the heading of a report: which calls ran where, and the gain of the whole run."""
+"""The summary: two lines, the result of a run and the one next step that helps; and the heading of a report."""
 
 from __future__ import annotations
 
@@ -9,28 +9,33 @@ from typing import Any
 from accel import config
 from accel.backend.disk import cache
 from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice, in_python
-from accel.reports.figures import EVEN, LOST, figures_of_run
+from accel.reports.figures import EVEN, LOST, UNKNOWN, figures_of_run
 from accel.reports.ledger import State
-from accel.reports.words import as_factor, from_shared, in_s, plural, signed_s
+from accel.reports.words import as_factor, from_shared, in_range, in_s, plural, signed_s
 
 FEW = 10
 """Maximum compiled steps or calls from which no gain is extrapolated: the first ones of a program are slow."""
 
-MAX_DOUBTFUL = 2
-"""Maximum number of functions with possibly wrong results to name, so that the line stays readable."""
+WIDTH = 100
+"""Maximum characters of a line."""
+
+BUSY = 1.5
+"""Factor by which other programs stretch NumPy's calls, from which the machine is said to be busy. Guess."""
 
 
 def summary_line() -> str:
-    """Return what the run gained or lost, in one line, as printed at the end of a run."""
+    """Return the two lines that are printed at the end of a run: what it gained or lost, and the next step."""
     return summary_of(figures_of_run(), in_python())
 
 
 def summary_of(figures: dict[str, Any], advice: Advice, *, brief: bool = False) -> str:
-    """Return the summary line for these figures. brief: as the first line of the report in brief."""
+    """Return the summary for these figures. brief: as the beginning of the report in brief."""
     if was_off(figures):
         return "accel was off: this run used NumPy only"
-    about = " for reasons" if figures["totals"]["calls"] else ""
-    return f"{_summary(figures, advice)} (see {advice.full if brief else advice.report}{about})"
+    if not figures["totals"]["calls"]:
+        about = f"; {advice.start_brief}" if advice.start_brief and not advice.refused else ""
+        return f"accel: no accelerated function was called{about}"
+    return f"{_result(figures)}\n{_next_step(figures, advice, advice.full if brief else advice.report)}"
 
 
 def was_off(figures: dict[str, Any]) -> bool:
@@ -38,37 +43,65 @@ def was_off(figures: dict[str, Any]) -> bool:
     return figures.get("mode") == "off" and not figures["totals"]["compiled_calls"]
 
 
-def _summary(figures: dict[str, Any], words: Advice) -> str:
+def _result(figures: dict[str, Any]) -> str:
+    """Return the first line: the run's time and NumPy's, the share of compiled calls, the largest error."""
     totals = figures["totals"]
-    if not totals["calls"]:
-        about = f"; {words.start_brief}" if words.start_brief and not words.refused else ""
-        return f"accel: no accelerated function was called{about}"
-    parts = [_work_done(figures["steps"], totals)]
-    if totals["max_rel_error"] is not None:
-        parts.append(f"largest error {totals['max_rel_error']:.1g}{_precision(figures, ' in ')}")
-    stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
-    waiting = sum(map(_waits, stayed))
-    parts.append(f"{plural(len(stayed) - waiting, 'function')} stayed on NumPy")
-    if waiting:
-        parts.append(f"{waiting} not compiled yet")
-    if figures.get("finishing"):  # reports of other versions do not have it
-        parts.append(f"{plural(figures['finishing'], 'program')} being finished for later runs")
+    line = f"accel: {_time(figures)}. {_share(figures['steps'], totals)}"
+    if totals["max_rel_error"] is None:
+        return f"{line}."
+    error = f"{totals['max_rel_error']:.0e}{_precision(figures, ' in ')}"
+    shorter = line.replace("(about ", "(")
+    wordings = (f"{line}, error at most {error}.", f"{line}, error {error}.", f"{shorter}, error {error}.")
+    return next((each for each in wordings if len(each) <= WIDTH), f"{shorter}.")
+
+
+def _time(figures: dict[str, Any]) -> str:
+    """Return the time of the run, and what it would have been on NumPy, all costs counted."""
+    totals, wall_s = figures["totals"], figures["wall_s"]
+    took = in_s(wall_s)
+    if _was_beforehand(figures):
+        return f"{took}, by accel compile: calls waited for their programs"
     if _verifies(figures):
-        parts.append(_verified(figures))
+        return f"{took}, as mode verify computes twice"
+    if totals["net"] == EVEN:
+        return f"{took}, about as long as on NumPy"
+    if totals["net"] == UNKNOWN:
+        samples = "busy machine" if totals["stretch"] > BUSY else plural(totals["samples"], "sample")
+        return f"{took}, cannot tell what NumPy would have taken ({samples})"
+    numpy_s = totals["numpy_range_s"]
+    factor = as_factor(sum(numpy_s) / 2 / wall_s)
+    return f"{took}, NumPy would have taken {in_range(numpy_s)} s (about {factor})"
+
+
+def _share(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
+    """Return the share of calls, or steps, that were compiled. It is 0 or 100 % only if none or all were."""
+    what = "calls" if steps is None else "steps"
+    done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
+    total, compiled = done["total"], done["compiled"]
+    if not compiled:
+        return f"No {what} compiled"
+    share = 100 if compiled == total else min(99, max(1, round(100 * compiled / total)))
+    return f"{share} % of {what} compiled"
+
+
+def _next_step(figures: dict[str, Any], words: Advice, command: str) -> str:
+    """Return the second line: the one next step that helps. command: shows the report."""
+    totals = figures["totals"]
+    details = f"accel: Details: {command}"
+    doubtful = [each for each in figures["functions"] if each.get("doubtful_since")]
+    if doubtful:
+        first = doubtful[0]
+        name = first["target"].rpartition(":")[2].rpartition(".")[2]
+        return f"accel: Results may be wrong since call {first['doubtful_since']} of {name}: rerun with `--mode off`."
+    if _verifies(figures):
+        verified_calls = _verified(figures)
+        return f"accel: {verified_calls[0].upper()}{verified_calls[1:]}. {details[7:]}"
     # a short run has compiled nothing, and will not the next time: even where it lost nothing, that is to be known
-    never = totals["net"] == EVEN and waiting and not totals["compiled_calls"]
-    advised = (totals["net"] == LOST or never) and not (_verifies(figures) or _was_beforehand(figures) or words.refused)
-    advice = [_advice(figures, words)] if advised else []
-    return f"accel: {'; '.join([*_doubts(figures), _net(figures), ', '.join(parts), *advice])}"
-
-
-def _doubts(figures: dict[str, Any]) -> list[str]:
-    """Return which results may be wrong, because a later comparison with NumPy found a mismatch."""
-    doubtful = {each["target"]: each["doubtful_since"] for each in figures["functions"] if each.get("doubtful_since")}
-    since = [f"{target} since call {call}" for target, call in doubtful.items()]
-    more = [f"{len(since) - MAX_DOUBTFUL} more functions"] if len(since) > MAX_DOUBTFUL else []
-    named = ", ".join([*since[:MAX_DOUBTFUL], *more])
-    return [f"results may be wrong ({named}): rerun with `--mode off`"] if doubtful else []
+    never = totals["net"] in (EVEN, UNKNOWN) and not totals["compiled_calls"]
+    if (totals["net"] != LOST and not never) or _was_beforehand(figures) or words.refused:
+        return details
+    steps = _advice(figures, words)
+    return next((line for each in steps if len(line := f"accel: {each[0].upper()}{each[1:]}.") <= WIDTH), details)
 
 
 def _verifies(figures: dict[str, Any]) -> bool:
@@ -102,48 +135,37 @@ def _precision(figures: dict[str, Any], before: str) -> str:
     return "" if precision in (None, config.FLOAT64) else f"{before}{precision}"
 
 
-def _net(figures: dict[str, Any]) -> str:
-    """Return the gain or loss of the whole run, all costs counted."""
-    totals, wall = figures["totals"], in_s(figures["wall_s"])
-    if _was_beforehand(figures):
-        return f"accel compile made this run, and its calls waited for their programs: it took {wall}"
-    if _verifies(figures):
-        return f"this run took {wall}, as mode verify computes twice"
-    if totals["net"] == EVEN:
-        return f"this run took about as long as on NumPy, {wall}, by estimate"
-    times = f"{wall} instead of about {in_s(totals['estimated_numpy_s'])} on NumPy ({as_factor(totals['speedup'])})"
-    return (
-        f"this run {totals['net']} about {in_s(abs(totals['saved_s']))}, by estimate: {times}, "
-        "compiling and comparing included"
-    )
+def _advice(figures: dict[str, Any], words: Advice) -> list[str]:
+    """Return what helps a run that lost time, or from which length on it would have gained: the longest wording first.
 
-
-def _advice(figures: dict[str, Any], words: Advice) -> str:
-    """Return the length from which a run that lost time would have gained, with advice."""
+    A longer run is never advised where recordings have failed.
+    """
     totals, steps = figures["totals"], figures["steps"]
     what = "steps" if steps else "calls"
     done = steps or {"total": totals["calls"], "compiled": totals["compiled_calls"]}
     refused = [] if totals["gained_s"] > 0 else _refused(figures)
     if refused and not done["compiled"] and len(refused) == sum(each["calls"] > 0 for each in figures["functions"]):
-        return f"none of its {what} can be compiled as they are: {words.full} says why"
-    if sum(each["numpy_s"] for each in refused) > totals["numpy_s"] / 2:
+        return [f"no {what} can be compiled as they are: `{words.full}` says why"]
+    if refused and (not done["compiled"] or sum(each["numpy_s"] for each in refused) > totals["numpy_s"] / 2):
         slowest = max(refused, key=lambda each: float(each["numpy_s"]))["target"]
-        return f"most of its time is in functions that cannot be compiled, as {slowest}: {words.full} says why"
+        why = f"which cannot be compiled: `{words.full}` says why"
+        return [f"much of its time is in {slowest}, {why}", f"much of its time is in code {why}"]
     if not done["compiled"]:
         first = None if _found_all(figures) else words.compile_first
-        others = f", and so may this one after {first}" if first else ""
-        return f"none of its {what} were compiled {words.until}: a longer run may gain{others}"
+        longer = "a longer run may gain"
+        return [f"{longer}, and so may this one after {first}", longer] if first else [longer]
     if totals["compiled_calls"] <= totals["checks"]:
-        return "each compiled call was compared, which does the work twice: a longer run in mode auto compares few"
+        return ["each compiled call was compared, which does the work twice: a longer run compares few"]
     if totals["gained_s"] <= 0 and done["compiled"] < FEW:
-        return f"too few of its {what} were compiled to tell what they gain: a longer run may gain"
+        return [f"too few {what} were compiled to tell what they gain: a longer run may gain"]
     if totals["gained_s"] <= 0 and _usually_gains(figures):
-        return "most compiled calls were faster than NumPy's, and a few far slower: something else used the machine"
+        return ["most compiled calls were faster than NumPy's: something else used the machine"]
     if totals["gained_s"] <= 0:
-        return f"its compiled calls were no faster than NumPy's: larger arrays may gain, {words.off} loses nothing"
+        slower = "compiled calls were slower than NumPy's: larger arrays may gain"
+        return [f"{slower}; {words.off} loses nothing", slower]
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
-    others = "" if _found_all(figures) else f"; {_next_run(words)}"
-    return f"it would have gained from about {_round_up(done['total'] + more)} {what} on{others}"
+    step = f"this program gains from about {_round_up(done['total'] + more)} {what} on"
+    return [step] if _found_all(figures) else [f"{step}; {_next_run()}", step]
 
 
 def _waits(function: dict[str, Any]) -> bool:
@@ -177,14 +199,13 @@ def _found_all(figures: dict[str, Any]) -> bool:
     return bool(programs) and all(program.get("found_on_disk") for program in programs)
 
 
-def _next_run(words: Advice) -> str:
+def _next_run() -> str:
     """Return in words what the next run will find on disk, or why it will find nothing."""
     if config.current().cache_dir is None:
         return f"with the disk cache on ({config.VARIABLES['cache_dir']}) a next run compiles less"
     if why := cache.problem(makes=False):
-        return f"no program could be kept on disk for a next run: {why}"
-    after = f", and all of it after {words.compile_first}" if words.compile_first else ""
-    return f"a next run finds what this one compiled{after}"
+        return f"no program could be kept on disk: {why}"
+    return "a next run finds what this one compiled"
 
 
 def _round_up(count: float) -> int:
@@ -197,10 +218,16 @@ def _round_up(count: float) -> int:
     return int(math.ceil(count / unit) * unit)
 
 
-def _work_done(steps: dict[str, Any] | None, totals: dict[str, Any]) -> str:
-    if steps is None:
-        return f"{totals['compiled_calls']} of {plural(totals['calls'], 'call')} compiled"
-    return f"{steps['compiled']} of {steps['total']} steps' work compiled"
+def _functions(figures: dict[str, Any]) -> list[str]:
+    """Return how many functions stayed on NumPy, and how many programs are finished after the run."""
+    stayed = [each for each in figures["functions"] if each["state"] in (State.NUMPY, State.DEMOTED) and each["calls"]]
+    waiting = sum(map(_waits, stayed))
+    parts = [f"{plural(len(stayed) - waiting, 'function')} stayed on NumPy"]
+    if waiting:
+        parts.append(f"{waiting} not compiled yet")
+    if figures.get("finishing"):  # reports of other versions do not have it
+        parts.append(f"{plural(figures['finishing'], 'program')} being finished for later runs")
+    return [", ".join(parts)] if figures["totals"]["calls"] else []
 
 
 def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]:
@@ -208,7 +235,8 @@ def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]
     totals, versions = figures["totals"], figures["versions"]
     known = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     lines = [
-        summary_of(figures, advice) if was_off(figures) else _summary(figures, advice),
+        *summary_of(figures, advice).split("\n"),
+        *_functions(figures),
         f"device: {figures['device'] or 'none used'}{_precision(figures, '; precision: ')}",
         f"time: {in_s(figures['wall_s'])} in all; {in_s(totals['compiled_s'])} in compiled calls, "
         f"{in_s(totals['numpy_s'])} in the same functions on NumPy, {in_s(totals['compile_s'])} "

@@ -6,7 +6,7 @@ An unknown figure is None, and is shown as "-".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from accel.reports.ledger import State
@@ -41,6 +41,15 @@ def from_shared(programs: Iterable[Mapping[str, Any]]) -> str:
 def in_s(seconds: float) -> str:
     """Return seconds with the unit; short times to a millisecond."""
     return f"{seconds:.1f} s" if abs(seconds) >= 1 else f"{seconds:.3f} s"
+
+
+def in_range(ends: Sequence[float]) -> str:
+    """Return a range of seconds to two digits, without the unit; once, if both ends read alike.
+
+    >>> [in_range(ends) for ends in ([12.2, 13.9], [12.2, 12.4], [0.0421, 0.3], [268.0, 274.0])]
+    ['12 to 14', '12', '0.042 to 0.3', '270']
+    """
+    return " to ".join(dict.fromkeys(f"{float(f'{each:.2g}'):.15g}" for each in ends))
 
 
 def in_time(seconds: float) -> str:

@@ -10,8 +10,8 @@ import pytest
 from accel.dispatch.paths import constants
 from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants
 from accel.dispatch.paths.path import Path
+from accel.ir import bits
 from accel.record import record
-from accel.record.state import bits
 
 
 class Net:

@@ -9,8 +9,8 @@ import pytest
 from scipy import ndimage
 
 import accel
+from accel.ir.bits import Content
 from accel.record import record
-from accel.record.state.bits import Content
 from accel.record.state.pinned import MANY
 from accel.reports.ledger import open_ledger
 from accel.rules import core

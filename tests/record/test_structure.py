@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import accel.record
+from accel.ir import bits
 from accel.record.objects import scan
-from accel.record.state import bits
 from accel.record.state.writer import frozen
 
 FOLDER = Path(accel.record.__file__).parent

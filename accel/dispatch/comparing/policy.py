@@ -161,7 +161,7 @@ class Comparisons:
     def _count(self, path: Path, call: Call, replay_s: float, comparing_s: float) -> None:
         numpy_s, quiet = call.seconds or 0.0, is_quiet()
         if quiet:
-            path.speed.note_compared(numpy_s)
+            path.speed.note_compared(call.fair_s)
             # the first comparisons may be all that tells how slow the calls before were
             self._ledger.charge("slowdown", path.speed.more_slowdown_s())
         else:  # where a program comes from disk while others are compiled, these may be its only calls on NumPy

@@ -177,21 +177,22 @@ class Account:
         """Whether no recording is to be made now, as this process has only just made one."""
         return recorded.pauses
 
-    def covers_recording(self, *, found: bool) -> bool:
-        """Whether another recording is worth its cost. found: whether a program of the target was on disk.
+    def covers_recording(self, *, paid: bool = False) -> bool:
+        """Whether another recording is worth its cost. paid: whether the time that calls have missed pays for it.
 
-        It is if the budget covers it. It also is if the calls that no known path takes have lost a recording's price.
-        Their loss is their time, multiplied by the share that the target's programs save on other calls. The price is
-        a multiple of the recording's seconds if the budget is overdrawn, or if the last recordings gained nothing.
+        It is if the budget covers it. It also is if the calls that no known path takes have lost a recording's price,
+        and the budget of the process covers that. Their loss is their time, multiplied by the share that the target's
+        programs save on other calls. The price is a multiple of the recording's seconds if the budget is overdrawn, or
+        if the last recordings gained nothing.
         """
+        if budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s):
+            return True
         shown = self.ledger.compiled_calls >= SHOWN_CALLS
         share = self.ledger.saved_share if shown else EXPECTED_GAIN_SHARE
         price_s = self.recording_s * IN_VAIN_FACTOR**self._in_vain
         if budget.is_overdrawn():
             price_s *= OVERDRAWN_FACTOR
-        if 0.0 < price_s <= share * self._unmatched_s:
-            return True
-        return budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s, found=found)
+        return (paid or 0.0 < price_s <= share * self._unmatched_s) and budget.grants(self.recording_s)
 
     def note_unmatched(self, seconds: float) -> None:
         """Note a call on NumPy that no known path takes, though there are programs of others."""
@@ -249,4 +250,5 @@ class Account:
 
 def is_limited(mode: str) -> bool:
     """Whether the budget holds: not where the user wants each call compiled or compared, whatever it costs."""
-    return mode == "auto" and config.current().ahead_of_time
+    settings = config.current()
+    return mode == "auto" and settings.ahead_of_time and settings.policy == config.BUDGET

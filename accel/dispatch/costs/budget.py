@@ -1,35 +1,34 @@
 """The budget: the most that accel may cost a program that may end before it has gained anything.
 
-The budget is a small fixed amount, plus a share of the program's run time so far, plus the time that accel is measured
-to have saved. Every cost is charged to it: recording, loading, comparing, guards, discarded runs. No recording starts
-that the budget does not cover. This is the ski-rental argument. Costs stay in proportion to the time already spent, so
-a program that ends at the worst moment has lost no more than that share. Two costs have bounds of their own: examining
-calls (accel.dispatch.costs.rest) and comparing (accel.dispatch.comparing.policy).
+One law holds for all investments of a process together: recording, importing, loading, comparing, guards, discarded
+runs. They never exceed a small fixed amount, plus a share of the program's time, plus the time that accel is measured
+to have saved. The program's time is the time so far, and what is certain to come: a loop over a range or a list says
+how long it goes on, and so do earlier runs of the same program. So a program that ends at the worst moment has lost no
+more than that.
 
 All figures come from the ledger, which counts each cost where it arises.
 """
 
 from __future__ import annotations
 
+from typing import Protocol
+from weakref import WeakSet
+
+from accel.dispatch import late
 from accel.reports.ledger import Ledger, current_run
 
-FIXED_S = 1.6
-"""Seconds that accel may cost any process, including the import of JAX."""
+FIXED_S, SHARE = 0.5, 0.05
+"""Seconds that accel may cost any process, and a share of its time without accel on top of them: a run of 10 s that
+gains nothing takes 11. The seconds are those of an idle machine."""
 
-SHARE = 0.04
-"""Share of the process's time without accel that accel may cost, on top of FIXED_S."""
+IMPORT_S = 0.4
+"""Seconds that importing what records and loads takes. Measured: 0.3 to 0.5."""
 
 TARGET_FIXED_S, TARGET_CALLS = 0.1, 12
 """Cost that one target is always allowed: seconds, plus the time of this many of its calls on NumPy."""
 
 TARGET_SHARE = 0.5
 """Share of its own time on NumPy that one target may cost, on top of that."""
-
-OWN_SHARE = 0.05
-"""A target may always cost this share of its own time on NumPy, even if other targets have used up the budget."""
-
-FOUND_SHARE = 0.25
-"""OWN_SHARE of a target with a program on disk: the run that compiled it found it worth its cost."""
 
 OVERDRAFT = 1.0
 """Loss beyond the budget, as a multiple of it, at which a process is overdrawn."""
@@ -43,18 +42,35 @@ target's program is loaded.
 """
 
 
-def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float, *, found: bool = False) -> bool:
+outlooks: WeakSet[Outlook] = WeakSet()
+"""Loops that may know how long they go on."""
+
+
+class Outlook(Protocol):
+    """A loop that may know how long it goes on."""
+
+    @property
+    def certain_s(self) -> float:
+        """Seconds that the calls to come take on NumPy; 0 where nobody knows."""
+
+
+def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float) -> bool:
     """Whether both the target's budget and the process's budget cover `estimate_s` more seconds.
 
     ledger: the target's. call_s: seconds of one of its calls on NumPy. numpy_s: seconds of all its calls on NumPy so
-    far, including other targets called inside them. found: whether a program of the target was on disk.
+    far, including other targets called inside them.
     """
-    run = current_run()
-    # what a function has taken or gained itself pays for this, whatever other targets have cost
-    if estimate_s <= (FOUND_SHARE if found else OWN_SHARE) * numpy_s + ledger.saved_s:
-        return True
     own = TARGET_FIXED_S + TARGET_CALLS * call_s + TARGET_SHARE * numpy_s + ledger.saved_s
-    return estimate_s <= own and estimate_s <= _granted_s() + run.saved_s
+    return estimate_s <= own and grants(estimate_s)
+
+
+def grants(estimate_s: float) -> bool:
+    """Whether the process's budget covers `estimate_s` more seconds, and the first time the import of what they need.
+
+    No investment is made without asking this.
+    """
+    import_s = 0.0 if late.imported else IMPORT_S
+    return estimate_s + import_s <= _granted_s() + current_run().saved_s
 
 
 def is_overdrawn() -> bool:
@@ -64,7 +80,10 @@ def is_overdrawn() -> bool:
 
 def _granted_s() -> float:
     """Return the seconds that accel may cost a process that has gained nothing."""
-    return FIXED_S + SHARE * without_accel_s()
+    run = current_run()
+    to_come_s = max((each.certain_s for each in tuple(outlooks)), default=0.0)
+    whole_s = max(without_accel_s() + to_come_s, run.expected_s * run.stretch)
+    return FIXED_S * run.stretch + SHARE * whole_s
 
 
 def without_accel_s() -> float:

@@ -112,6 +112,8 @@ class Parts:
         self._unmatched_s: dict[Hashable, float] = defaultdict(float)  # by kind
         self._refused_s: dict[Hashable, float] = defaultdict(float)
         self._refused = 0  # recordings
+        if self.used:
+            budget.outlooks.add(self)
         self._last_unmatched: tuple[Hashable, float] = None, 0.0  # the last examined call, if it was
         self._matched_s = 0.0
         self._looks_in_vain = 0
@@ -212,13 +214,18 @@ class Parts:
         return left is not None and left * self._last_s[-1] < EARLY_S
 
     @property
+    def certain_s(self) -> float:
+        """Seconds that the calls to come are known to take, at the speed of the last ones; 0 where nobody knows."""
+        left = self.calls_left()
+        return 0.0 if left is None else left * min(self._last_s)
+
+    @property
     def _left_s(self) -> float:
         """Expected seconds of the calls to come, at the speed of the last ones.
 
         If their number is unknown, the seconds of the calls so far.
         """
-        left = self.calls_left()
-        return self._waited_s if left is None else left * min(self._last_s)
+        return self._waited_s if self.calls_left() is None else self.certain_s
 
     @property
     def pay(self) -> bool:

@@ -86,10 +86,10 @@ class Times:
         """The median, in seconds. Raises statistics.StatisticsError if empty."""
         return statistics.median(self._in_order())
 
-    def quartile(self) -> float:
-        """The lower quartile, in seconds. Raises IndexError if empty."""
+    def quartile(self, *, upper: bool = False) -> float:
+        """The lower or upper quartile, in seconds. Raises IndexError if empty."""
         ordered = self._in_order()
-        return ordered[(len(ordered) - 1) // 4]
+        return ordered[-1 - (len(ordered) - 1) // 4 if upper else (len(ordered) - 1) // 4]
 
     def least(self) -> float:
         """The shortest, in seconds. Raises IndexError if empty."""
@@ -177,6 +177,15 @@ class Speed:
         """
         quartiles = [times.quartile() for times in (self.numpy_s, self.disturbed_s) if len(times)]
         return min(quartiles, default=None)
+
+    @property
+    def spread_s(self) -> float | None:
+        """By how much NumPy's calls may take longer than `usual_s`: the upper quartile; None for too few samples."""
+        usual_s = self.usual_s
+        if usual_s is None or len(self.numpy_s) + len(self.disturbed_s) < NUMPY_SAMPLES:
+            return None
+        most = min(times.quartile(upper=True) for times in (self.numpy_s, self.disturbed_s) if len(times))
+        return max(0.0, most - usual_s)
 
     def note_disturbed(self, seconds: float) -> None:
         """Note a call on NumPy during a compile."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accel.ir.bits import MOST_BYTES, same_value
 from accel.ir.vast import is_vast
-from accel.record.state.bits import MOST_BYTES, same_value
 
 if TYPE_CHECKING:
     from accel.lower import Known, Lowerable

@@ -11,7 +11,7 @@ from accel import logs
 from accel.dispatch.paths.constants import as_known, have_one_form
 from accel.dispatch.paths.path import Path, Stage
 from accel.dispatch.paths.refolds import Refold
-from accel.record.state.bits import same_value
+from accel.ir.bits import same_value
 
 if TYPE_CHECKING:
     from accel.backend.disk.together import TraceOnDisk

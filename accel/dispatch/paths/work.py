@@ -10,7 +10,6 @@ from typing import Any
 
 from accel.ir.tape import Node
 from accel.reasons import source_line
-from accel.rules.core import READ
 
 ARITHMETIC = "arithmetic"
 
@@ -41,6 +40,8 @@ def groups(nodes: Iterable[Node]) -> list[dict[str, Any]]:
 
     The estimate is the number of elements times the work that the function's row gives for one.
     """
+    from accel.rules.core import READ  # with all that recording needs
+
     work: dict[Place, float] = defaultdict(float)
     for node in nodes:
         if not (node.host or node.constant or node.is_input or node.rule is READ):

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel.backend import resident
+from accel.ir.bits import Content
 from accel.ir.tape import nodes_in
 from accel.record import Trace
 from accel.record.objects.names.variables import contents_of
 from accel.record.objects.own_attributes import own_attribute
-from accel.record.state.bits import Content
 from accel.record.state.changes import Ends, Write
 from accel.record.state.inputs import MISSING, Code, Slot, has_flags, is_array_like, is_writeable
 from accel.record.state.leaves import FromSlot, NewArray, all_leaves

@@ -19,6 +19,7 @@ from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
 from accel.dispatch.replay.draws import Drawn, Draws, drawn_nodes
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.kept import Unfetched
+from accel.ir.bits import Content, same_scalar
 from accel.ir.tape import Node, Outcome, needed_by
 from accel.lower import PACKS, Program, agrees
 from accel.lower.program import Fixed, OutputNumber, Packed
@@ -26,7 +27,6 @@ from accel.lower.written import OnHost, Written
 from accel.merge import ABSENT
 from accel.process import interrupts
 from accel.record import Trace
-from accel.record.state.bits import Content, same_scalar
 from accel.record.state.draw import Draw
 from accel.reports.ledger import current_run
 

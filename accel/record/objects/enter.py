@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import wrapt
 
+from accel.ir import bits
 from accel.ir.tape import Storage
 from accel.process.bodies import is_body
 from accel.record.objects.computed import guard_class
@@ -47,7 +48,7 @@ from accel.record.objects.sinks import log, streams
 from accel.record.objects.sinks.log import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
 from accel.record.objects.sinks.show import StreamProxy, is_stream
 from accel.record.objects.sinks.warn import WarnFunction
-from accel.record.state import bits, inputs
+from accel.record.state import inputs
 from accel.record.state.kept import EnteredTuple
 from accel.record.state.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.state.recording import Recording

@@ -4,7 +4,6 @@ recording     one recording: its parts, how it breaks, how values enter
 writer        the tape: operations, outcomes, versions of storages
 inputs        slots: how a later call fetches each input, and the checks that must hold
 environment   environment variables that must stay what they were
-bits          bitwise equality of arrays and numbers
 pinned        arrays whose elements decide which path a call takes
 storages      the memory of the arrays that the call read, and the journal that undoes writes
 changes       changes of the program's objects and containers; attributes and items as the call knows them

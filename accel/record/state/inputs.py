@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accel.ir.bits import Content, same_constant
 from accel.process.own_code import is_alike, is_function_or_entry
-from accel.record.state.bits import Content, same_constant
 from accel.record.state.environment import Environment
 
 

@@ -69,6 +69,7 @@ def test_those_that_ended_at_a_limit_take_no_more_than_a_share_of_the_run(
 def poor(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Account:
     """Of a target whose recordings take 0.1 s, in a process whose budget is used up but for what calls have lost."""
     monkeypatch.setattr(budget, "covers", lambda *args, **kwargs: False)
+    monkeypatch.setattr(budget, "grants", lambda estimate_s: True)
     monkeypatch.setattr(budget, "is_overdrawn", lambda: False)
     return account_of(0.1 / RECORDING_SLOWDOWN)
 
@@ -76,7 +77,7 @@ def poor(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Account:
 def needed_s(made: Account) -> float:
     """How much calls have to lose before the next recording."""
     lost_s = 0.0
-    while not made.covers_recording(found=False):
+    while not made.covers_recording():
         made.note_unmatched(0.01)
         lost_s += 0.01 * EXPECTED_GAIN_SHARE
     return lost_s
@@ -106,7 +107,7 @@ def test_a_few_calls_do_not_show_what_programs_gain(poor: Account, calls: int) -
     for _ in range(calls):  # NumPy's time was not known
         poor.ledger.count_compiled(0.01, gained_s=0.0)
     poor.note_unmatched(1.0)
-    assert poor.covers_recording(found=False) == (calls < account.SHOWN_CALLS)
+    assert poor.covers_recording() == (calls < account.SHOWN_CALLS)
 
 
 def test_after_a_long_recording_no_other_is_made_for_as_long(poor: Account, monkeypatch: pytest.MonkeyPatch) -> None:

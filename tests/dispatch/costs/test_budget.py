@@ -6,13 +6,16 @@ import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pytest
 
 import accel
 from accel import config
+from accel.dispatch import late
 from accel.dispatch.costs import budget
+from accel.dispatch.costs.account import Account
 from accel.dispatch.paths import joining, known, path
 from accel.process import gain, processors
 from accel.reasons import Refusal
@@ -23,6 +26,7 @@ from accel.reports.ledger import Ledger, current_run, open_ledger
 def empty(books: ModuleType, limited: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
     """The books of a function of a process that has just begun."""
     monkeypatch.setattr(type(current_run()), "wall_s", 10.0)
+    monkeypatch.setattr(late, "imported", True)
     yield open_ledger("some")
 
 
@@ -54,10 +58,48 @@ def test_what_others_have_used_up_is_not_there(empty: Ledger) -> None:
     assert not covers(empty, 0.1)
 
 
-def test_but_a_function_that_takes_long_may_cost_a_share_of_its_own_time(empty: Ledger) -> None:
+class Loop:
+    certain_s = 90.0
+
+
+@pytest.mark.parametrize("of", ["this loop", "earlier runs"])
+def test_time_that_is_certain_to_come_counts(of: str, empty: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "outlooks", outlooks := WeakSet[Any]())
+    whole = budget.FIXED_S + budget.SHARE * 100.0
+    assert not budget.grants(0.99 * whole)
+    loop = Loop()
+    if of == "this loop":
+        outlooks.add(loop)
+    else:
+        monkeypatch.setattr(current_run(), "expected_s", 100.0)
+    assert budget.grants(0.99 * whole)
+    assert not budget.grants(1.01 * whole)
+
+
+def test_what_others_have_used_up_is_not_there_whatever_calls_have_lost(
+    empty: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Account("some")
+    made.call_s = 0.01
+    made.note_unmatched(100.0)
+    assert made.covers_recording(paid=True)
     open_ledger("other").charge("recording", 5.0)
-    assert covers(empty, 0.99 * budget.OWN_SHARE * 8.0, numpy_s=8.0)
-    assert not covers(empty, 1.01 * budget.OWN_SHARE * 8.0, numpy_s=8.0)
+    assert not made.covers_recording(paid=True)
+
+
+def test_the_first_investment_pays_for_the_import(empty: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = budget.FIXED_S + budget.SHARE * 10.0
+    monkeypatch.setattr(late, "imported", False)
+    assert budget.grants(0.99 * whole - budget.IMPORT_S)
+    assert not budget.grants(1.01 * whole - budget.IMPORT_S)
+
+
+def test_seconds_are_those_of_an_idle_machine(empty: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "SHARE", 0.0)
+    assert not budget.grants(1.5 * budget.FIXED_S)
+    current_run().fair_s(2.0, 1.0)
+    assert budget.grants(1.5 * budget.FIXED_S)
+    assert not budget.grants(2.5 * budget.FIXED_S)
 
 
 def test_what_was_saved_pays(empty: Ledger) -> None:
@@ -141,7 +183,7 @@ def test_the_disk_is_looked_at_only_where_that_decides(gained_s: float, monkeypa
 
 
 def test_nothing_starts_that_the_budget_does_not_cover(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FIXED_S", "SHARE", "OWN_SHARE"):
+    for name in ("FIXED_S", "SHARE"):
         monkeypatch.setattr(budget, name, 0.0)
     fast: Any = accel.accelerate(lambda x: x * 2.0, name="poor")
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
@@ -153,7 +195,7 @@ def test_nothing_starts_that_the_budget_does_not_cover(books: ModuleType, monkey
 
 
 def test_who_wants_each_call_compiled_has_no_budget(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("FIXED_S", "SHARE", "OWN_SHARE"):
+    for name in ("FIXED_S", "SHARE"):
         monkeypatch.setattr(budget, name, 0.0)
     fast: Any = accel.accelerate(lambda x: x * 2.0, name="rich")
     for _ in range(8):
