@@ -32,7 +32,7 @@ from accel.config import SettingError
 from accel.hook import patching
 from accel.plugins import faster
 from accel.plugins.lines import Looking
-from accel.process import ranks, status
+from accel.process import files, ranks, status
 from accel.reasons import Refused
 from accel.reports import last, profiling, reporting, summary, timeline
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
@@ -106,10 +106,8 @@ def _try_to_write(text: str, path: Path | None, what: str) -> bool:
 def _write(text: str, path: Path | None) -> None:
     if path is not None:
         path.write_text(text, encoding="utf-8")
-    elif sys.stderr is not None and not sys.stderr.closed:
-        # both streams may go to one file: the summary comes after the program's output
-        sys.stdout.flush()
-        sys.stderr.write(text)
+    else:
+        logs.say_at_end(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -203,7 +201,7 @@ def _compare(plan: CommandLine, out: Path, start: Start) -> int:
     spec = {
         "target": target,
         "args": args,
-        "folder": plan.command.folder or os.getcwd(),
+        "folder": plan.command.folder or files.current_folder(),
         "home": project.home(),
         "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
         "catalogue": plan.catalogue_file,
