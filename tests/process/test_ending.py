@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+import pytest
+
+from accel.process.ending import CompiledCode, EndedError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,3 +49,72 @@ def test_recordings_are_let_go_of_at_exit_and_the_program_s_last_calls_run_on_nu
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["paths: 1 programs: 1", "late: 2.0 nodes: 0"]
+
+
+DAEMON = """
+import threading
+import numpy as np, accel
+
+@accel.accelerate
+def fast(x):
+    y = np.sort(x, axis=0)
+    return np.fft.rfft(y[1]).real.sum() + np.linalg.solve(y[:4, :4] + 9.0 * np.eye(4), y[:4, 0]).sum()
+
+x = np.random.default_rng(0).random((60, 60))
+
+def work():
+    while True:
+        fast(x)
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+for _ in range(200):
+    fast(x)
+print("ended")
+"""
+
+
+@pytest.mark.parametrize("kernels", ["0", "1"])
+def test_daemon_threads_in_compiled_code_do_not_crash_the_end(kernels: str) -> None:
+    settings = {"QD_JAX_AOT": "0", "QD_JAX_QUIET": "1", "QD_JAX_CACHE_DIR": "off", "QD_JAX_KERNELS": kernels}
+    done = subprocess.run(
+        [sys.executable, "-c", DAEMON],
+        cwd=ROOT,
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
+def test_the_end_waits_for_other_threads_blocks_and_lets_none_begin() -> None:
+    blocks, inside, leave, refused = CompiledCode(), threading.Event(), threading.Event(), []
+
+    def work() -> None:
+        with blocks, blocks:
+            inside.set()
+            leave.wait()
+        try:
+            with blocks:
+                raise AssertionError("a block began")
+        except EndedError as error:
+            refused.append(error)
+
+    thread, end = threading.Thread(target=work), threading.Thread(target=blocks.end)
+    thread.start()
+    inside.wait()
+    end.start()
+    assert end.is_alive()
+    leave.set()
+    thread.join()
+    end.join()
+    assert len(refused) == 1
+
+
+def test_the_thread_that_ends_the_process_may_still_begin_blocks() -> None:
+    blocks = CompiledCode()
+    with blocks:
+        blocks.end()
+    with blocks:
+        pass
