@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakSet
 
@@ -36,7 +37,7 @@ class EndedError(Exception):
 
 
 class CompiledCode:
-    """Blocks that run compiled code. Before Python takes the process apart, the main thread waits for their end.
+    """Blocks that run, load or make compiled code. The main thread waits for their end before Python's own end.
 
     Python ends a daemon thread where the thread next waits for the GIL. In the middle of XLA's code that aborts the
     process. The memory of a kernel may be freed while the kernel runs.
@@ -45,7 +46,9 @@ class CompiledCode:
     PATIENCE_S = 60.0
     """Longest wait, in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, *shorten: Callable[[], object]) -> None:
+        """Have no blocks. shorten: what makes long blocks end early; may be added to until the process ends."""
+        self.shorten = [*shorten]
         self._depths: dict[int, int] = {}
         self._ended_by: int | None = None
 
@@ -67,13 +70,16 @@ class CompiledCode:
     def end(self) -> None:
         """Let other threads begin no block any more, and wait until they have left theirs."""
         own = self._ended_by = threading.get_ident()
+        for each in self.shorten:
+            with contextlib.suppress(Exception):
+                each()
         patience = time.monotonic() + self.PATIENCE_S
         while set(self._depths) - {own} and time.monotonic() < patience:
             time.sleep(1e-3)
 
     def forget(self) -> None:
         """Start afresh in a forked child, which has none of the threads."""
-        self.__init__()  # type: ignore[misc]
+        self._depths, self._ended_by = {}, None
 
 
 compiled_code = CompiledCode()
