@@ -7,6 +7,7 @@ logging. Under `accel run`, messages always go to standard error.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from typing import TextIO
@@ -61,6 +62,17 @@ def to_stderr() -> None:
     """Send accel's messages to standard error, once each, whatever handlers the program sets up."""
     _add(logging.StreamHandler)
     LOGGER.propagate = False
+
+
+def say_at_end(text: str) -> None:
+    """Write to standard error, after what the program wrote to standard output. Raises nothing.
+
+    At a program's end either stream may be None, closed, on a full disk, or an object of the program's.
+    """
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    with contextlib.suppress(Exception):
+        sys.stderr.write(text)
 
 
 def _add(kind: type[logging.StreamHandler[TextIO]]) -> None:

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from accel.process import files
+
 FILE = "pyproject.toml"
 TABLE = "tool.accel"
 
@@ -37,7 +39,7 @@ def home() -> str:
     if _home is not None:
         return _home
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    return os.path.dirname(os.path.realpath(script)) if isinstance(script, str) else os.getcwd()
+    return os.path.dirname(files.resolved(script)) if isinstance(script, str) else files.current_folder()
 
 
 def find() -> Project | None:

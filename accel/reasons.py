@@ -7,12 +7,11 @@ reasons`). A refusal is never raised into the user's code. Only accel.dispatch d
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from accel.process import notebook_cells
+from accel.process import files, notebook_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,14 +433,14 @@ def source_line(filename: str, line: int) -> str:
 
     A cell of a notebook is named by its number, "In[3]:7".
 
-    >>> source_line(os.path.join(sys.path[-1], "pkg", "mod.py"), 7)
+    >>> source_line(os.path.join(files.import_folders()[-1], "pkg", "mod.py"), 7)
     'pkg/mod.py:7'
     """
     cell = notebook_cells.title(filename)
     if cell is not None:
         return f"{cell}:{line}"
     # the longest first, because entries may lie inside one another
-    roots = sorted((os.path.abspath(entry) + os.sep for entry in sys.path), key=len, reverse=True)
+    roots = sorted((entry + os.sep for entry in files.import_folders()), key=len, reverse=True)
     root = next((root for root in roots if filename.startswith(root)), "")
     return f"{filename[len(root) :].replace(os.sep, '/')}:{line}"
 
@@ -449,6 +448,6 @@ def source_line(filename: str, line: int) -> str:
 def place_of(where: str) -> tuple[str, int]:
     """Return the file and line that `source_line` named. A file that no entry of sys.path has keeps its name."""
     name, _, line = where.rpartition(":")
-    candidates = (os.path.join(os.path.abspath(root), name) for root in sys.path)
+    candidates = (os.path.join(root, name) for root in files.import_folders())
     file = notebook_cells.source_of(name) or next((path for path in candidates if os.path.isfile(path)), name)
     return file, int(line) if line.isdigit() else 0

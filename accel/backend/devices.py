@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import math
 import os
@@ -14,7 +15,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from accel import config
-from accel.process import forks, interrupts, jax_internals, memory, tuning
+from accel.process import ending, forks, interrupts, jax_internals, memory, tuning
 
 SMALL_ARRAY = 1 << 16
 """Maximum elements of a program's usual array at which one thread is as fast as all: waking another takes 50 us."""
@@ -101,6 +102,8 @@ def import_jax() -> Any:
         import jax
         from jax.experimental import serialize_executable  # noqa: F401
     _jax = jax
+    # before JAX's own handler: it lets go of the clients
+    atexit.register(ending.compiled_code.end)
     return jax
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -100,7 +99,7 @@ def _read() -> dict[str, Any]:
 def _key(start: Start) -> str:
     """The program, whatever its arguments are: "file", or "folder -m module"; the text itself is part of a -c."""
     target, args = start.elsewhere
-    return " ".join([project.home(), target, args[0]]) if target in ("-m", "-c") else os.path.realpath(target)
+    return " ".join([project.home(), target, args[0]]) if target in ("-m", "-c") else files.resolved(target)
 
 
 def _digest(start: Start) -> str:

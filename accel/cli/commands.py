@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from accel import __version__, project, variables
 from accel.cli.options import BAD_INPUT
+from accel.process import files
 from accel.spelling import did_you_mean
 from accel.versions import shortfall
 
@@ -106,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     short = shortfall() if command.records else None
     if short is not None:
         return _fail(short)
-    project.set_home(os.getcwd())  # until the program is known
+    project.set_home(files.current_folder())  # until the program is known
     if name != "run":  # which installs accel, and warns itself
         variables.warn()
     try:
@@ -121,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def console() -> int:
     """Run the console script `accel`. It finds modules in the current folder, as `python -m accel` does."""
     if not sys.flags.safe_path:
-        sys.path[0] = os.getcwd()  # it is the script's folder
+        sys.path[0] = files.current_folder()  # it is the script's folder
     return main()
 
 

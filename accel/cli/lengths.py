@@ -80,7 +80,7 @@ class History:
         self._root = plan.settings.cache_dir
         environment = sorted(item for item in os.environ.items() if item[0] not in _OF_THE_SESSION)
         options = plan.auto, plan.catalogue_file, plan.only, plan.exclude
-        text = json.dumps([project.home(), os.getcwd(), start.elsewhere, options, environment])
+        text = json.dumps([project.home(), files.current_folder(), start.elsewhere, options, environment])
         self._key = hashlib.sha1(text.encode() + source(start), usedforsecurity=False).hexdigest()
         self.last: Length | None = None
         with contextlib.suppress(KeyError, TypeError, ValueError):

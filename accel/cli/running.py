@@ -28,7 +28,7 @@ from accel.cli.program import execute
 from accel.cli.starts import Start
 from accel.config import SettingError
 from accel.hook import patching
-from accel.process import ranks, status
+from accel.process import files, ranks, status
 from accel.reasons import Refused
 from accel.reports import last, summary, timeline
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
@@ -111,10 +111,8 @@ def _try_to_write(text: str, path: Path | None, what: str) -> bool:
 def _write(text: str, path: Path | None) -> None:
     if path is not None:
         path.write_text(text, encoding="utf-8")
-    elif sys.stderr is not None and not sys.stderr.closed:
-        # both streams may go to one file: the summary comes after the program's output
-        sys.stdout.flush()
-        sys.stderr.write(text)
+    else:
+        logs.say_at_end(text)
 
 
 def run(plan: CommandLine, settings: config.Settings, start: Start, history: History | None) -> int:
@@ -207,7 +205,7 @@ def compare(plan: CommandLine, out: Path, start: Start) -> int:
     spec = {
         "target": target,
         "args": args,
-        "folder": plan.command.folder or os.getcwd(),
+        "folder": plan.command.folder or files.current_folder(),
         "home": project.home(),
         "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
         "catalogue": plan.catalogue_file,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from accel.config import SettingError
 from accel.hook.imports import find_module
-from accel.process import tracebacks
+from accel.process import files, tracebacks
 
 TARGETS = "a module such as scripts.run_simulation, a script, a folder or zip file with __main__.py, -c CODE, or -"
 
@@ -83,8 +83,8 @@ def home_of(command: StartCommand) -> str:
     if command.folder is not None:
         return command.folder
     if command.target in BY_FLAG or find_module(command.target) is not None:
-        return os.getcwd()
-    path = os.path.realpath(command.target)
+        return files.current_folder()
+    path = files.resolved(command.target)
     return path if os.path.isdir(path) else os.path.dirname(path)
 
 
@@ -134,8 +134,8 @@ def _names_of(spec: Any) -> dict[str, Any]:
 
 
 def _file(command: StartCommand, path: str) -> Start:
-    full = os.path.join(os.getcwd(), path)  # not abspath: Python does not normalise the name either
-    elsewhere = (os.path.abspath(path), command.args)
+    full = os.path.join(files.current_folder(), path)  # not abspath: Python does not normalise the name either
+    elsewhere = (files.absolute(path), command.args)
     # as Python does: an importer takes it if it is a folder or a zip file
     if pkgutil.get_importer(path) is not None:
         spec = PathFinder.find_spec("__main__", [full])
@@ -144,7 +144,7 @@ def _file(command: StartCommand, path: str) -> Start:
         load = functools.partial(_load_container, path, spec)
         return Start(load, command.args, path, _first(command, full), elsewhere)
     load = functools.partial(_load_file, path, full)
-    return Start(load, command.args, path, _first(command, os.path.dirname(os.path.realpath(path))), elsewhere)
+    return Start(load, command.args, path, _first(command, os.path.dirname(files.resolved(path))), elsewhere)
 
 
 def _first(command: StartCommand, own: str) -> list[str]:

@@ -147,8 +147,7 @@ def _say_summary() -> None:
     kept = last.keep(figures, " ".join(sys.argv), compile_first=first)
     refused = isinstance(getattr(sys, "last_value", None), Refused)
     advice = replace(IN_SHELL if kept else IN_PYTHON, compile_first=first, refused=refused)
-    if sys.stderr is not None and not sys.stderr.closed:
-        sys.stderr.write(summary.summary_of(figures, advice) + "\n")
+    logs.say_at_end(summary.summary_of(figures, advice) + "\n")
 
 
 def say_summary_of_calls(process: int) -> None:

@@ -48,13 +48,14 @@ def main() -> None:
     program = words.program[2:]
     try:
         from accel.cli.run import main as run
+        from accel.process import files
     except Exception as error:
         sys.stderr.write(f"accel: cannot be imported ({type(error).__name__}: {error}): this run uses NumPy only\n")
         sys.stderr.flush()
         os.execv(sys.executable, [sys.orig_argv[0], *words.options, *program])
     del os.environ[MARK]
     if sys.path[:1] == [""]:  # as -c has it, and neither -m nor a script
-        sys.path[0] = os.getcwd()
+        sys.path[0] = files.current_folder()
     # a script's name must not be taken for a module's
     sys.exit(run([os.path.join(".", program[0]) if program[0].isidentifier() else program[0], *program[1:]]))
 
@@ -119,7 +120,7 @@ def _origin(name: str) -> str | None:
 
     root = name.partition(".")[0]
     # Python has not yet put the current folder on the path
-    spec: Any = None if sys.flags.safe_path else PathFinder.find_spec(root, [os.getcwd()])
+    spec: Any = None if sys.flags.safe_path else PathFinder.find_spec(root, [""])
     spec = spec or find_spec(root)
     if spec is None:
         return None

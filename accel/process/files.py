@@ -1,9 +1,10 @@
-"""Files that are written as a whole."""
+"""Files that are written as a whole, and paths where the current folder has been removed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from pathlib import Path
 
 PARTIAL = ".partial"
@@ -22,3 +23,29 @@ def replace(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(partial)
         raise
+
+
+def current_folder() -> str:
+    """Return the path of the current folder; "" if it has been removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def absolute(path: str) -> str:
+    """Return the path with the current folder before it, unless that has been removed."""
+    return os.path.normpath(os.path.join(current_folder(), path))
+
+
+def resolved(path: str) -> str:
+    """Return the path without symbolic links; the path itself if the current folder, where it begins, is removed."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return path
+
+
+def import_folders() -> list[str]:
+    """Return the entries of `sys.path` that Python imports from, as absolute paths."""
+    return [absolute(entry) for entry in sys.path if isinstance(entry, str)]

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from accel.process import files
 from accel.process.notebook_cells import is_cell
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -111,7 +112,7 @@ def is_alike(value: Any, other: Any) -> bool:
 @functools.cache
 def is_project_file(filename: str) -> bool:
     """Whether a source file is the user's own."""
-    path = os.path.realpath(filename)
+    path = files.resolved(filename)
     if is_cell(filename):
         return True
     if not os.path.isfile(path) or not _INSTALLED.isdisjoint(path.split(os.sep)):
@@ -130,4 +131,4 @@ def _libraries() -> tuple[str, ...]:
     """The folders of Python's own library, and of what is installed."""
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = [sysconfig.get_path(name) for name in names] + [*site.getsitepackages(), site.getusersitepackages()]
-    return tuple(os.path.join(os.path.realpath(folder), "") for folder in folders if folder)
+    return tuple(os.path.join(files.resolved(folder), "") for folder in folders if folder)

@@ -85,7 +85,7 @@ _lock = threading.Lock()
 
 def _write() -> None:
     place = _place()
-    if place is None or not place.parent.is_dir():  # the parent has ended
+    if place is None or not os.path.isdir(place.parent):  # the parent has ended
         return
     with contextlib.suppress(Exception), _lock:  # a missing report is no reason to disturb the program
         unfinished = place.with_suffix(".part")

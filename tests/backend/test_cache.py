@@ -606,6 +606,14 @@ def test_a_folder_that_cannot_be_written_is_said_at_once(unwritable: Path, caplo
     assert record.getMessage().startswith(expected)
 
 
+def test_a_folder_that_cannot_be_looked_for_is_no_error() -> None:
+    folder = Path("/", "x" * 300, "cache")
+    with config.override(cache_dir=folder, cache_shared=folder):
+        assert cache.problem(makes=False).startswith("it cannot be written to (")
+        assert cache.shared_with([("0" * 40, cache.SUFFIX)]) is None
+        assert cache.read("0" * 40) is None
+
+
 def test_no_next_run_is_promised_what_cannot_be_kept(unwritable: Path) -> None:
     from accel.cli import info
     from accel.reports import summary

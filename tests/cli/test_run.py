@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -220,6 +221,34 @@ def test_the_last_word_is_accels_even_after_the_programs_own_exit_handlers(bench
 
 def test_a_forked_child_leaves_the_report_to_its_parent(bench: Bench) -> None:
     assert bench.accel("scripts.forks").err.count("accel:") == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be removed there")
+@pytest.mark.parametrize("start", [["-m", "accel", "run"], []], ids=["accel run", "decorator"])
+def test_a_program_runs_where_the_current_folder_was_removed(bench: Bench, tmp_path: Path, start: list[str]) -> None:
+    script, gone = tmp_path / "own.py", tmp_path / "gone"
+    script.write_text("import accel\n\n@accel.accelerate\ndef f(x):\n    return x + 1.0\n\nprint(f(1.0), f(2.0))\n")
+    gone.mkdir()
+    command = [sys.executable, *start, str(script)]
+    code = f"import os\nos.chdir({str(gone)!r})\nos.rmdir({str(gone)!r})\nos.execv({command[0]!r}, {command!r})"
+    done = bench.python("-c", code, env={"QD_JAX_CACHE_DIR": str(tmp_path / "cache")})
+    assert (done.code, done.out) == (0, "2.0 3.0\n")
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("streams", ["1>&-", "2>&-", "1>&- 2>&-", "1>/dev/full 2>/dev/full"])
+def test_closed_and_full_streams_are_no_error_at_the_end(bench: Bench, streams: str) -> None:
+    log = bench.folder / "log"
+    # what an atexit function raises is told to this hook, whatever the streams are
+    hook = f"import sys; sys.unraisablehook = lambda about: open({str(log)!r}, 'a').write(repr(about.exc_value))"
+    (bench.work / "scripts" / "logged.py").write_text(
+        f"{hook}\nimport model\nmodel.warm(1.0)\nopen('ran', 'w').close()\n"
+    )
+    started = f"exec {sys.executable} -m accel run scripts.logged {streams}"
+    subprocess.run(["sh", "-c", started], cwd=bench.work, env=bench.environment(), timeout=300, check=False)
+    assert (bench.work / "ran").exists()
+    assert not log.exists()
 
 
 def test_an_error_in_the_users_own_use_of_accel_is_no_bad_input(bench: Bench) -> None:

@@ -1,7 +1,8 @@
 """Random programs of stencils and moves: rolls, slices, borders, views that are written to, and arithmetic on them.
 
 A template's field is a kind of value, as in tests.rounding.expressions: `d` float64, `f` float32, `i` whole numbers,
-`s`, `u`, `w` those of 16, 8 and 32 bits, `m` truths; `x` and `y` have the template's own kind. A is an axis, K a shift.
+`s`, `u`, `w` those of 16, 8 and 32 bits, `m` truths; `x` and `y` have the template's own kind. A is an axis, K a shift. `+ 0`
+after an extreme makes a zero positive: see docs/differences.md.
 """
 
 # ruff: noqa: E501  (tables read best by the line)
@@ -89,7 +90,7 @@ steps({x}, {y}) | masked({x}, {m}, {y}) | turned({x}) | edges({x}, 'wrap') | edg
 flat({x}, {y}) | lifted({x}, {y}) | np.where({m}, {x}, {y}) | taken({x}, {i}) | {x}[..., :1] + {y} | {x}[:1] * {y} | {x} - {y}[..., -1:] | {x} + {y} | {x} * {y} | {x} - {y}
 strided({x}, {y}) | viewed({x}, {y}) | scattered({x}, {y}, {i}) | placed({x}, {y}, {i}) | smoothed({x}, {y}) | swept({x}, {y}) | tiled({x})
 np.take_along_axis({x}, np.argmax({y}, axis=A, keepdims=True), axis=A) + {x} | np.cumsum({x}, axis=A).astype({x}.dtype) | np.select([{m}, {m}], [{x}, {y}], 1)
-{x} - {x}.max(axis=A, keepdims=True) | {x}.min(axis=A, keepdims=True) + {y} | np.maximum({x}, {y}) | np.abs({x}) | -{x}
+{x} - ({x}.max(axis=A, keepdims=True) + 0) | ({x}.min(axis=A, keepdims=True) + 0) + {y} | np.maximum({x}, {y}) | np.abs({x}) | -{x}
 """
 
 FLOATS = """
@@ -105,7 +106,7 @@ np.sign({x}) | np.clip({x}, 1, 5) | {i}.astype({x}.dtype) | {m}.astype({x}.dtype
 
 TRUTHS = "{d} > {d} | {f} <= {f} | {i} == {i} | {m} & {m} | ~{m} | np.roll({m}, K, axis=A) | {m} ^ np.flip({m}, A) | np.isnan({d}) | {d}.any(axis=A, keepdims=True) | {m}"
 
-TOPS = "{s} + {i} | {u} + {s} | {w} + {u} | {s} / {u} | {f} + {s} | {d} + {f} | {s} < {u} | {i} > {d} | {d}.sum() | {d}.sum(axis=0) | {d}.sum(axis=-1) | {f}.sum(axis=-1) | {s}.sum(axis=A) | {u}.max(axis=A) | {s}.astype(np.uint8) | {w}.astype(np.int64) | {i}.argmin(axis=A) | {d}.argmax() | {u}.prod(axis=-1) | {d}.mean(axis=0) | {d}.var(axis=-1) | np.diff({d}, axis=A) | {d}[::-1, ...][1:] | {m}.argmax(axis=A) | np.count_nonzero({m}, axis=A) | {d}.any() | {m}.sum() | {i}.sum(axis=A) | {d}.max() | {d}.min(axis=A) | {i}.max() | {m}.all(axis=A) | {d}[..., 0] * 2 | {i}.astype(np.int32) | {d}.astype(np.float32) | {f}.astype(np.float64)"
+TOPS = "{s} + {i} | {u} + {s} | {w} + {u} | {s} / {u} | {f} + {s} | {d} + {f} | {s} < {u} | {i} > {d} | {d}.sum() | {d}.sum(axis=0) | {d}.sum(axis=-1) | {f}.sum(axis=-1) | {s}.sum(axis=A) | {u}.max(axis=A) | {s}.astype(np.uint8) | {w}.astype(np.int64) | {i}.argmin(axis=A) | {d}.argmax() | {u}.prod(axis=-1) | {d}.mean(axis=0) | {d}.var(axis=-1) | np.diff({d}, axis=A) | {d}[::-1, ...][1:] | {m}.argmax(axis=A) | np.count_nonzero({m}, axis=A) | {d}.any() | {m}.sum() | {i}.sum(axis=A) | {d}.max() + 0 | {d}.min(axis=A) + 0 | {i}.max() | {m}.all(axis=A) | {d}[..., 0] * 2 | {i}.astype(np.int32) | {d}.astype(np.float32) | {f}.astype(np.float64)"
 
 NAMES = {
     "d": "a b c".split(),

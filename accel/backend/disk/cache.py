@@ -147,10 +147,10 @@ def problem(*, makes: bool = True) -> str:
     if root is None:
         return "the disk cache is off"
     folder = _folder(root)
-    if not makes and not folder.exists():
-        nearest = next(each for each in folder.parents if each.exists())
-        return "" if nearest.is_dir() and os.access(nearest, os.W_OK) else f"it cannot be written to ({nearest})"
     try:
+        if not makes and not folder.exists():
+            nearest = next(each for each in folder.parents if each.exists())
+            return "" if nearest.is_dir() and os.access(nearest, os.W_OK) else f"it cannot be written to ({nearest})"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -191,9 +191,9 @@ def shared_with(entries: Iterable[tuple[str, str]]) -> Path | None:
     """The shared folder, if these entries are in it and not all in the user's own; else None."""
     settings = config.current()
     own, shared = settings.cache_dir, settings.cache_shared
-    if shared is None or (own is not None and all(_file(own, *each).exists() for each in entries)):
+    if shared is None or (own is not None and all(os.path.exists(_file(own, *each)) for each in entries)):
         return None
-    return shared if any(_file(shared, *each).exists() for each in entries) else None
+    return shared if any(os.path.exists(_file(shared, *each)) for each in entries) else None
 
 
 def discard(key: str, suffix: str = SUFFIX) -> None:

@@ -80,7 +80,7 @@ class LastJobs:
         from accel.backend.disk import products
 
         folder = config.current().cache_dir
-        if folder is None or not folder.is_dir():  # nobody waits for it
+        if folder is None or not os.path.isdir(folder):  # nobody waits for it
             os._exit(0)
         if self._place is not None:
             products.note_begun(self._place.key)

@@ -30,7 +30,7 @@ from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.supervisor import supervisor
 from accel.lower import Known
 from accel.merge import MergedTrace
-from accel.process import background, gain, interrupts, status, tuning
+from accel.process import background, ending, gain, interrupts, status, tuning
 from accel.record import Trace
 from accel.reports.ledger import current_run
 
@@ -181,6 +181,15 @@ _begun = 0
 _ends_with_the_program = False
 
 
+def _shorten() -> None:
+    """As the process ends: do not let it wait until a program is compiled that nobody will run."""
+    if _in_front:
+        supervisor.end_worker()
+
+
+ending.compiled_code.shorten.append(_shorten)
+
+
 def compile_now(
     trace: Trace | MergedTrace,
     known: Known,
@@ -194,14 +203,16 @@ def compile_now(
     """
     pending = PendingProgram((trace, known, samples), name=name)
     _show_progress(_in_front, pending)
-    with interrupts.Deferral():
-        try:
+    try:
+        with ending.compiled_code, interrupts.Deferral():
             if cache.is_used():
                 pending.prepare()
             if not pending.load_from_disk():
                 pending.compile_here()
-        finally:
-            _in_front.discard(pending)
+    except ending.EndedError as error:
+        pending.fail(error)
+    finally:
+        _in_front.discard(pending)
     return pending
 
 
@@ -236,15 +247,19 @@ def compile_in_background(
 
 
 def _load_now(pending: PendingProgram) -> bool:
-    """Load a program from disk in this thread, and import JAX if needed. Returns whether the program was on disk.
+    """Load a program from disk in this thread, and import JAX if needed. Returns whether nothing is left to do.
 
     Imports hold the GIL, which the program's own thread needs too, so importing in the background gains nothing. JAX is
     ready after some 40 of PyGCM's steps in the background. This way it is ready after 20, at the same cost to the
     program.
     """
-    with tuning.rare_garbage_collection():
-        pending.prepare()
-        return pending.load_from_disk()
+    try:
+        with ending.compiled_code, tuning.rare_garbage_collection():
+            pending.prepare()
+            return pending.load_from_disk()
+    except ending.EndedError as error:
+        pending.fail(error)
+        return True
 
 
 def _show_progress(where: set[PendingProgram], pending: PendingProgram) -> None:

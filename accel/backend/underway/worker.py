@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 from accel import config
 from accel.backend.underway.last import LastJobs
 from accel.backend.underway.priority import give_way
-from accel.process import own_code, pickling, processors
+from accel.process import files, own_code, pickling, processors
 
 if TYPE_CHECKING:
     from accel.backend.disk.products import Place
@@ -94,7 +94,7 @@ class Worker:
     def __init__(self) -> None:
         """Start the process. Raises WorkerLost."""
         # `-I` leaves out PYTHONPATH and the current folder: the worker is given the program's own path instead
-        path = [os.path.abspath(each) for each in (*sys.path, str(own_code.PACKAGE.parent))]
+        path = [*files.import_folders(), str(own_code.PACKAGE.parent)]
         self._pid = 0
         self._line, its_end = socket.socketpair()
         self._is_ready = False

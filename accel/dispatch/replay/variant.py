@@ -25,7 +25,7 @@ from accel.lower import PACKS, Program, agrees
 from accel.lower.program import Fixed, OutputNumber, Packed
 from accel.lower.written import OnHost, Written
 from accel.merge import ABSENT
-from accel.process import interrupts
+from accel.process import ending, interrupts
 from accel.record import Trace
 from accel.record.state.draw import Draw
 from accel.reports.ledger import current_run
@@ -189,10 +189,13 @@ class Launchable:
             return StaleConstants(changed)
         drawn = self._draw(values)
         try:
-            given = (None if drawn is None else self._parted(values)) or self._launch(values)
-        except BaseException:
+            with ending.compiled_code:
+                given = (None if drawn is None else self._parted(values)) or self._launch(values)
+        except BaseException as error:
             if drawn is not None:
                 drawn.put_back()
+            if isinstance(error, ending.EndedError):
+                raise HostError(str(error)) from error
             raise
         if drawn is not None and isinstance(given, StagedOutputs):
             given.drawn = drawn
