@@ -317,6 +317,17 @@ def test_float64_becomes_float16_by_one_rounding() -> None:
     assert not replay_mismatches(halves, calls_of(anywhere, near_the_middle), "halves")
 
 
+def whole_quotients_of_halves(x: Any, s: float) -> Any:
+    return x // 0.3, x // s, np.floor_divide(0.1, x), divmod(x, 0.1)
+
+
+def test_whole_quotients_of_halves_take_a_number_as_a_half() -> None:
+    """0.3 as a half is 0.30005."""
+    draw = np.random.default_rng(7)
+    calls = [((100.0 * draw.normal(size=SIZE)).astype(np.float16), number / 7.0) for number in range(1, 21)]
+    assert not replay_mismatches(whole_quotients_of_halves, calls, "quotients of halves")
+
+
 # -- subnormal numbers -------------------------------------------------------------------------------------------------
 
 
