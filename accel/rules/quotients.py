@@ -19,7 +19,7 @@ def _float_quotient(x: Any, y: Any) -> Any:
     """The whole quotient by NumPy's steps, of which the last takes a half down; halves are divided as float32."""
     dtype = np.result_type(x, y)
     wide = np.promote_types(dtype, np.float32)
-    x, y = (jnp.asarray(each, wide) for each in (x, y))
+    x, y = (cast(cast(each, dtype), wide) for each in (x, y))
     zero, one = number(0, x), number(1, x)
     rest = lax.rem(*jnp.broadcast_arrays(x, y))
     quotient = (x - rest) / y

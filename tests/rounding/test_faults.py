@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+import accel
 from tests.rounding.bits import Call, differs_in_kind, replay_mismatches
 
 pytestmark = pytest.mark.usefixtures("foreground", "optimized")
@@ -317,6 +318,17 @@ def test_float64_becomes_float16_by_one_rounding() -> None:
     assert not replay_mismatches(halves, calls_of(anywhere, near_the_middle), "halves")
 
 
+def whole_quotients_of_halves(x: Any, s: float) -> Any:
+    return x // 0.3, x // s, np.floor_divide(0.1, x), divmod(x, 0.1)
+
+
+def test_whole_quotients_of_halves_take_a_number_as_a_half() -> None:
+    """0.3 as a half is 0.30005."""
+    draw = np.random.default_rng(7)
+    calls = [((100.0 * draw.normal(size=SIZE)).astype(np.float16), number / 7.0) for number in range(1, 21)]
+    assert not replay_mismatches(whole_quotients_of_halves, calls, "quotients of halves")
+
+
 # -- subnormal numbers -------------------------------------------------------------------------------------------------
 
 
@@ -341,6 +353,21 @@ def test_extremes_of_singles_and_a_zero_have_numpys_sign() -> None:
         return np.maximum(x, -0.0), np.minimum(x, 0.0), np.maximum(0.0, x), np.minimum(-0.0, x)
 
     assert not replay_mismatches(extremes, [(x,)] * 6, "extremes of singles")
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_clipped_zeros_keep_numpys_sign(kernels: bool, dtype: Any) -> None:
+    """Bounds that are numbers leave a zero as it is; arrays as bounds replace it, except of halves."""
+    draw = np.random.default_rng(7)
+    zeros = np.array([0.0, -0.0, 1.0, -1.0, np.nan], dtype)
+
+    def clipped(x: Any, low: Any, high: Any, least: float, most: float) -> Any:
+        return np.clip(x, low, high), x.clip(low, most), np.clip(x, least, most), x.clip(least), np.clip(x, None, high)
+
+    calls = [(*draw.choice(zeros, (3, 77)), *draw.choice([0.0, -0.0, 0.5], 2).tolist()) for _ in range(20)]
+    with accel.override(kernels=kernels):
+        assert not replay_mismatches(clipped, calls, f"clipped {dtype.__name__} {kernels}")
 
 
 @pytest.mark.parametrize("percent", [10, 30, 77.7])

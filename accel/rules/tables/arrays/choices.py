@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel.rules import complexes
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.lowering import jnp, lax, nonzero, number, where
@@ -59,15 +60,18 @@ def clip(
 ) -> Any:
     """minimum(maximum(a, a_min), a_max), as NumPy computes it: NaN stays NaN.
 
-    A zero that two numbers bound keeps its sign.
+    A zero that two numbers bound keeps its sign; of halves, `ordered` takes the first of equal ones.
     """
     if a.dtype.kind == "c":
         raise Unsupported("rule.parameter", "the order of complex numbers")
     low, high = (_bound(one, a.dtype) for one in (a_min if min is None else min, a_max if max is None else max))
-    if low is None or high is None or np.ndim(low) or np.ndim(high):
-        a = a if low is None else jnp.maximum(a, low)
-        return a if high is None else jnp.minimum(a, high)
-    return jnp.minimum(high, jnp.maximum(low, a))
+    if low is None or high is None or np.ndim(low) or np.ndim(high) or a.dtype == np.float16:
+        a = a if low is None else _MAXIMUM(a, low)
+        return a if high is None else _MINIMUM(a, high)
+    return _MINIMUM(high, _MAXIMUM(low, a))
+
+
+_MAXIMUM, _MINIMUM = (complexes.ordered(name) for name in ("maximum", "minimum"))
 
 
 def _bound(value: Any, dtype: Any) -> Any:
