@@ -92,7 +92,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Histor
 
 def _figures(net: str, saved_s: float, programs: list[dict[str, Any]]) -> dict[str, Any]:
     function = {"programs": programs, "numpy_s": 50.0, "compiled_s": 1.0, "gained_s": 5.0}
-    return {"wall_s": 100.0, "totals": {"saved_s": saved_s, "net": net}, "functions": [function]}
+    return {"wall_s": 100.0, "finishing": 0, "totals": {"saved_s": saved_s, "net": net}, "functions": [function]}
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,14 @@ def test_a_loss_counts_unless_the_next_run_finds_more(
     net: str, found: bool, lost: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
-    made().note_accelerated(_figures(net, -10.0, [{"state": "in use", "found_on_disk": found}]))
-    assert made().last == Length(90.0, lost_s=10.0 if lost else 0.0)
+    saved_s = 10.0 if net == "gained" else -10.0
+    made().note_accelerated(_figures(net, saved_s, [{"state": "in use", "found_on_disk": found}]))
+    last = made().last
+    assert last is not None and (last.numpy_s, last.lost_s) == (100.0 + saved_s, 10.0 if lost else 0.0)
+    assert (last.gain_s > 0.0) == (not lost and net != "unknown")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4]}'])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4, 5]}'])
 def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], tmp_path: Path) -> None:
     made().note_alone()
     place = tmp_path / lengths.NAME
