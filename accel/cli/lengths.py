@@ -73,6 +73,14 @@ def counts(plan: CommandLine) -> bool:
     return plain and settings.cache_dir is not None and not (plan.lines or told or any(asked))
 
 
+def forget() -> None:
+    """Forget all programs: `accel compile` has put programs on disk that no run has found yet. Raises nothing."""
+    root = config.current().cache_dir
+    if root is not None:
+        with contextlib.suppress(OSError):
+            (root / NAME).unlink()
+
+
 class History:
     """What is known of one program. last: None if that is nothing. It is made before the program runs."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from accel import config
 from accel.cli import lengths
 from accel.cli.commandline import parse
 from accel.cli.lengths import PAYS_FACTOR, History, Length
@@ -84,6 +85,7 @@ def test_a_run_is_left_alone_if_it_is_short_or_accel_has_lost(length: Length, al
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], History]:
     monkeypatch.setenv("QD_JAX_CACHE_DIR", str(tmp_path))
+    config.set_current(None)
     (tmp_path / "program.py").write_text("")
     plan = parse([str(tmp_path / "program.py")])
     assert lengths.counts(plan)
@@ -120,3 +122,11 @@ def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], 
     assert again.last is None
     again.note_alone()
     assert made().last is not None
+
+
+def test_accel_compile_has_the_next_run_accelerated(made: Callable[[], History]) -> None:
+    made().note_alone()
+    assert made().last is not None
+    lengths.forget()
+    assert made().last is None
+    lengths.forget()
