@@ -151,7 +151,7 @@ def test_every_command_obeys_it(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     # from another folder: the file is the program's
     done = bench.accel("--report", str(path), "../apart/go.py")
-    assert (done.code, done.out, "accel: this run" in done.err) == (0, "2.0\n", False)
+    assert (done.code, done.out, "calls compiled" in done.err) == (0, "2.0\n", False)
     assert [each["target"] for each in json.loads(path.read_text(encoding="utf-8"))["functions"]] == ["model:warm"]
     # options go before it
     assert bench.accel("--mode", "off", "../apart/go.py").err.startswith("accel: not installed: ")

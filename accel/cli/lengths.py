@@ -73,6 +73,14 @@ def counts(plan: CommandLine) -> bool:
     return plain and settings.cache_dir is not None and not (plan.lines or told or any(asked))
 
 
+def forget() -> None:
+    """Forget all programs: `accel compile` has put programs on disk that no run has found yet. Raises nothing."""
+    root = config.current().cache_dir
+    if root is not None:
+        with contextlib.suppress(OSError):
+            (root / NAME).unlink()
+
+
 class History:
     """What is known of one program. last: None if that is nothing. It is made before the program runs."""
 
@@ -134,10 +142,13 @@ class History:
 
 def _more_s(figures: Mapping[str, Any], took_s: float) -> float:
     """Return the seconds that the next run may gain by programs that this one has not found on disk."""
-    fresh = [
-        each
-        for each in figures["functions"]
-        if any(program["state"] != "given up" and not program.get("found_on_disk") for program in each["programs"])
-    ]
+    fresh = [each for each in figures["functions"] if _is_fresh(each, figures["finishing"])]
     numpy_s = sum(each["numpy_s"] + max(0.0, each["compiled_s"] + each["gained_s"]) for each in fresh)
     return float(GAIN_SHARE * numpy_s * took_s / figures["wall_s"])
+
+
+def _is_fresh(function: Mapping[str, Any], finishing: int) -> bool:
+    """Whether a function has a program that was not found on disk, or may get one after the run's end."""
+    if not function["programs"]:
+        return finishing > 0 and all(reason["id"].startswith("wait.") for reason in function["reasons"])
+    return any(each["state"] != "given up" and not each.get("found_on_disk") for each in function["programs"])

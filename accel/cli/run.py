@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 from accel import config
@@ -44,9 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if history is not None and history.last is not None and history.last.is_left_alone:
         atexit.register(_end_alone, plan, os.getpid(), history)
         return execute(start, hooked=False)
+    began = time.process_time()
     from accel.cli import running  # which takes long to import
 
-    return running.run(plan, settings, start, history)
+    return running.run(plan, settings, start, history, time.process_time() - began)
 
 
 def _end_alone(plan: CommandLine, process: int, history: lengths.History) -> None:

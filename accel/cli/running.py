@@ -115,10 +115,11 @@ def _write(text: str, path: Path | None) -> None:
         logs.say_at_end(text)
 
 
-def run(plan: CommandLine, settings: config.Settings, start: Start, history: History | None) -> int:
+def run(plan: CommandLine, settings: config.Settings, start: Start, history: History | None, begun_s: float) -> int:
     """Run a program with accel installed. Returns the exit code if nothing was raised.
 
-    settings: for the program. history: of the program's lengths; None if they do not matter.
+    settings: for the program. history: of the program's lengths; None if they do not matter. begun_s: what
+    accel's own start has taken so far.
     """
     try:
         config.set_current(replace(settings, quiet=True))  # `_finish` writes the summary
@@ -139,6 +140,7 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
         _install(plan, more)
     except SettingError as error:
         return refuse(error)
+    current_run().charge("loading", begun_s)
     if history is not None and history.last is not None:
         current_run().expect(history.last.numpy_s, history.last.gain_s)
     lines = None

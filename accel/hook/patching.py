@@ -58,7 +58,10 @@ class Accelerating:
     def prepare(self) -> None:
         """Import the modules that accelerate functions, and keep freed memory from the program's first array on."""
         tuning.keep_freed()
+        began = time.perf_counter()
         from accel import dispatch  # noqa: F401
+
+        ledger.current_run().charge("loading", time.perf_counter() - began)
 
     def start_loop(self, row: Row, switch: Switch, names: dict[str, Any], splits: Splits | None) -> None:
         """Attach a target to an outlined part once the program has imported NumPy. Until then it runs as it is."""

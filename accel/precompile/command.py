@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from accel import catalogue, config, project
 from accel.backend.disk import cache
-from accel.cli import commandline, program
+from accel.cli import commandline, lengths, program
 from accel.cli.options import BAD_INPUT, Parser, refuse, split_at_target
 from accel.cli.starts import Start, StartCommand
 from accel.comparison.runs import environment
@@ -273,6 +273,7 @@ def main(argv: Sequence[str]) -> int:
     if ended.code == BAD_INPUT and ended.last is None:
         sys.stderr.write("\n".join(ended.output) + "\n")
         return BAD_INPUT
+    lengths.forget()
     return _say(plan, ended)
 
 

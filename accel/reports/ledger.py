@@ -330,11 +330,11 @@ class RunLedger:
     program. devices: the largest number of devices of one program. precisions: those of the programs so far. step: the
     target that is called once in every step of the program; None if no catalogue names it. loops: the targets of
     outlined loops of the program itself. beforehand: True in a run by `accel compile`, in which calls waited for
-    programs. finishing: programs that are compiled after the run's end, for later runs. expected_s: processor seconds
-    that the run takes on NumPy, by earlier runs of the program; 0 if unknown. sampled_s, worked_s: wall time and
-    processor time of calls on NumPy. launched_s: seconds in compiled programs. compiled_s: seconds of all compiled
-    calls. gained_s, compared_s: sums over all targets. costs: by kind, sums over all targets, including costs that
-    belong to none. notes: sentences for the report, in order of time.
+    programs. finishing: programs that are compiled after the run's end, for later runs. expected_s, expected_gain_s:
+    processor seconds that the run takes on NumPy, and that programs on disk are likely to gain, by earlier runs of the
+    program; 0 if unknown. sampled_s, worked_s: wall time and processor time of calls on NumPy. launched_s: seconds in
+    compiled programs. compiled_s: seconds of all compiled calls. gained_s, compared_s: sums over all targets. costs: by
+    kind, sums over all targets, including costs that belong to none. notes: sentences for the report, in order of time.
     """
 
     started: float = field(default_factory=time.perf_counter)
@@ -347,6 +347,7 @@ class RunLedger:
     beforehand: bool = False
     finishing: int = 0
     expected_s: float = 0.0
+    expected_gain_s: float = 0.0
     sampled_s: float = 0.0
     worked_s: float = 0.0
     launched_s: float = 0.0
@@ -367,6 +368,10 @@ class RunLedger:
         books = [open_ledger(name) for name in self.loops]
         compiled = max(books, key=lambda book: book.compiled_calls, default=None)
         return compiled.target if compiled is not None and compiled.compiled_calls else self.step
+
+    def expect(self, numpy_s: float, gain_s: float) -> None:
+        """Note what earlier runs of the program say of this one, in processor seconds."""
+        self.expected_s, self.expected_gain_s = numpy_s, gain_s
 
     def fair_s(self, wall_s: float, worked_s: float) -> float:
         """Note a call on NumPy: wall time, and processor time of its thread. Returns the seconds of a fair sample.
@@ -474,6 +479,7 @@ def begin_again() -> None:
         loops=before_run.loops,
         beforehand=before_run.beforehand,
         expected_s=before_run.expected_s,
+        expected_gain_s=before_run.expected_gain_s,
         sampled_s=before_run.sampled_s,
         worked_s=before_run.worked_s,
         notes=before_run.notes,

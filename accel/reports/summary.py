@@ -49,7 +49,7 @@ def _result(figures: dict[str, Any]) -> str:
     line = f"accel: {_time(figures)}. {_share(figures['steps'], totals)}"
     if totals["max_rel_error"] is None:
         return f"{line}."
-    error = f"{totals['max_rel_error']:.0e}{_precision(figures, ' in ')}"
+    error = f"{totals['max_rel_error']:.1g}{_precision(figures, ' in ')}"
     shorter = line.replace("(about ", "(")
     wordings = (f"{line}, error at most {error}.", f"{line}, error {error}.", f"{shorter}, error {error}.")
     return next((each for each in wordings if len(each) <= WIDTH), f"{shorter}.")

@@ -617,8 +617,7 @@ def test_a_folder_that_cannot_be_looked_for_is_no_error() -> None:
 def test_no_next_run_is_promised_what_cannot_be_kept(unwritable: Path) -> None:
     from accel.cli import info
     from accel.reports import summary
-    from accel.reports.advice import IN_SHELL
 
-    assert summary._next_run(IN_SHELL).startswith("no program could be kept on disk for a next run: it cannot be")
+    assert summary._next_run().startswith("no program could be kept on disk: it cannot be")
     assert f"{unwritable} (it cannot be written to" in info.text()
     assert "No program can be kept there: it cannot be written to" in cache._info(config.current())

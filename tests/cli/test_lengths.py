@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from accel import config
 from accel.cli import lengths
 from accel.cli.commandline import parse
 from accel.cli.lengths import PAYS_FACTOR, History, Length
@@ -84,6 +85,7 @@ def test_a_run_is_left_alone_if_it_is_short_or_accel_has_lost(length: Length, al
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], History]:
     monkeypatch.setenv("QD_JAX_CACHE_DIR", str(tmp_path))
+    config.set_current(None)
     (tmp_path / "program.py").write_text("")
     plan = parse([str(tmp_path / "program.py")])
     assert lengths.counts(plan)
@@ -92,7 +94,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Histor
 
 def _figures(net: str, saved_s: float, programs: list[dict[str, Any]]) -> dict[str, Any]:
     function = {"programs": programs, "numpy_s": 50.0, "compiled_s": 1.0, "gained_s": 5.0}
-    return {"wall_s": 100.0, "totals": {"saved_s": saved_s, "net": net}, "functions": [function]}
+    return {"wall_s": 100.0, "finishing": 0, "totals": {"saved_s": saved_s, "net": net}, "functions": [function]}
 
 
 @pytest.mark.parametrize(
@@ -103,11 +105,14 @@ def test_a_loss_counts_unless_the_next_run_finds_more(
     net: str, found: bool, lost: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
-    made().note_accelerated(_figures(net, -10.0, [{"state": "in use", "found_on_disk": found}]))
-    assert made().last == Length(90.0, lost_s=10.0 if lost else 0.0)
+    saved_s = 10.0 if net == "gained" else -10.0
+    made().note_accelerated(_figures(net, saved_s, [{"state": "in use", "found_on_disk": found}]))
+    last = made().last
+    assert last is not None and (last.numpy_s, last.lost_s) == (100.0 + saved_s, 10.0 if lost else 0.0)
+    assert (last.gain_s > 0.0) == (not lost and net != "unknown")
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4]}'])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4, 5]}'])
 def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], tmp_path: Path) -> None:
     made().note_alone()
     place = tmp_path / lengths.NAME
@@ -117,3 +122,11 @@ def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], 
     assert again.last is None
     again.note_alone()
     assert made().last is not None
+
+
+def test_accel_compile_has_the_next_run_accelerated(made: Callable[[], History]) -> None:
+    made().note_alone()
+    assert made().last is not None
+    lengths.forget()
+    assert made().last is None
+    lengths.forget()

@@ -210,7 +210,7 @@ def test_a_mismatch_says_since_when_results_may_be_wrong(
     assert book.doubtful_since == agreed + 1
     words = f"results since call {agreed + 1} may be wrong: rerun with `--mode off`; the result[0, 0]: NumPy "
     assert words in caplog.text
-    assert f"accel: results may be wrong (doubtful since call {agreed + 1}): rerun with `--mode off`; " in (
+    assert f"accel: Results may be wrong since call {agreed + 1} of doubtful: rerun with `--mode off`." in (
         summary.summary_line()
     )
     accel.reports.ledger.begin_again()

@@ -86,7 +86,7 @@ def test_the_first_rank_alone_speaks(name: str, rank: str, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert done.stdout == "32.0\n"
     first = rank == "0"
-    assert (" of 12 calls compiled" in done.stderr) == first
+    assert (" calls compiled" in done.stderr) == first
     assert first or done.stderr == ""
     assert (tmp_path / "report.json").exists() == (tmp_path / "cache" / "last-report.json").exists() == first
 

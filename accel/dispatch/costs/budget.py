@@ -2,9 +2,9 @@
 
 One law holds for all investments of a process together: recording, importing, loading, comparing, guards, discarded
 runs. They never exceed a small fixed amount, plus a share of the program's time, plus the time that accel is measured
-to have saved. The program's time is the time so far, and what is certain to come: a loop over a range or a list says
-how long it goes on, and so do earlier runs of the same program. So a program that ends at the worst moment has lost no
-more than that.
+to have saved, in this run, or in earlier runs by the programs that are on disk. The program's time is the time so far,
+and what is certain to come: a loop over a range or a list says how long it goes on, and so do earlier runs of the same
+program. So a program that ends at the worst moment has lost no more than that.
 
 All figures come from the ledger, which counts each cost where it arises.
 """
@@ -83,7 +83,7 @@ def _granted_s() -> float:
     run = current_run()
     to_come_s = max((each.certain_s for each in tuple(outlooks)), default=0.0)
     whole_s = max(without_accel_s() + to_come_s, run.expected_s * run.stretch)
-    return FIXED_S * run.stretch + SHARE * whole_s
+    return (FIXED_S + run.expected_gain_s) * run.stretch + SHARE * whole_s
 
 
 def without_accel_s() -> float:

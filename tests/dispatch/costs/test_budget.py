@@ -76,6 +76,13 @@ def test_time_that_is_certain_to_come_counts(of: str, empty: Ledger, monkeypatch
     assert not budget.grants(1.01 * whole)
 
 
+def test_what_programs_on_disk_are_likely_to_gain_pays_for_loading_them(empty: Ledger) -> None:
+    whole = budget.FIXED_S + budget.SHARE * 10.0
+    current_run().expect(10.0, 3.0)
+    assert budget.grants(0.99 * (whole + 3.0))
+    assert not budget.grants(1.01 * (whole + 3.0))
+
+
 def test_what_others_have_used_up_is_not_there_whatever_calls_have_lost(
     empty: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
