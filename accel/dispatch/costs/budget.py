@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Protocol
 from weakref import WeakSet
 
-from accel.dispatch import late
 from accel.reports.ledger import Ledger, current_run
 
 FIXED_S, SHARE = 0.5, 0.05
@@ -23,6 +22,9 @@ gains nothing takes 11. The seconds are those of an idle machine."""
 
 IMPORT_S = 0.4
 """Seconds that importing what records and loads takes. Measured: 0.3 to 0.5."""
+
+import_s = IMPORT_S
+"""Seconds of that import which are still to come: 0 once it was made."""
 
 TARGET_FIXED_S, TARGET_CALLS = 0.1, 12
 """Cost that one target is always allowed: seconds, plus the time of this many of its calls on NumPy."""
@@ -69,7 +71,6 @@ def grants(estimate_s: float) -> bool:
 
     No investment is made without asking this.
     """
-    import_s = 0.0 if late.imported else IMPORT_S
     return estimate_s + import_s <= _granted_s() + current_run().saved_s
 
 

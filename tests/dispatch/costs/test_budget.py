@@ -13,7 +13,6 @@ import pytest
 
 import accel
 from accel import config
-from accel.dispatch import late
 from accel.dispatch.costs import budget
 from accel.dispatch.costs.account import Account
 from accel.dispatch.paths import joining, known, path
@@ -26,7 +25,7 @@ from accel.reports.ledger import Ledger, current_run, open_ledger
 def empty(books: ModuleType, limited: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
     """The books of a function of a process that has just begun."""
     monkeypatch.setattr(type(current_run()), "wall_s", 10.0)
-    monkeypatch.setattr(late, "imported", True)
+    monkeypatch.setattr(budget, "import_s", 0.0)
     yield open_ledger("some")
 
 
@@ -96,7 +95,7 @@ def test_what_others_have_used_up_is_not_there_whatever_calls_have_lost(
 
 def test_the_first_investment_pays_for_the_import(empty: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = budget.FIXED_S + budget.SHARE * 10.0
-    monkeypatch.setattr(late, "imported", False)
+    monkeypatch.setattr(budget, "import_s", budget.IMPORT_S)
     assert budget.grants(0.99 * whole - budget.IMPORT_S)
     assert not budget.grants(1.01 * whole - budget.IMPORT_S)
 
