@@ -34,7 +34,7 @@ PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal --durations=10 --durat
 
 # No whole programs, few processes, no compiling of many programs: what a slip of the pen breaks first.
 CHECKED = $(filter-out tests/test_second_process.py tests/test_examples.py,$(wildcard tests/test_*.py)) \
-          tests/hook tests/ir tests/record tests/reports tests/cli/test_commands.py
+          tests/entry/hook tests/ir tests/record tests/reports tests/tools/cli/test_commands.py
 
 check: $(VENV)/.test
 	@echo "check, 1 of 2: ruff and mypy"

@@ -17,8 +17,8 @@ nox.options.error_on_missing_interpreters = True  # a combination that was not t
 
 PYTHONS = ["3.11", "3.12", "3.13"]
 SUBSET = """
-    tests/rules/test_conformance.py tests/rules/test_signatures.py tests/record tests/dispatch tests/test_versions.py
-    tests/hook/test_hook.py tests/cli/test_run.py
+    tests/rules/test_conformance.py tests/rules/test_signatures.py tests/record tests/dispatch
+    tests/platform/test_versions.py tests/entry/hook/test_hook.py tests/tools/cli/test_run.py
     tests/backend/test_cache.py tests/test_second_process.py tests/benchmarks/test_kernels.py
     """.split()
 """What NumPy, SciPy, JAX, wrapt and Python have a say in."""

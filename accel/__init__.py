@@ -23,23 +23,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from accel.process import ending as _ending  # noqa: F401  # its exit handler has to be accel's first, so that it runs last
+from accel.platform import ending as _ending  # noqa: F401  # its exit handler has to be accel's first, so that it runs last
 
 if TYPE_CHECKING:
     from accel import ndimage
-    from accel.config import SettingError, Settings, override
-    from accel.ensembles.ensemble import ensemble
-    from accel.hook.patching import install, installed, uninstall
-    from accel.inspect.explain import explain
-    from accel.lift.decorator import accelerate
-    from accel.plugins.lines import line_profile
-    from accel.plugins.notebook import load_ipython_extension, unload_ipython_extension  # noqa: F401
-    from accel.pure.function import to_jax
-    from accel.pure.transforms import grad, jacobian, value_and_grad, vmap
-    from accel.reasons import Refused
+    from accel.entry.hook.patching import install, installed, uninstall
+    from accel.entry.lift.decorator import accelerate
+    from accel.platform.config import SettingError, Settings, override
+    from accel.platform.reasons import Refused
     from accel.reports.children import gather_children
     from accel.reports.reporting import report, reset_report
     from accel.reports.summary import summary_line
+    from accel.tools.inspect.explain import explain
+    from accel.tools.plugins.lines import line_profile
+    from accel.tools.plugins.notebook import load_ipython_extension, unload_ipython_extension  # noqa: F401
+    from accel.transform.ensembles.ensemble import ensemble
+    from accel.transform.pure.function import to_jax
+    from accel.transform.pure.transforms import grad, jacobian, value_and_grad, vmap
 
 __version__ = "0.1.0"
 
@@ -68,27 +68,27 @@ __all__ = [
 ]
 
 _HOMES = {
-    "SettingError": "accel.config",
-    "Settings": "accel.config",
-    "override": "accel.config",
-    "accelerate": "accel.lift.decorator",
-    "explain": "accel.inspect.explain",
-    "install": "accel.hook.patching",
-    "installed": "accel.hook.patching",
-    "uninstall": "accel.hook.patching",
-    "line_profile": "accel.plugins.lines",
-    "load_ipython_extension": "accel.plugins.notebook",
-    "unload_ipython_extension": "accel.plugins.notebook",
+    "SettingError": "accel.platform.config",
+    "Settings": "accel.platform.config",
+    "override": "accel.platform.config",
+    "accelerate": "accel.entry.lift.decorator",
+    "explain": "accel.tools.inspect.explain",
+    "install": "accel.entry.hook.patching",
+    "installed": "accel.entry.hook.patching",
+    "uninstall": "accel.entry.hook.patching",
+    "line_profile": "accel.tools.plugins.lines",
+    "load_ipython_extension": "accel.tools.plugins.notebook",
+    "unload_ipython_extension": "accel.tools.plugins.notebook",
     "gather_children": "accel.reports.children",
     "report": "accel.reports.reporting",
     "reset_report": "accel.reports.reporting",
-    "to_jax": "accel.pure.function",
-    "ensemble": "accel.ensembles.ensemble",
-    "grad": "accel.pure.transforms",
-    "jacobian": "accel.pure.transforms",
-    "value_and_grad": "accel.pure.transforms",
-    "vmap": "accel.pure.transforms",
-    "Refused": "accel.reasons",
+    "to_jax": "accel.transform.pure.function",
+    "ensemble": "accel.transform.ensembles.ensemble",
+    "grad": "accel.transform.pure.transforms",
+    "jacobian": "accel.transform.pure.transforms",
+    "value_and_grad": "accel.transform.pure.transforms",
+    "vmap": "accel.transform.pure.transforms",
+    "Refused": "accel.platform.reasons",
     "summary_line": "accel.reports.summary",
 }
 

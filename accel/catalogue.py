@@ -15,9 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from accel import config, logs, project
-from accel.config import CATALOGUE, SettingError
-from accel.spelling import did_you_mean, dotted, function_name
+from accel.platform import config, logs, project
+from accel.platform.config import CATALOGUE, SettingError
+from accel.platform.spelling import did_you_mean, dotted, function_name
 
 ENTRY_POINTS = "accel.catalogues"
 
@@ -43,8 +43,8 @@ class Row:
     rtol: the accepted difference from NumPy; None takes `Settings.tolerance`.
     traits: keys of TRAITS. declined: why the function is not accelerated although it was considered; None if it is.
     effects: True if calls that print or log may be compiled; their text then appears at the end of the call.
-    loops: True if the function stays as it is and the bodies of its loops are targets (see accel.lift). With "<module>"
-    for `qualname`, these are the loops at the top level of the module.
+    loops: True if the function stays as it is and the bodies of its loops are targets (see accel.entry.lift). With
+    "<module>" for `qualname`, these are the loops at the top level of the module.
 
     Raises SettingError for an unknown trait, and for an `rtol` that is not a positive number.
     """

@@ -134,7 +134,7 @@ def against_accelerated(grid: tuple[int, int], members: int, rounds: int) -> lis
 
 def _until_compiled(step: Callable[[], None], limit_s: float = 120.0) -> None:
     """Step until all calls of a round are compiled ones. Raises SystemExit if that never comes."""
-    from accel.reports.ledger import open_ledger
+    from accel.platform.ledger import open_ledger
 
     began = time.perf_counter()
     while time.perf_counter() - began < limit_s:

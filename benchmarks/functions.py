@@ -24,7 +24,7 @@ import numpy as np
 from scipy import ndimage
 
 import accel
-from accel import config
+from accel.platform import config
 from benchmarks import goal_table, harness, peers, plots, worlds
 from benchmarks.harness import BadInput, Goal
 from benchmarks.worlds import STEP_S, World

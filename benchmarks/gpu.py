@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from accel import config
 from accel.backend import devices
 from accel.backend.compile import compile_trace
 from accel.backend.executable import Executable
+from accel.compiler.lower import Known
 from accel.dispatch.replay import Variant
-from accel.lower import Known
+from accel.platform import config
 from accel.record import record
 from benchmarks import harness
 from benchmarks.end_to_end import child_settings, quotient

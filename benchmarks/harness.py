@@ -53,7 +53,9 @@ def relative_error(found: Any, expected: Any) -> float:
     >>> relative_error([1.0, 2.5], [1.0, 2.0])
     0.25
     """
-    from accel.comparison.runs import error_between  # not above: children that must run plainly import this module
+    from accel.tools.comparison.runs import (
+        error_between,  # not above: children that must run plainly import this module
+    )
 
     return error_between(_widened(np.asarray(found)), _widened(np.asarray(expected)))
 

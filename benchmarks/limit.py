@@ -194,7 +194,7 @@ def timed(call: Callable[[], None]) -> tuple[float, float]:
 
 def until_compiled(ways: Ways, rounds: int = 6) -> None:
     """Let all make cycles until accel compiled every step of one. Raises SystemExit if that never comes."""
-    from accel.reports.ledger import open_ledger
+    from accel.platform.ledger import open_ledger
 
     ledger, rivals = open_ledger("limit.time_step"), ways.rivals()
     for _ in range(rounds):

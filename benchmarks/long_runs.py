@@ -118,8 +118,8 @@ def answers_of(target: str, calls: Sequence[tuple[str, str, float]]) -> list[tup
 def watch(out: Path, checkout: str, program: str) -> None:
     """Run a checkout's program under accel, and write what was seen of its calls."""
     from accel.dispatch.compiling import Compiling
-    from accel.dispatch.costs.account import Account
-    from accel.reports import timeline
+    from accel.platform import timeline
+    from accel.policy.account import Account
 
     discarded: list[tuple[str, float]] = []
     programs: dict[str, int] = defaultdict(int)

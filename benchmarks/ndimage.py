@@ -172,7 +172,7 @@ def measure_grid(grid: str, rounds: int) -> tuple[list[Timing], float]:
     import jax
 
     from accel.backend import devices
-    from accel.process import tuning
+    from accel.platform import tuning
 
     shape = harness.parse_grid(grid)
     tuning.keep_freed()  # as for every program that accel compiles

@@ -22,11 +22,11 @@ from unittest import mock
 import numpy as np
 
 import accel
-from accel import config
-from accel.dispatch.costs import speed
 from accel.dispatch.paths.path import Stage
-from accel.lift.rounds import Rounds
-from accel.lift.switch import Switch
+from accel.entry.lift.rounds import Rounds
+from accel.entry.lift.switch import Switch
+from accel.platform import config
+from accel.policy import speed
 from benchmarks import goal_table, harness, races
 from benchmarks.functions import Captured, compiling_at_once
 from benchmarks.harness import Goal

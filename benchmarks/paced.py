@@ -135,7 +135,7 @@ def _install(*, stays: bool, plays: bool) -> None:
     stays: whether rounds may leave state on the device. plays: whether the CPU plays a device with a memory of its own.
     """
     from accel.backend import devices
-    from accel.lift.holding import Holding
+    from accel.entry.lift.holding import Holding
 
     if plays:
         devices.plays_apart = True

@@ -20,9 +20,9 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 import accel
-from accel import config
-from accel.process.bodies import as_written
-from accel.spelling import function_name
+from accel.platform import config
+from accel.platform.bodies import as_written
+from accel.platform.spelling import function_name
 from benchmarks import harness, plots
 from benchmarks.agreement import Tolerance, difference, outcome
 from benchmarks.harness import BadInput

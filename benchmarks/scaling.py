@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from accel import config
 from accel.backend.shards import equal_parts
+from accel.platform import config
 from benchmarks import gpu, harness
 
 DEVICES = (1, 2, 4, 8)

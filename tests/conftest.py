@@ -14,18 +14,16 @@ from types import ModuleType
 
 import pytest
 
-from accel import config
 from accel.backend import compile as compiling
 from accel.backend.options import options_for
 from accel.backend.underway import queues
 from accel.dispatch import late
-from accel.dispatch.costs import account, budget, rest, speed
-from accel.ensembles import batch
-from accel.hook import patching
-from accel.process import gain
-from accel.reports import ledger
-from tests.compiler import quickest_options_for
+from accel.entry.hook import patching
+from accel.platform import config, gain, ledger
+from accel.policy import account, budget, rest, speed
+from accel.transform.ensembles import batch
 from tests.helpers import LONG
+from tests.xla_options import quickest_options_for
 
 BUDGET = {name: getattr(budget, name) for name in ("FIXED_S", "TARGET_FIXED_S")}
 ROOT = Path(__file__).resolve().parent.parent

@@ -135,9 +135,9 @@ def main(text: str) -> None:
     import jax
 
     from accel.backend import devices
-    from accel.dispatch.costs import speed
-    from accel.kernels import machine_code
-    from accel.reports import ledger
+    from accel.compiler.kernels import machine_code
+    from accel.platform import ledger
+    from accel.policy import speed
 
     speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
     devices._program_uses_jax = False  # it is imported here to be watched, not by a program that uses it

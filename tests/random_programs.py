@@ -2,10 +2,11 @@
 
     python -m tests.random_programs --count 20000 --seed 1 --workers 2
 
-Each program is tried as the tests of the same kind do (tests/merge, tests/loops): paths are recorded, one program is
-compiled of them, and every replay is compared with NumPy. A mismatch is printed with its source and with the command
-that repeats it. Calls that go a way that is known are not recorded again, and nine programs of ten are compiled without
-LLVM's optimizations, as operations by themselves: XLA's own passes, and every part of accel, are the same.
+Each program is tried as the tests of the same kind do (tests/compiler/merge, tests/compiler/loops): paths are recorded,
+one program is compiled of them, and every replay is compared with NumPy. A mismatch is printed with its source and with
+the command that repeats it. Calls that go a way that is known are not recorded again, and nine programs of ten are
+compiled without LLVM's optimizations, as operations by themselves: XLA's own passes, and every part of accel, are the
+same.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from unittest import mock
 
 import numpy as np
 
-from accel import config
 from accel.backend import compile as compiling
 from accel.backend.options import options_for
-from accel.merge import NotMergeable
-from tests.compiler import quickest_options_for
-from tests.loops import programs as loop_programs
-from tests.loops import runs as loop_runs
-from tests.merge import programs as branch_programs
-from tests.merge.joining import Joining, joining, joining_calls
-from tests.merge.runs import Call, Merged, State, assert_agrees, assert_same, traces_of
+from accel.compiler.merge import NotMergeable
+from accel.platform import config
+from tests.compiler.loops import programs as loop_programs
+from tests.compiler.loops import runs as loop_runs
+from tests.compiler.merge import programs as branch_programs
+from tests.compiler.merge.joining import Joining, joining, joining_calls
+from tests.compiler.merge.runs import Call, Merged, State, assert_agrees, assert_same, traces_of
+from tests.xla_options import quickest_options_for
 
 USUAL_EVERY = 10
 """One program of so many is compiled with accel's usual options."""

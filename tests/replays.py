@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from accel.backend.compile import compile_trace
+from accel.compiler.lower import Known
 from accel.dispatch.replay import Variant
-from accel.lower import Known
 from accel.record import record
 
 Program = Callable[..., Any]

@@ -349,7 +349,8 @@ def test_public_names_are_there_and_unknown_ones_are_not() -> None:
 
 def test_a_program_without_scipy_records_without_it() -> None:
     statement = (
-        "import warnings; warnings.simplefilter('ignore'); import numpy as np, accel; from accel import config; "
+        "import warnings; warnings.simplefilter('ignore'); import numpy as np, accel; "
+        "from accel.platform import config; "
         "config.set_current(config.Settings(cache_dir=None)); "
         "fast = accel.accelerate(lambda x: np.sin(x) + 1.0, mode='verify'); [fast(np.ones(9)) for _ in range(2)]; "
         "assert fast._self_target.paths"

@@ -14,7 +14,7 @@ import pytest
 
 from accel import catalogue
 from accel.catalogue import TRAITS, Catalogue, Row, Steps
-from accel.config import SettingError
+from accel.platform.config import SettingError
 from pygcm_patch import CATALOGUE, HOLDS
 
 ROWS = CATALOGUE.rows

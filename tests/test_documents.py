@@ -16,7 +16,7 @@ import pytest
 import accel
 from accel import ndimage
 from accel.catalogue import TRAITS
-from accel.cli import commandline, commands
+from accel.tools.cli import commandline, commands
 from tests.conftest import ROOT
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -123,7 +123,7 @@ def test_make_check_runs_what_is_there() -> None:
     done = subprocess.run(["make", "--dry-run", "check"], cwd=ROOT, capture_output=True, text=True, check=True)
     (line,) = [line for line in done.stdout.splitlines() if " pytest " in line]
     named = [word for word in line.split() if word.startswith("tests/")]
-    assert {"tests/hook", "tests/cli/test_commands.py"} <= {*named}
+    assert {"tests/entry/hook", "tests/tools/cli/test_commands.py"} <= {*named}
     assert [word for word in named if not (ROOT / word).exists()] == []
 
 

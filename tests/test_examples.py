@@ -24,15 +24,15 @@ SMALLER = {"STEPS = 1000": "STEPS = 12", "size=(2, 800, 800)": "size=(2, 40, 40)
 
 def _hurry() -> None:
     """Small arrays and few calls do not keep functions from being compiled."""
-    from accel import config
-    from accel.dispatch.costs import speed
+    from accel.platform import config
+    from accel.policy import speed
 
     config.set_current(replace(config.current(), policy="eager"))
     speed.SPEED_SAMPLES = 10**9
 
 
 def _compiled(target: str) -> int:
-    from accel.reports.ledger import open_ledger
+    from accel.platform.ledger import open_ledger
 
     return open_ledger(target).compiled_calls
 

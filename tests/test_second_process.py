@@ -22,16 +22,16 @@ import pytest
 
 from accel.backend.compile import compile_trace
 from accel.backend.disk import cache
+from accel.compiler.lower import Known
 from accel.dispatch.replay import StagedOutputs, Variant
-from accel.lower import Known
 from accel.record import Completed, Trace, record
 from accel.rules.rule import Unsupported
 from pygcm_patch import CATALOGUE
-from tests.compiler import QUICKEST, known
 from tests.helpers import LONG
 from tests.processes import Start, assert_found_again, starter
 from tests.rules.cases import ROWS, Names, names_in, stable_hash
 from tests.rules.oracle import program
+from tests.xla_options import QUICKEST, known
 
 POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no POSIX permissions here")
 

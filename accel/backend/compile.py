@@ -13,22 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from accel import config, logs
 from accel.backend import devices, segmented, serializing, trial
 from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.disk import cache
 from accel.backend.executable import Executable
 from accel.backend.job import Job, Product, packed, unpacked
+from accel.backend.machines import common, crew
 from accel.backend.options import compile_with, need_plain_reductions, options_for
 from accel.backend.shards import Shards, division
+from accel.compiler.kernels import machine_code
+from accel.compiler.kernels.segments import Segmented
+from accel.compiler.lower import PACKS, Known, Lowerable, Program, lower
+from accel.compiler.lower.rounding import rounded_as_numpy
 from accel.ir.fingerprint import digest
-from accel.kernels import machine_code
-from accel.kernels.segments import Segmented
-from accel.lower import PACKS, Known, Lowerable, Program, lower
-from accel.lower.rounding import rounded_as_numpy
-from accel.machines import common, crew
-from accel.process import interrupts, jax_internals, tuning
-from accel.reports import ledger
+from accel.platform import config, interrupts, jax_internals, ledger, logs, tuning
 from accel.rules.rule import Unsupported
 
 _UNKEPT_SHARDS = "programs for several devices are not kept"

@@ -14,8 +14,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from accel import config
-from accel.process import ending, forks, interrupts, jax_internals, memory, tuning
+from accel.platform import config, ending, forks, interrupts, jax_internals, memory, tuning
 
 SMALL_ARRAY = 1 << 16
 """Maximum elements of a program's usual array at which one thread is as fast as all: waking another takes 50 us."""
@@ -244,7 +243,7 @@ def check(chosen: config.Settings) -> None:
 
 def _check_joined(machines: str) -> None:
     """Raise SettingError if this process has not joined others before the program's first line."""
-    from accel.machines import crew  # here: few programs need it
+    from accel.backend.machines import crew  # here: few programs need it
 
     if crew.current is None:
         possible = "a program that `accel run` starts"

@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from accel import config
-from accel.backend import callbacks, resident
-from accel.backend.alignment import aligned_copy, is_aligned
+from accel.backend import resident
+from accel.backend.machines import crew
+from accel.backend.machines.common import CommonProgram
 from accel.backend.shards import Shards, launching
-from accel.kernels.segments import Segmented
-from accel.lower import Program
-from accel.lower.written import Written
-from accel.machines import crew
-from accel.machines.common import CommonProgram
-from accel.process import memory, underflow
+from accel.compiler.kernels.segments import Segmented
+from accel.compiler.lower import Program
+from accel.compiler.lower.written import Written
+from accel.platform import callbacks, config, memory, underflow
+from accel.platform.alignment import aligned_copy, is_aligned
 
 _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
 """All executables of this process."""

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from accel import config, logs
+from accel.compiler.lower import ConstantsAnew, Known, Lowerable, Program
 from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
-from accel.lower import ConstantsAnew, Known, Lowerable, Program
+from accel.platform import config, logs
 from accel.record.run.outputs import Outputs
 from accel.record.state.draw import Draw
 from accel.rules.rule import Rule

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any
 
-from accel.backend import callbacks
+from accel.platform import callbacks
 
 _CALL = re.compile(r'custom_call_target="([^"]*)"')
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node
-from accel.process import background, jax_internals
+from accel.platform import background, jax_internals
 
 _WIDE_VECTORS = MappingProxyType({"xla_cpu_prefer_vector_width": 512})
 """Use the widest vectors that the processor has. By itself XLA uses 256 bits, as more slowed older processors down. The

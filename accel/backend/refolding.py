@@ -1,7 +1,7 @@
 """Refolding: a program whose constants have changed takes others, and is not compiled again.
 
-Constants are arguments of the compiled program (see accel.lower.arguments). Where all that follows from the new ones
-has the shapes that it had, and decides nothing else, what computes with it is the same.
+Constants are arguments of the compiled program (see accel.compiler.lower.arguments). Where all that follows from the
+new ones has the shapes that it had, and decides nothing else, what computes with it is the same.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from accel.backend.executable import Executable
-from accel.lower import Known
+from accel.compiler.lower import Known
 
 
 def refolded(executable: Executable, changed: Mapping[int, Any]) -> Executable | None:
     """The executable with these arrays in place of constants, by slot; None where that is another program.
 
     It shares the compiled program, and what is counted of it. It takes as long as NumPy takes to compute what has
-    changed. Raises accel.lower.OtherWay where another side of a branch follows from them.
+    changed. Raises accel.compiler.lower.OtherWay where another side of a branch follows from them.
     """
     program = executable.program
     if program.fingerprint is None or executable.shards is not None:

@@ -1,9 +1,9 @@
 """Resident arrays: arrays whose values are on a device with a memory of its own, and need not be handed to it.
 
 An iteration of an outlined loop takes, for the most part, arrays that the one before has made. While nothing but such
-iterations runs (see accel.lift.between), these arrays of the program have their identity, shape and dtype alone. Their
-values stay where they were computed: an array is *behind* then. All of them are brought up to date before anything else
-may look. Nobody looks at most of them: the next iteration replaces them.
+iterations runs (see accel.entry.lift.between), these arrays of the program have their identity, shape and dtype alone.
+Their values stay where they were computed: an array is *behind* then. All of them are brought up to date before
+anything else may look. Nobody looks at most of them: the next iteration replaces them.
 
 Only arrays that own their memory are ever behind. So another array has part of that memory only if it is a view of one
 that is, and its chain of bases says so.
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.process import background
+from accel.platform import background
 
 Array = np.ndarray[Any, Any]
 

@@ -10,18 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from accel import config, logs
-from accel.backend import callbacks
-from accel.backend.alignment import aligned_array
 from accel.backend.executable import shared
 from accel.backend.options import compile_with
-from accel.config import FLOAT64
-from accel.kernels import importing, jaxprs, machine_code
-from accel.kernels.graph import reachable
-from accel.kernels.importing import Importer
-from accel.kernels.jaxprs import Atom, Equation, Flat, Literal, Variable
-from accel.kernels.module import module_of
-from accel.kernels.segments import (
+from accel.compiler.kernels import importing, jaxprs, machine_code
+from accel.compiler.kernels.graph import reachable
+from accel.compiler.kernels.importing import Importer
+from accel.compiler.kernels.jaxprs import Atom, Equation, Flat, Literal, Variable
+from accel.compiler.kernels.module import module_of
+from accel.compiler.kernels.segments import (
     Choice,
     Given,
     Kernel,
@@ -33,10 +29,12 @@ from accel.kernels.segments import (
     While,
     sharing,
 )
-from accel.lower.precision.evaluation import ReducedEvaluation
-from accel.lower.precision.widths import AsTraced, scan_counts
-from accel.lower.rounding import rounded_as_numpy
-from accel.process import interrupts, underflow
+from accel.compiler.lower.precision.evaluation import ReducedEvaluation
+from accel.compiler.lower.precision.widths import AsTraced, scan_counts
+from accel.compiler.lower.rounding import rounded_as_numpy
+from accel.platform import callbacks, config, interrupts, logs, underflow
+from accel.platform.alignment import aligned_array
+from accel.platform.config import FLOAT64
 
 _LEAST_PER_ROUND = 200_000
 """Minimum number of elements that a loop's iteration computes, all operations together. An iteration of segments takes
@@ -72,7 +70,7 @@ class InXla(Segment):
 
 @dataclass(slots=True)
 class HostCall(Segment):
-    """A segment that a function of Python's computes, see `accel.backend.callbacks`."""
+    """A segment that a function of Python's computes, see `accel.platform.callbacks`."""
 
     function: Callable[..., Any]
     forms: Sequence[callbacks.Form]

@@ -7,8 +7,8 @@ import pickle
 from typing import Any
 
 from accel.backend import lapack, segmented
-from accel.kernels.segments import Segmented
-from accel.process import pickling
+from accel.compiler.kernels.segments import Segmented
+from accel.platform import pickling
 
 
 def deserialized(payload: bytes, device: Any) -> Any:

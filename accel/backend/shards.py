@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from accel.process import forks
+from accel.platform import forks
 
 PARTS = "parts"
 """The name of the one axis of devices."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel import config
-from accel.distances import distance
-from accel.lower import PACKS
-from accel.lower.written import View, place_of
+from accel.compiler.lower import PACKS
+from accel.compiler.lower.written import View, place_of
+from accel.platform import config
+from accel.platform.distances import distance
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable

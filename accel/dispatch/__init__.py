@@ -26,6 +26,6 @@ Four words for four things: *guards* are checked before a run, *outcomes* after 
 
 from accel.dispatch.decorator import accelerated, get_ready
 from accel.dispatch.target import Target
-from accel.reasons import Refused
+from accel.platform.reasons import Refused
 
 __all__ = ["Refused", "Target", "accelerated", "get_ready"]

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accel import config, logs
 from accel.backend.disk import cache
 from accel.dispatch import late
-from accel.dispatch.call import Call, note_counted
-from accel.dispatch.costs import budget
-from accel.dispatch.costs.account import expected_gain_s
 from accel.dispatch.paths import joining
 from accel.dispatch.paths.joint import JointPath
 from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path, Stage
 from accel.dispatch.paths.refolds import Refold
-from accel.process import gain
-from accel.reasons import Refusal
-from accel.reports import timeline
-from accel.reports.ledger import current_run, open_ledger
+from accel.platform import config, gain, logs, timeline
+from accel.platform.ledger import current_run, open_ledger
+from accel.platform.reasons import Refusal
+from accel.policy import budget
+from accel.policy.account import expected_gain_s
+from accel.policy.call import Call, note_counted
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable

@@ -12,14 +12,13 @@ from typing import Any
 
 import wrapt
 
-from accel import config, logs, variables, versions
 from accel.backend import devices
 from accel.dispatch.target import Target
-from accel.process import interrupts
-from accel.process.tracebacks import without_ours
-from accel.reports import children, timeline
-from accel.reports.ledger import open_ledger
-from accel.spelling import function_name
+from accel.platform import config, interrupts, logs, timeline, variables, versions
+from accel.platform.ledger import open_ledger
+from accel.platform.spelling import function_name
+from accel.platform.tracebacks import without_ours
+from accel.reports import children
 
 
 class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # generic in its stubs alone

@@ -12,14 +12,14 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from accel import config
 from accel.backend.disk import cache, experience, vain
 from accel.dispatch import late
-from accel.dispatch.costs import budget
 from accel.dispatch.paths.path import Path, Stage
-from accel.process.bodies import as_written
-from accel.reasons import Refusal
-from accel.reports.ledger import open_ledger
+from accel.platform import config
+from accel.platform.bodies import as_written
+from accel.platform.ledger import open_ledger
+from accel.platform.reasons import Refusal
+from accel.policy import budget
 
 if TYPE_CHECKING:
     from accel.record import Trace

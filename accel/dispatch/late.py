@@ -13,10 +13,9 @@ import importlib
 import threading
 import time
 
-from accel import config
 from accel.backend.disk import cache
-from accel.dispatch.costs import budget
-from accel.process import forks, interrupts, processors
+from accel.platform import config, forks, interrupts, processors
+from accel.policy import budget
 
 _MODULES = (
     "accel.backend.underway.queues",
@@ -24,9 +23,9 @@ _MODULES = (
     "accel.dispatch.comparing.comparison",
     "accel.dispatch.comparing.first_run",
     "accel.dispatch.comparing.nonfinite",
-    "accel.dispatch.costs.transfers",
-    "accel.loops",
-    "accel.lower",
+    "accel.dispatch.paths.transfers",
+    "accel.compiler.loops",
+    "accel.compiler.lower",
     "accel.record",
 )
 

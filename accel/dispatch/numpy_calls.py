@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from accel.dispatch.call import THREAD, Call
 from accel.dispatch.compiling import is_quiet
-from accel.dispatch.costs.account import Account
-from accel.dispatch.costs.parts import Parts
 from accel.dispatch.paths.known import KnownPaths
-from accel.reports.ledger import current_run
+from accel.platform.ledger import current_run
+from accel.policy.account import Account
+from accel.policy.call import THREAD, Call
+from accel.policy.parts import Parts
 
 
 class NumPyCalls:

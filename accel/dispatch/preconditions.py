@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 
 from accel.backend import devices
-from accel.process import forks
-from accel.process.filters import makes_no_error
-from accel.reasons import Refusal
-from accel.reports.ledger import current_run
-from accel.versions import shortfall
+from accel.platform import forks
+from accel.platform.filters import makes_no_error
+from accel.platform.ledger import current_run
+from accel.platform.reasons import Refusal
+from accel.platform.versions import shortfall
 
 OFF, _TRACED, _RAISING, _FORKED, _CRAMPED = map(
     Refusal, ("mode.off", "environment.traced", "fp.errstate", "environment.forked", "environment.memory")

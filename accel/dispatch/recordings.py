@@ -11,13 +11,13 @@ import time
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-from accel import config
 from accel.backend import resident
 from accel.dispatch import late
-from accel.dispatch.call import Call
-from accel.dispatch.costs import account, parts
-from accel.reasons import Refusal
-from accel.reports.ledger import current_run
+from accel.platform import config
+from accel.platform.ledger import current_run
+from accel.platform.reasons import Refusal
+from accel.policy import account, parts
+from accel.policy.call import Call
 
 if TYPE_CHECKING:
     from accel.dispatch.replay import Matcher
@@ -81,9 +81,9 @@ class Recordings:
         current_run().charge("loading", imported_s)
         late.early.begin()  # there will be something to compile soon
         account.recorded.note_end(imported_s)  # a step that waits for it has waited long enough
-        from accel.loops import rolled
-        from accel.lower.passes.arrange import is_worth
-        from accel.merge.trace import MOST_GROWTH, SMALL
+        from accel.compiler.loops import rolled
+        from accel.compiler.lower.passes.arrange import is_worth
+        from accel.compiler.merge.trace import MOST_GROWTH, SMALL
         from accel.record import Completed, record
 
         if resident.current.is_held:

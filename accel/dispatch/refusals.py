@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from accel import logs
 from accel.backend import devices
-from accel.reasons import Refusal, Refused
-from accel.reports import timeline
-from accel.reports.ledger import State, open_ledger
+from accel.platform import logs, timeline
+from accel.platform.ledger import State, open_ledger
+from accel.platform.reasons import Refusal, Refused
 
 _TAKEN_BACK = "was taken back to NumPy"
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from accel.backend import resident
-from accel.dispatch.call import THREAD, Call, is_fault, note_counted
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import Compiling, is_quiet
-from accel.dispatch.costs import budget
-from accel.dispatch.costs.account import Account
 from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path
 from accel.dispatch.refusals import why_not_run
-from accel.process import underflow
-from accel.reasons import Refusal
+from accel.platform import underflow
+from accel.platform.reasons import Refusal
+from accel.policy import budget
+from accel.policy.account import Account
+from accel.policy.call import THREAD, Call, is_fault, note_counted
 
 if TYPE_CHECKING:
     from typing import Any

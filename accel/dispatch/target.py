@@ -2,7 +2,7 @@
 
 The life of a target: the first call is timed on NumPy, and the next one is recorded. During some more calls on NumPy,
 accel observes which inputs never change. Then the path is compiled, and calls are replayed if guards and outcomes hold.
-The budget (accel.dispatch.costs.budget) limits what this may cost. What a path's call does depends on the path's stage;
+The budget (accel.policy.budget) limits what this may cost. What a path's call does depends on the path's stage;
 see `Stage` in accel.dispatch.paths.path.
 
 The way of a call: `answer` (in and out, faults), `_dispatch` (which path), then NumPy (accel.dispatch.numpy_calls),
@@ -20,15 +20,8 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from accel import config, logs
 from accel.backend import resident
-from accel.dispatch.call import LONG_CALL_S, THREAD, Call, Turn, is_fault, note_counted
 from accel.dispatch.compiling import OBSERVED, Compiling, is_quiet
-from accel.dispatch.costs import budget
-from accel.dispatch.costs.account import Account, is_limited
-from accel.dispatch.costs.parts import Parts
-from accel.dispatch.costs.second_look import SecondLook
-from accel.dispatch.costs.speed import Speed
 from accel.dispatch.earlier import Earlier
 from accel.dispatch.numpy_calls import NumPyCalls
 from accel.dispatch.paths.known import KnownPaths
@@ -38,12 +31,18 @@ from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.recordings import Recordings
 from accel.dispatch.refusals import Refusals
 from accel.dispatch.replaying import Answered, Replaying, Unanswered
-from accel.process.ending import let_go_at_exit
-from accel.process.interrupts import pass_on
-from accel.process.tracebacks import Again
-from accel.reasons import Refusal, Refused
-from accel.reports import timeline
-from accel.reports.ledger import Ledger, State, open_ledger
+from accel.platform import config, logs, timeline
+from accel.platform.ending import let_go_at_exit
+from accel.platform.interrupts import pass_on
+from accel.platform.ledger import Ledger, State, open_ledger
+from accel.platform.reasons import Refusal, Refused
+from accel.platform.tracebacks import Again
+from accel.policy import budget
+from accel.policy.account import Account, is_limited
+from accel.policy.call import LONG_CALL_S, THREAD, Call, Turn, is_fault, note_counted
+from accel.policy.parts import Parts
+from accel.policy.second_look import SecondLook
+from accel.policy.speed import Speed
 
 if TYPE_CHECKING:
     from accel.dispatch.replay import SideExit
@@ -82,7 +81,7 @@ class Target:
 
     function: runs a call plainly. recorded: the function that is recorded: the same, but for that of a loop's
     iterations. rtol, mode: its own, or None for those in the settings. effects: whether replays may show text.
-    in_parts: where calls without a program run in parts (see accel.dispatch.costs.parts), the code by which its
+    in_parts: where calls without a program run in parts (see accel.policy.parts), the code by which its
     programs are known. final: it stays on NumPy for good. paths: its recorded paths. account: what its calls take.
     recordings: how many it has had, and which calls were refused. on_refused: outlines parts of the function once it is
     refused as a whole; None where nothing is to be outlined.

@@ -45,7 +45,7 @@ class Node:
     share it: the iterations of a loop do.
 
     The nodes of a finished tape do not change. The passes of the lowering make others of the same index, with
-    endangered: the value of a write has to be copied first (see accel.lower.passes.aliasing).
+    endangered: the value of a write has to be copied first (see accel.compiler.lower.passes.aliasing).
     """
 
     __slots__ = (

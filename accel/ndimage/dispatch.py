@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from accel.process import tuning
+from accel.platform import tuning
 
 MOST_PROGRAMS = 1024
 # Two settings for tests of thousands of tiny arrays, where compiling is all the work.

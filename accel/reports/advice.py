@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from accel.process.own_code import is_project_file
+from accel.platform.own_code import is_project_file
 
 LONGEST = 200
 """Maximum characters of a command to print: one with -c may hold a whole program."""

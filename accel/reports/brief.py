@@ -5,8 +5,8 @@ from __future__ import annotations
 from textwrap import shorten, wrap
 from typing import Any
 
+from accel.platform.ledger import State
 from accel.reports.advice import Advice
-from accel.reports.ledger import State
 from accel.reports.summary import summary_of, was_off
 from accel.reports.words import as_factor, in_s, loses, plural, signed_s
 

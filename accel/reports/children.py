@@ -19,8 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accel.process import forks
-from accel.reports import ledger
+from accel.platform import forks, ledger
 from accel.reports.figures import figures_of_run, lines_of_all, totals_of
 
 T = TypeVar("T", int, float)

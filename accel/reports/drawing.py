@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from statistics import median
 
-from accel.reports import timeline, words
+from accel.platform import timeline
+from accel.platform.timeline import COMPARED, COMPILED, NUMPY, CallRecord, Event
+from accel.reports import words
 from accel.reports.steps import OTHER, PARTS, Step, binned
-from accel.reports.timeline import COMPARED, COMPILED, NUMPY, CallRecord, Event
 
 WIDTH = 960
 HEIGHT = 220

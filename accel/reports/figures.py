@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
-from accel import config, versions
-from accel.reasons import Refusal
-from accel.reports import ledger
-from accel.reports.ledger import Ledger, State
+from accel.platform import config, ledger, versions
+from accel.platform.ledger import Ledger, State
+from accel.platform.reasons import Refusal
 
 SCHEMA = 2
 _DISTRIBUTIONS = ("pygcm-accel", *versions.FLOORS, *versions.OPTIONAL)

@@ -16,8 +16,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accel import config
-from accel.process import files, forks, ranks
+from accel.platform import config, files, forks, ranks
 from accel.reports.advice import compile_this
 from accel.reports.figures import figures_of_run, finite
 

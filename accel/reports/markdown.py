@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accel.reasons import REASONS
+from accel.platform.reasons import REASONS
 from accel.reports.advice import IN_PYTHON, Advice
 from accel.reports.summary import heading_of
 from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, loses

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from accel.reasons import place_of
-from accel.reports import drawing, ledger, summary, timeline, words
+from accel.platform import ledger, timeline
+from accel.platform.ledger import Ledger
+from accel.platform.reasons import place_of
+from accel.platform.timeline import COMPARED, COMPILED, NUMPY, Event
+from accel.reports import drawing, summary, words
 from accel.reports.advice import IN_SHELL
 from accel.reports.figures import figures_of, figures_of_run
-from accel.reports.ledger import Ledger
 from accel.reports.steps import Step, pacing_target, steps_of
-from accel.reports.timeline import COMPARED, COMPILED, NUMPY, Event
 
 MAX_REASONS = 5
 """Maximum number of reasons to show per function."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from accel.reports import ledger
+from accel.platform import ledger
 from accel.reports.advice import IN_PYTHON, Advice, in_python
 from accel.reports.brief import brief
 from accel.reports.children import of_all

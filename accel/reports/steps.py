@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from accel.reports.timeline import COMPARED, COMPILED, NUMPY, CallRecord
+from accel.platform.timeline import COMPARED, COMPILED, NUMPY, CallRecord
 
 OTHER = "other"
 """Kind of time that the program spends outside all targets."""

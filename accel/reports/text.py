@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from textwrap import wrap
 from typing import Any
 
-from accel.reasons import NO_LINE
+from accel.platform.ledger import State
+from accel.platform.reasons import NO_LINE
+from accel.platform.spelling import owner_of
 from accel.reports.advice import IN_PYTHON, Advice
-from accel.reports.ledger import State
 from accel.reports.summary import heading_of, was_off
 from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, in_bytes, loses, plural
-from accel.spelling import owner_of
 
 WIDTH = 100
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from accel.reports.ledger import State
+from accel.platform.ledger import State
 
 
 def number(value: float | None, pattern: str) -> str:

@@ -95,8 +95,8 @@ class Locality:
     """From an operand, the result and the bound arguments, the step of accel.ir.views that leads from one to the other,
     where NumPy's result shares memory with the operand. None: such a result is refused. Read by record.arrays.calls."""
     reads: Reads | None = None
-    """Which elements of the operands it reads; None: all. Read by accel.pure.gates, which keeps the others out of
-    derivatives."""
+    """Which elements of the operands it reads; None: all. Read by accel.transform.pure.gates, which keeps the others
+    out of derivatives."""
     reshapes: Fact[bool] = True
     """Whether the result of `lower` may be a reshape, which XLA may leave in the operand's memory. Of no
     account where `elementwise` is set. Read by the aliasing pass, which copies such a result before a write."""
@@ -126,7 +126,7 @@ class Slope:
     singular: bool = False
     """It is infinite, or none, at some operands for which there is a value, as that of a root is at 0: the constants
     that selections put in the place of others often are such points. Of a row that is `elementwise`. Read by
-    accel.pure.stills, which lets no derivatives through there."""
+    accel.transform.pure.stills, which lets no derivatives through there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,7 +334,7 @@ CHOICE = own_rule("choice", _choice_numpy, _choice)
 PHI = own_rule("phi", lambda choice, sides, form: sides[choice], _phi, reshapes=False)
 COUNTER = own_rule("counter", lambda value: value, _counter)
 AGREE = own_rule("agree", lambda values, expected: np.bool_(agree(values, expected)), agree)
-# computed by accel.lower.looping
+# computed by accel.compiler.lower.looping
 LOOP = own_rule("loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WORK, reshapes=False)
 SCALAR = own_rule("scalar", lambda x: x, lambda x: x, reshapes=False)
 FULL = own_rule("full", _full_numpy, _full, reshapes=False, by_shape=True)

@@ -32,7 +32,7 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
 
 
 def _evaluate_rounds(body: LoopBody, begin: Any, entry: Any, moving: list[Any], fixed: list[Any]) -> list[Any]:
-    """All iterations of a loop by data, as `accel.lower.looping` has them in a traced program."""
+    """All iterations of a loop by data, as `accel.compiler.lower.looping` has them in a traced program."""
     asked, holds, count = bool(begin) == body.stay, entry is None or bool(entry), 0
     while asked and holds and count < body.limit:
         values = dict(zip((node.index for node in body.parameters), (*moving, *fixed), strict=True))

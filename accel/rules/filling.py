@@ -14,7 +14,7 @@ from accel.rules.tracing import current
 
 def are_allowed() -> bool:
     """Whether the program that is traced may have such calls, and this version of JAX has them."""
-    from accel.backend import callbacks
+    from accel.platform import callbacks
 
     return current().has_host_calls and callbacks.are_possible()
 
@@ -33,7 +33,7 @@ def filled(
     import jax
     import numpy as np
 
-    from accel.backend import callbacks
+    from accel.platform import callbacks
 
     form = tuple(shape), np.dtype(dtype).str
 

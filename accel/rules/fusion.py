@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def snapshot(x: Any) -> Any:
-    """Copy `x` before anything is written to the arrays that it is computed from (see accel.lower.passes.aliasing).
+    """Copy `x` before the arrays behind it are written (see accel.compiler.lower.passes.aliasing).
 
     Gives `x` itself where no program of accel's is being traced, or it is not for a CPU.
     """

@@ -123,7 +123,7 @@ def _lowered(function: Any, operand_names: tuple[str, ...], about: About, /, **b
     import jax
     from jax import numpy as jnp
 
-    from accel.backend import callbacks
+    from accel.platform import callbacks
 
     rule = _rule_of(function)
     device = getattr(jax.config, "jax_default_device", None) or jax.devices()[0]

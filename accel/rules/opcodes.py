@@ -23,10 +23,10 @@ OPCODES: dict[str, str] = {
     "write_at": "array, value, starts: the array's next version, in which that box holds the value",
     "scalar": "array without axes: its one element",
     "pick": "tuple: one of the results of a function that has several",
-    # where recorded paths come together (accel.merge)
+    # where recorded paths come together (accel.compiler.merge)
     "choice": "number: the place of it among cases, which says what the path before it was; the last if it is in none",
     "phi": "choice, values: the value at that place",
-    # loops whose number of iterations the data decide (accel.loops)
+    # loops whose number of iterations the data decide (accel.compiler.loops)
     "loop": "truth, truth, values, values: what the values are after the loop, which is entered if both truths hold; "
     "the second values are the same in all iterations",
     "counter": "a plain number that a loop by data counts with",

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.fingerprint import home_of
-from accel.reasons import REASONS
+from accel.platform.reasons import REASONS
 from accel.rules.columns import Cost, Locality, Numerics, RecordedAs, Rounding, Slope
 from accel.rules.opcodes import OPCODES
 from accel.rules.signatures import signature_of
@@ -29,7 +29,7 @@ from accel.rules.tables import WAITING
 
 
 class Unsupported(Exception):
-    """A rule cannot do this. reason: an id of accel.reasons; detail: what exactly."""
+    """A rule cannot do this. reason: an id of accel.platform.reasons; detail: what exactly."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)

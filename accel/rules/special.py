@@ -30,7 +30,7 @@ class Static(Special):
 class Unrecordable(Special):
     """No compiled program can stand for it: np.unique.
 
-    reason: an id of accel.reasons; why: in words, for the report.
+    reason: an id of accel.platform.reasons; why: in words, for the report.
     """
 
     reason: str

@@ -26,9 +26,10 @@ class Tracing:
     """Whether forms that have derivatives are chosen where the fastest have none. Sorting and selecting go by integer
     keys, which have none; elements are gathered by their places instead."""
     for_kernels: bool = False
-    """Whether accel's own kernels take the program (accel.kernels), whose reductions keep NaN as NumPy's do."""
+    """Whether accel's own kernels take the program (accel.compiler.kernels), whose reductions keep NaN as NumPy's
+    do."""
     is_exact: bool = False
-    """Whether NumPy computes what it rounds in its own way (accel.lower.exact)."""
+    """Whether NumPy computes what it rounds in its own way (accel.compiler.lower.exact)."""
 
 
 _current: ContextVar[Tracing] = ContextVar("how the program that is traced computes", default=Tracing())  # noqa: B039

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from accel.backend import callbacks
+from accel.platform import callbacks
 from accel.rules.rule import RULES, add_rule
 
 

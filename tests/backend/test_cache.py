@@ -18,16 +18,14 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
 from accel.__main__ import main
 from accel.backend import compile, lapack
 from accel.backend.disk import cache, experience, products, together, vain
+from accel.compiler.lower import lowering
 from accel.dispatch.comparing import policy
 from accel.ir import fingerprint
-from accel.lower import lowering
-from accel.process import own_code
-from accel.reports import ledger
-from accel.reports.ledger import open_ledger
+from accel.platform import config, ledger, own_code
+from accel.platform.ledger import open_ledger
 
 KEY = "ab" * 20
 OTHER = "cd" * 20
@@ -130,7 +128,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from typing import Any
-from accel import config
+from accel.platform import config
 from accel.backend.disk import cache, experience, products, together, vain
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
@@ -317,7 +315,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from typing import Any
-from accel import config
+from accel.platform import config
 from accel.backend.disk import cache, experience, products, together, vain
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 for i in range(200):
@@ -615,8 +613,8 @@ def test_a_folder_that_cannot_be_looked_for_is_no_error() -> None:
 
 
 def test_no_next_run_is_promised_what_cannot_be_kept(unwritable: Path) -> None:
-    from accel.cli import info
     from accel.reports import summary
+    from accel.tools.cli import info
 
     assert summary._next_run().startswith("no program could be kept on disk: it cannot be")
     assert f"{unwritable} (it cannot be written to" in info.text()

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from accel import config
 from accel.backend import devices
+from accel.platform import config
 
 STARTED = """
 import os, threading
-from accel import config
+from accel.platform import config
 from accel.backend import devices
 config.set_current(config.Settings(threads={threads}))
 before = set(os.listdir("/proc/self/task"))
@@ -66,8 +66,8 @@ import numpy as np
 {before}
 import accel
 from accel.backend import devices
-from accel.dispatch.costs import speed
-from accel.reports.ledger import open_ledger
+from accel.policy import speed
+from accel.platform.ledger import open_ledger
 
 speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
 
@@ -189,7 +189,7 @@ def test_a_platform_is_of_no_importance_where_nothing_is_compiled() -> None:
 
 def test_a_platform_that_is_gone_leaves_functions_on_numpy() -> None:
     after = """
-from accel import config
+from accel.platform import config
 with config.override(platform="tpu"):
     for i in range(12):
         assert np.array_equal(wave(np.arange(4.0) + i), np.sin(np.arange(4.0) + i) * 2.0)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
 from accel.backend.disk import experience
 from accel.backend.disk.experience import Experience
-from accel.dispatch.costs import budget, speed
+from accel.platform import config
+from accel.policy import budget, speed
 
 KEY = "ab" * 20
 

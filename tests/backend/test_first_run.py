@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
 from accel.backend.compile import compile_trace
 from accel.backend.disk import cache, products
 from accel.backend.job import samples_of
 from accel.backend.underway import pending, queues, supervisor
+from accel.compiler.lower import Known
 from accel.dispatch.comparing import first_run
 from accel.dispatch.paths import known
 from accel.dispatch.paths.path import Path as RecordedPath
 from accel.dispatch.paths.path import Stage
-from accel.lower import Known
-from accel.reasons import Refusal
+from accel.platform import config
+from accel.platform.reasons import Refusal
 from accel.record import record
 from accel.rules.rule import RULES, Unsupported
 from tests.backend import faulty
@@ -197,8 +197,8 @@ import sys, time
 import numpy as np, accel
 from accel.dispatch.paths import known
 from accel.dispatch.paths.path import Stage
-from accel.dispatch.costs import budget, rest, speed
-from accel.process import gain
+from accel.policy import budget, rest, speed
+from accel.platform import gain
 from tests.backend import faulty, reductions
 
 faulty.add_rows()

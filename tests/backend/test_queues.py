@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
 from accel.backend.job import samples_of
 from accel.backend.underway import pending, queues, supervisor
+from accel.compiler.lower import Known
 from accel.dispatch.paths import known
 from accel.ir.fingerprint import Indescribable
-from accel.lower import Known
+from accel.platform import config
 from accel.record import record
 from accel.rules.rule import Unsupported
 from tests.conftest import is_idle

@@ -11,18 +11,18 @@ from typing import Any
 import jax
 import pytest
 
-from accel import config
 from accel.backend import shards
+from accel.platform import config
 from tests.conftest import ROOT
 
 PROGRAM = """
 import json, sys, threading, warnings
 import numpy as np
 import accel
-from accel import config
+from accel.platform import config
 from accel.dispatch.comparing import policy
-from accel.dispatch.costs import speed
-from accel.reports.ledger import open_ledger
+from accel.policy import speed
+from accel.platform.ledger import open_ledger
 
 speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
 policy.Comparisons.is_due = lambda *_: False
@@ -165,7 +165,7 @@ def test_in_float32_and_in_the_background(tmp_path: Any) -> None:
     code = """
 from accel.backend.underway.queues import compile_in_background
 from accel.dispatch.replay import Variant
-from accel.lower import Known
+from accel.compiler.lower import Known
 from accel.record import record
 
 x = np.random.default_rng(0).random((12, 5))

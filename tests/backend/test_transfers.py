@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
 from accel.backend import compile, devices, executable
 from accel.dispatch.comparing import policy
 from accel.dispatch.replay.variant import Launchable
-from accel.process import tuning
-from accel.reasons import source_line
-from accel.reports.ledger import open_ledger
+from accel.platform import config, tuning
+from accel.platform.ledger import open_ledger
+from accel.platform.reasons import source_line
 from accel.reports.words import in_bytes
 
 GUARDS = ("disallow", "log", "allow")
@@ -143,7 +142,7 @@ def test_each_field_has_the_line_that_asked_for_it(remote: None) -> None:
 
 
 def test_the_text_says_what_a_step_moves(remote: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from accel.reports.ledger import current_run
+    from accel.platform.ledger import current_run
 
     assert_as_plain()
     assert "per step" not in accel.report(transfers=True)  # nobody has said what a step is
@@ -209,7 +208,7 @@ def test_the_text_says_it_where_something_is_copied_or_on_request(moved: Counter
     assert "bytes moved" not in accel.report(full=True)  # the platform is the CPU
     text = accel.report(transfers=True)
     assert "bytes moved to the device and back" in text and "self.u" in text
-    from accel.reports.ledger import current_run
+    from accel.platform.ledger import current_run
 
     current_run().platform = "gpu"
     assert "bytes moved to the device and back" in accel.report(full=True)

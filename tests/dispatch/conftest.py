@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from accel import config
 from accel.backend.underway import queues
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.paths import known
+from accel.platform import config
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from accel.backend.compile import compile_trace
+from accel.compiler.lower import Known
 from accel.dispatch.comparing import comparison as comparing
 from accel.dispatch.comparing import monte_carlo
 from accel.dispatch.comparing.comparison import Comparison
@@ -17,7 +18,6 @@ from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import explanation
 from accel.dispatch.comparing.snapshot import Snapshot
 from accel.dispatch.replay import StagedOutputs, Variant
-from accel.lower import Known
 from accel.record import record
 
 

@@ -17,19 +17,20 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config, dispatch
+from accel import dispatch
 from accel.backend.underway import queues
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch import compiling, target
 from accel.dispatch.comparing import policy
-from accel.dispatch.costs import second_look, speed
-from accel.dispatch.costs.account import Account
-from accel.dispatch.costs.rest import LOOKS_AFTER_LONG_CALL
 from accel.dispatch.paths import known
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import SideExit, Variant
-from accel.reports.ledger import State, open_ledger
-from accel.reports.ledger import reset as reset_ledgers
+from accel.platform import config
+from accel.platform.ledger import State, open_ledger
+from accel.platform.ledger import reset as reset_ledgers
+from accel.policy import second_look, speed
+from accel.policy.account import Account
+from accel.policy.rest import LOOKS_AFTER_LONG_CALL
 from accel.rules.rule import RULES, Rule
 
 pytestmark = pytest.mark.usefixtures("foreground")

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import Launchable, draws
 from accel.dispatch.target import Target
+from accel.platform import config
+from accel.platform.ledger import open_ledger
 from accel.record.values.draws.generators import KINDS
-from accel.reports.ledger import open_ledger
 from tests.processes import Start, assert_found_again, starter
 
 pytestmark = pytest.mark.usefixtures("foreground")
@@ -260,8 +260,8 @@ def test_putting_back_twice_is_putting_back_once() -> None:
 CHAIN = """
 import numpy as np
 import accel
-from accel.dispatch.costs import speed
-from accel.reports.ledger import open_ledger
+from accel.policy import speed
+from accel.platform.ledger import open_ledger
 
 speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")  # on so few numbers a program is no faster than NumPy
 

@@ -288,14 +288,14 @@ def test_a_static_method_that_is_accelerated_itself_has_a_name(when: str, monkey
 def test_a_loop_whose_parts_come_first_takes_them_up_when_these_leave_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Recordings that no earlier run has compiled a program of cost much to read, and save little."""
     run(helped, grids)
-    monkeypatch.setattr("accel.dispatch.costs.rest.SMALL_CALL_S", 0.0)
-    monkeypatch.setattr("accel.dispatch.costs.rest.MAX_REST", 0)
-    monkeypatch.setattr("accel.dispatch.costs.parts.PARTS_SHARE", 0.0)  # any parts are worth waiting for
+    monkeypatch.setattr("accel.policy.rest.SMALL_CALL_S", 0.0)
+    monkeypatch.setattr("accel.policy.rest.MAX_REST", 0)
+    monkeypatch.setattr("accel.policy.parts.PARTS_SHARE", 0.0)  # any parts are worth waiting for
     target = Target(helped, f"{__name__}:helped", None, "auto", in_parts=helped.__code__)
     for call in range(5):
         target.answer(grids(call), {})
     assert not target.paths
-    monkeypatch.setattr("accel.dispatch.costs.parts.PARTS_SHARE", 1.0)
+    monkeypatch.setattr("accel.policy.parts.PARTS_SHARE", 1.0)
     target.answer(grids(5), {})
     assert target.paths
     assert target.recordings.count == 0

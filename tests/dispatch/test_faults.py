@@ -27,14 +27,12 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
 from accel.backend import job
 from accel.backend.underway import pending, queues, supervisor, worker
-from accel.dispatch.call import THREAD
 from accel.dispatch.paths import known
-from accel.process import interrupts, tuning
+from accel.platform import config, interrupts, ledger, tuning
+from accel.policy.call import THREAD
 from accel.record.state.recording import current
-from accel.reports import ledger
 from tests.helpers import LONG
 from tests.rules.cases import stable_hash
 
@@ -63,8 +61,8 @@ STANDING = {"TextObserver.__call__", "Switch.run", "_InParts.__call__"}
 """What the program calls in the place of its own stream, or statements: nothing of accel's is around it."""
 
 RESTORING = {
-    *(f"accel.process.tuning._Setting.{name}" for name in ("_give_back", "_restore")),
-    *(f"accel.process.interrupts.{name}" for name in ("Deferral.__exit__", "HandlerStandIn.put_back", "_in_full")),
+    *(f"accel.platform.tuning._Setting.{name}" for name in ("_give_back", "_restore")),
+    *(f"accel.platform.interrupts.{name}" for name in ("Deferral.__exit__", "HandlerStandIn.put_back", "_in_full")),
 }
 """What puts a setting of Python's back leaves it where it fails itself."""
 
@@ -272,7 +270,7 @@ def _become(function: FunctionType, code: CodeType) -> None:
 
 def is_deep(function: FunctionType) -> bool:
     """Whether the function is one of the many that compute: what they raise is caught in few places."""
-    return function.__module__.startswith(("accel.rules", "accel.lower", "accel.ndimage"))
+    return function.__module__.startswith(("accel.rules", "accel.compiler.lower", "accel.ndimage"))
 
 
 def left_behind() -> list[Any]:

@@ -10,7 +10,7 @@ import pytest
 
 import accel
 from accel.dispatch import Target
-from accel.process.own_code import function_of, is_alike
+from accel.platform.own_code import function_of, is_alike
 from accel.record.state.inputs import is_same
 
 pytestmark = pytest.mark.usefixtures("foreground")

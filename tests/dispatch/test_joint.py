@@ -12,16 +12,16 @@ import pytest
 
 import accel
 from accel.backend.disk import cache
+from accel.compiler.merge import trace as merging
 from accel.dispatch import paths
-from accel.dispatch.costs.speed import CALLS_IN_A_ROW
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import MergedVariant
 from accel.dispatch.target import Target
-from accel.merge import trace as merging
+from accel.platform.ledger import Ledger, State, open_ledger
+from accel.policy.speed import CALLS_IN_A_ROW
 from accel.record.state import joins
-from accel.reports.ledger import Ledger, State, open_ledger
-from tests.merge.runs import State as Model
-from tests.merge.runs import assert_same
+from tests.compiler.merge.runs import State as Model
+from tests.compiler.merge.runs import assert_same
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
@@ -360,7 +360,7 @@ def test_a_difference_from_numpy_dissolves_the_program_first(
 
 
 def test_a_program_of_several_paths_that_is_slower_is_dissolved(monkeypatch: pytest.MonkeyPatch) -> None:
-    from accel.dispatch.costs.speed import Speed
+    from accel.policy.speed import Speed
 
     fast = accel.accelerate(two_branches, name="two")
     calls = [(x,) for x in fields(0, 40)]

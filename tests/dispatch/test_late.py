@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from accel.backend.disk.cache import environment_hash
-from accel.process.processors import usable
+from accel.platform.processors import usable
 from tests.processes import starter, without_settings
 
 
@@ -27,8 +27,8 @@ def _of_accel() -> set[str]:
 def imported_after_the_first_recording() -> dict[str, Any]:
     """Modules of accel's that compiling, loading and replaying import, in this process."""
     import accel
-    from accel import config
     from accel.dispatch import late
+    from accel.platform import config
 
     accelerate: Any = accel.accelerate
     late.import_now()

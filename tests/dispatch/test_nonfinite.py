@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import accel
+from accel.compiler.lower.written import Written
 from accel.dispatch.comparing import nonfinite, policy
 from accel.dispatch.comparing.errors import relative_errors
-from accel.dispatch.costs.speed import Speed
 from accel.dispatch.replay import Variant
-from accel.lower.written import Written
+from accel.platform.ledger import Ledger, State, open_ledger
+from accel.policy.speed import Speed
 from accel.reports import summary
-from accel.reports.ledger import Ledger, State, open_ledger
 
 LATE = 20
 """The first call whose replay, or input, is different: long after the first comparisons."""
@@ -213,7 +213,7 @@ def test_a_mismatch_says_since_when_results_may_be_wrong(
     assert f"accel: Results may be wrong since call {agreed + 1} of doubtful: rerun with `--mode off`." in (
         summary.summary_line()
     )
-    accel.reports.ledger.begin_again()
+    accel.platform.ledger.begin_again()
     assert open_ledger("doubtful").doubtful_since == 1, "the state may be wrong from the first of these calls on"
 
 

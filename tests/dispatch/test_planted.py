@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config, dispatch
+from accel import dispatch
 from accel.backend import compile
 from accel.dispatch.comparing import policy
-from accel.dispatch.costs import speed
 from accel.dispatch.replay import Variant
 from accel.ir.views import Broadcast
+from accel.platform import config
+from accel.platform.ledger import State, current_run, open_ledger
+from accel.policy import speed
 from accel.record.values.arrays import RecordedArray
 from accel.record.values.calls.general import record_bound
 from accel.record.values.calls.special import SPECIALS, Recorder
-from accel.reports.ledger import State, current_run, open_ledger
 from accel.rules import load
 from accel.rules.rule import RULES
 from accel.rules.special import Special

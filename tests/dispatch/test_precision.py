@@ -15,15 +15,15 @@ import pytest
 from scipy.ndimage import map_coordinates
 
 import accel
-from accel import config
 from accel.backend.compile import compile_job
 from accel.backend.disk import cache
 from accel.backend.job import describe, key_of, path_key_of
+from accel.compiler.lower import Known
 from accel.dispatch.comparing import policy
-from accel.lower import Known
+from accel.platform import config
+from accel.platform.ledger import open_ledger
 from accel.record import record
 from accel.reports import summary
-from accel.reports.ledger import open_ledger
 
 REDUCED = (config.FLOAT32, config.MIXED)
 
@@ -82,7 +82,7 @@ def test_a_tolerance_that_was_named_goes_first(foreground: None, own: bool) -> N
 
 
 def test_a_wrong_result_is_found_in_float32_too(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from accel.lower.precision import evaluation
+    from accel.compiler.lower.precision import evaluation
 
     plain = evaluation._as
     monkeypatch.setattr(evaluation, "_as", lambda value, dtype: plain(value * 1.01 if value.ndim else value, dtype))

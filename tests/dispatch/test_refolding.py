@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import accel
-from accel import config
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch.compiling import Compiling
-from accel.dispatch.costs import speed
 from accel.dispatch.paths import refolds
 from accel.dispatch.paths.path import Path
-from accel.reports.ledger import open_ledger
+from accel.platform import config
+from accel.platform.ledger import open_ledger
+from accel.policy import speed
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # where it is an error, calls stay on NumPy
 

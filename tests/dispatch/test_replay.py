@@ -16,10 +16,10 @@ from accel.dispatch.replay.build import as_scalar
 from accel.dispatch.replay.commit import store
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.steps import steps_of
+from accel.platform.ledger import State, open_ledger
 from accel.record import record
 from accel.record.state.changes import Ends, Write
 from accel.record.state.inputs import MISSING, Environment
-from accel.reports.ledger import State, open_ledger
 
 
 def recorded(function: Any, *args: Any) -> Any:

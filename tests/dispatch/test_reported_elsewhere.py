@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
-from accel.reports.ledger import open_ledger
+from accel.platform import config
+from accel.platform.ledger import open_ledger
 
 pytestmark = pytest.mark.usefixtures("foreground")
 

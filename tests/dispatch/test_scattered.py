@@ -12,11 +12,11 @@ import pytest
 
 import accel
 from accel.dispatch import compiling, target
-from accel.dispatch.costs import account, rest
 from accel.dispatch.paths import known
-from accel.lift import shares
-from accel.process import gain
-from accel.reports.ledger import Ledger, ledgers, open_ledger
+from accel.entry.lift import shares
+from accel.platform import gain
+from accel.platform.ledger import Ledger, ledgers, open_ledger
+from accel.policy import account, rest
 from tests.conftest import WriteModules
 
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel import config
 from accel.backend.disk import cache, references, vain
 from accel.backend.disk.vain import Vain
 from accel.dispatch import Target
-from accel.dispatch.costs import budget
-from accel.dispatch.costs.parts import Parts
-from accel.reasons import Refusal
+from accel.platform import config
+from accel.platform.reasons import Refusal
+from accel.policy import budget
+from accel.policy.parts import Parts
 
 KEY = "ab" * 20
 WHY = Refusal("limit.nodes", "f.py:3", "more than 10 operations")

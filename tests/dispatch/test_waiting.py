@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import accel
-from accel import config
-from accel.reports.ledger import State, open_ledger
+from accel.platform import config
+from accel.platform.ledger import State, open_ledger
 
 
 def test_calls_that_each_took_another_way_have_a_reason(books: ModuleType) -> None:

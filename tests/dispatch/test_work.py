@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accel.dispatch.paths import work
-from accel.reasons import source_line
+from accel.platform.reasons import source_line
 from accel.record import record
 
 

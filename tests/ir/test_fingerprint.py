@@ -22,9 +22,9 @@ import scipy.special
 
 import accel
 from accel import rules
+from accel.compiler.lower import Known, lower
 from accel.ir.fingerprint import Describer, Indescribable, fingerprint
 from accel.ir.views import Index
-from accel.lower import Known, lower
 from accel.record import Completed, record
 from accel.rules.rule import RULES
 

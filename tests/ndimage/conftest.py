@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.compiler import known
 from tests.helpers import LONG
 from tests.rules.cases import stable_hash
+from tests.xla_options import known
 
 SUITE = "test_scipy_suite.py::"
 RULES: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_name("scipy_suite.toml").read_text())

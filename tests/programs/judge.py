@@ -112,7 +112,7 @@ def judge(name: str, steps: int = STEPS) -> Verdict:
     """Run one program plain and accelerated. The settings in force say how accel runs."""
     import accel
     from accel.catalogue import Catalogue, Row
-    from accel.reports.ledger import open_ledger
+    from accel.platform.ledger import open_ledger
 
     expected, text, heavy = heavy_functions(fresh(name), steps)
     module = fresh(name)
@@ -151,9 +151,8 @@ def _agrees(found: Any, expected: Any) -> bool:
 @contextlib.contextmanager
 def in_the_foreground() -> Iterator[None]:
     """Compile at once, and give nothing up for its cost: what is asked is whether it compiles, and is right."""
-    from accel import config
-    from accel.dispatch.costs import account, rest, speed
-    from accel.process import gain
+    from accel.platform import config, gain
+    from accel.policy import account, rest, speed
 
     settings = [
         (gain, "COMPILE_GAIN_S", 0.0),

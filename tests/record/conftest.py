@@ -15,9 +15,9 @@ import pytest
 
 import accel
 from accel.dispatch.comparing import policy
-from accel.dispatch.costs import speed
+from accel.platform.ledger import Ledger, open_ledger
+from accel.policy import speed
 from accel.record.values.draws.generators import is_same_state, kind_of
-from accel.reports.ledger import Ledger, open_ledger
 
 CALLS = 9
 RTOL = 1e-10

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import accel
+from accel.platform.ledger import open_ledger
 from accel.record.state import registry
-from accel.reports.ledger import open_ledger
 from tests.helpers import some
 
 # -- a call is run once, whatever happens after its tape has ended ----------------------------------------------------

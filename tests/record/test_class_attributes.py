@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import accel
-from accel.reports.ledger import open_ledger
+from accel.platform.ledger import open_ledger
 from tests.record.conftest import Twins, play
 
 _names = itertools.count()

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch.call import Call
-from accel.reports.ledger import open_ledger
+from accel.platform.ledger import open_ledger
+from accel.policy.call import Call
 
 BITS = (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
 

@@ -552,7 +552,7 @@ def test_recording_ends_at_max_nodes(check: Any) -> None:
         return y
 
     for each in (work, again):
-        with accel.config.override(max_nodes=40):
+        with accel.platform.config.override(max_nodes=40):
             check(each, some, reason="limit.nodes")
 
 
@@ -599,7 +599,7 @@ BOX: dict[str, Any] = {"kept": None}
 def test_a_recording_that_no_loop_shortens_ends_early(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Operations of ever other shapes cannot be compiled: recording all of them would be for nothing."""
     monkeypatch.setattr("accel.record.state.writer.LOOK_AT", 64)
-    monkeypatch.setattr("accel.lower.passes.arrange.MAX_OPERATIONS", 40)
+    monkeypatch.setattr("accel.compiler.lower.passes.arrange.MAX_OPERATIONS", 40)
 
     def work(x: Any) -> Any:
         total = 0.0

@@ -16,7 +16,7 @@ import pytest
 
 import accel
 from accel.dispatch.replay import commit
-from accel.process import tracebacks
+from accel.platform import tracebacks
 from accel.record import Raised, record
 from accel.record.values import arrays
 from accel.rules import load

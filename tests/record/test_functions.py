@@ -281,7 +281,7 @@ def test_targets_inside_targets(check: Any) -> None:
         return inner(x) * 2
 
     check(work, some)
-    assert accel.reports.ledger.open_ledger("inner").inlined_calls == 1
+    assert accel.platform.ledger.open_ledger("inner").inlined_calls == 1
 
 
 def test_local_imports(check: Any) -> None:

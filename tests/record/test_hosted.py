@@ -13,8 +13,8 @@ from numpy.polynomial import chebyshev, laguerre
 from scipy import interpolate, linalg, ndimage, optimize, signal, spatial, special, stats
 
 import accel
-from accel.backend import callbacks
-from accel.reports.ledger import State, open_ledger
+from accel.platform import callbacks
+from accel.platform.ledger import State, open_ledger
 from accel.rules import load
 from accel.rules.hosted import hosted, is_plain, structure_of
 from accel.rules.rule import lookup
@@ -376,7 +376,7 @@ def test_parameters_that_a_row_has_not(check: Any) -> None:
 
 
 def test_the_interface_of_xla_is_one_that_is_known() -> None:
-    assert callbacks.version() in callbacks.KNOWN, "compare accel/backend/callbacks.py with c_api.h of this JAX"
+    assert callbacks.version() in callbacks.KNOWN, "compare accel/platform/callbacks.py with c_api.h of this JAX"
 
 
 def test_with_another_interface_the_call_stays_on_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

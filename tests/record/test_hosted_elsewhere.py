@@ -13,10 +13,9 @@ import pytest
 from scipy import ndimage, signal
 
 import accel
-from accel import config
-from accel.ensembles import batch
-from accel.process import processors
-from accel.reports.ledger import open_ledger
+from accel.platform import config, processors
+from accel.platform.ledger import open_ledger
+from accel.transform.ensembles import batch
 from tests.backend.test_shards import said
 
 
@@ -170,7 +169,7 @@ def test_beside_forks_and_in_threads(bare_speed: None) -> None:
 @pytest.fixture
 def bare_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     """No program is given up for its speed."""
-    from accel.dispatch.costs import speed
+    from accel.policy import speed
 
     monkeypatch.setattr(speed, "SPEED_SAMPLES", 10**9)
     monkeypatch.setattr(speed, "MAX_LOSS_S", float("inf"))

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 LOCAL_IMPORT = """
 import sys, numpy as np, accel
-from accel import config
+from accel.platform import config
 config.set_current(config.Settings(cache_dir=None, ahead_of_time=False))
 
 @accel.accelerate

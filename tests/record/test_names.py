@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 import accel
-from accel import config
-from accel.dispatch.costs import speed
 from accel.dispatch.replay import commit
+from accel.platform import config
+from accel.platform.ledger import Ledger, open_ledger
+from accel.policy import speed
 from accel.record import Undone, record
-from accel.reports.ledger import Ledger, open_ledger
 from accel.rules.rule import RULES, Rule
 from tests.helpers import some
 from tests.record.conftest import Twins, play

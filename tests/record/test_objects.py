@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.reports.ledger import open_ledger
+from accel.platform.ledger import open_ledger
 from tests.helpers import some
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accel
-from accel import config
-from accel.reports.ledger import open_ledger
+from accel.platform import config
+from accel.platform.ledger import open_ledger
 
 
 def given_arrays(i: int) -> tuple[Any, ...]:

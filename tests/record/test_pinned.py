@@ -10,9 +10,9 @@ from scipy import ndimage
 
 import accel
 from accel.ir.bits import Content
+from accel.platform.ledger import open_ledger
 from accel.record import record
 from accel.record.state.pinned import MANY
-from accel.reports.ledger import open_ledger
 from accel.rules import core
 
 pytestmark = pytest.mark.usefixtures("foreground")

@@ -13,8 +13,8 @@ import pytest
 
 import accel
 from accel.catalogue import Catalogue, Row
-from accel.process import own_code
-from accel.reports.ledger import open_ledger
+from accel.platform import own_code
+from accel.platform.ledger import open_ledger
 
 pytestmark = pytest.mark.usefixtures("foreground")
 

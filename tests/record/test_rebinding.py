@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.reports.ledger import open_ledger
+from accel.platform.ledger import open_ledger
 from accel.rules import load
 from accel.rules.rule import RULES, Rule
 from tests.conftest import WriteModules

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.reports.ledger import open_ledger
+from accel.platform.ledger import open_ledger
 
 _names = itertools.count()
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch.call import Call
+from accel.compiler.lower import written
+from accel.compiler.lower.written import Written
 from accel.dispatch.comparing import policy
 from accel.dispatch.comparing.snapshot import Snapshot
 from accel.ir import vast
-from accel.lower import written
-from accel.lower.written import Written
-from accel.reports.ledger import open_ledger
+from accel.platform.ledger import open_ledger
+from accel.policy.call import Call
 
 pytestmark = pytest.mark.usefixtures("foreground")
 

@@ -9,12 +9,11 @@ from types import ModuleType
 import pytest
 
 import accel
-from accel import config
-from accel.process import forks
-from accel.reasons import Refusal
+from accel.platform import config, forks
+from accel.platform.ledger import Difference, RunLedger, State
+from accel.platform.reasons import Refusal
 from accel.reports import advice, brief, last, reporting
 from accel.reports.figures import figures_of_run
-from accel.reports.ledger import Difference, RunLedger, State
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from accel.reasons import Refusal
-from accel.reports import profiling, timeline
-from accel.reports.ledger import State
+from accel.platform import timeline
+from accel.platform.ledger import State
+from accel.platform.reasons import Refusal
+from accel.reports import profiling
 
 selenium = pytest.importorskip("selenium.webdriver", reason="needs Selenium, which the extra `test` installs")
 

@@ -12,9 +12,10 @@ from types import ModuleType
 
 import pytest
 
-from accel.reasons import Refusal
-from accel.reports import drawing, profiling, steps, timeline, words
-from accel.reports.timeline import CallRecord
+from accel.platform import timeline
+from accel.platform.reasons import Refusal
+from accel.platform.timeline import CallRecord
+from accel.reports import drawing, profiling, steps, words
 
 VOID = {"meta", "wbr"}
 

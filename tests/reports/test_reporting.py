@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import accel
-from accel import config
-from accel.reasons import REASONS, Refusal
+from accel.platform import config
+from accel.platform.ledger import COSTS, Difference, Ledger, RunLedger, State
+from accel.platform.reasons import REASONS, Refusal
 from accel.reports import last, markdown, summary
 from accel.reports.advice import IN_SHELL
 from accel.reports.figures import figures_of_run
-from accel.reports.ledger import COSTS, Difference, Ledger, RunLedger, State
 from accel.reports.text import text
 
 FUNCTION_KEYS = [

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import accel
-from accel.reports.ledger import open_ledger
+from accel.platform.ledger import open_ledger
 from tests.replays import Inputs, Program, variant_of
 
 Call = tuple[Any, ...]

@@ -26,9 +26,9 @@ def paced(count: int) -> Iterator[int]:
 
 def main() -> int:
     """Run a script as `accel run` does."""
-    from accel.cli import run
-    from accel.dispatch.costs import account, budget, rest, speed
-    from accel.process import gain
+    from accel.platform import gain
+    from accel.policy import account, budget, rest, speed
+    from accel.tools.cli import run
 
     speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
     budget.FIXED_S = budget.TARGET_FIXED_S = float("inf")

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from accel.backend import compile as compiling
-from tests.compiler import quickest_options_for
 from tests.helpers import LONG, SEED, examples
 from tests.replays import program_of
 from tests.rounding.bits import Differ, Mismatch, differs, differs_in_kind, variant_mismatches
 from tests.rounding.expressions import PARAMETERS, operands, operands_of, parts_of, random_expression
+from tests.xla_options import quickest_options_for
 
 pytestmark = pytest.mark.usefixtures("foreground")
 

@@ -20,11 +20,11 @@ from scipy.spatial import distance
 
 from accel.backend.compile import entry
 from accel.backend.executable import Executable
+from accel.compiler.lower import Known, lower
 from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutputs, Variant
-from accel.lower import Known, lower
 from accel.record import Raised, Trace, Undone, record
 from accel.rules.rule import Unsupported
-from tests.compiler import QUICKEST, known
+from tests.xla_options import QUICKEST, known
 
 Make = Callable[[int], tuple[Any, ...]]
 
@@ -176,7 +176,7 @@ def lower_job(job: Job) -> None:
 def _shapes(values: Any, lowered: Any) -> Any:
     import jax
 
-    from accel.lower import PACKS
+    from accel.compiler.lower import PACKS
 
     given = [jax.ShapeDtypeStruct(values[slot].shape, values[slot].dtype) for slot in lowered.slots]
     scalars = {

@@ -14,7 +14,7 @@ from scipy import special
 from accel.rules import load
 from accel.rules.rule import Unsupported
 from accel.rules.tables import ufuncs
-from tests.compiler import QUICK, known
+from tests.xla_options import QUICK, known
 
 load(everything=True)
 

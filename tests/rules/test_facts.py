@@ -26,7 +26,13 @@ load(everything=True)
 PACKAGE = Path(accel.__file__).parent
 ENGINE = [
     path
-    for folder, pattern in (("lower", "**/*.py"), ("dispatch", "**/*.py"), ("backend", "**/*.py"), ("rules", "*.py"))
+    for folder, pattern in (
+        ("compiler/lower", "**/*.py"),
+        ("policy", "**/*.py"),
+        ("dispatch", "**/*.py"),
+        ("backend", "**/*.py"),
+        ("rules", "*.py"),
+    )
     for path in sorted((PACKAGE / folder).glob(pattern))
     if path != PACKAGE / "rules" / "core.py"
 ]

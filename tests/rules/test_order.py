@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import accel
 from accel.backend.compile import compile_trace
-from accel.lower import Known, lower
+from accel.compiler.lower import Known, lower
 from accel.record import record
 from accel.rules import order
 from accel.rules.tables.statistics import sorting

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import accel
-from accel.backend import callbacks
 from accel.backend.compile import compile_trace
 from accel.backend.executable import Executable
-from accel.lower import Known, lower
+from accel.compiler.lower import Known, lower
+from accel.platform import callbacks
+from accel.platform.ledger import open_ledger
 from accel.record import record
-from accel.reports.ledger import open_ledger
 from accel.rules import products, tracing
 
 pytestmark = pytest.mark.usefixtures("foreground")

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.compiler import QUICK, QUICKEST
 from tests.helpers import LONG, SEED, examples
 from tests.rules.oracle import FAULTS, Job, judge, program
 from tests.rules.programs import inputs, programs
+from tests.xla_options import QUICK, QUICKEST
 
 PROGRAMS = examples(250, 10_000)
 PARTS = 20 if LONG else 10

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import accel
 from accel.backend.compile import compile_trace
-from accel.lower import Known
+from accel.compiler.lower import Known
 from accel.record import record
 
 few = settings(max_examples=40, deadline=None, derandomize=True)

@@ -49,7 +49,9 @@ def main() -> None:
     assert list((Path(pygcm_patch.__file__).parent / "miniature").rglob("*.py"))
     points = metadata.entry_points()
     assert "pygcm" in points.select(group="accel.catalogues").names
-    assert points.select(group="pytest11", name="accel")["accel"].load().__name__ == "accel.plugins.pytest_options"
+    assert (
+        points.select(group="pytest11", name="accel")["accel"].load().__name__ == "accel.tools.plugins.pytest_options"
+    )
     files = [str(each) for each in metadata.files("pygcm-accel") or ()]
     assert not [each for each in files if each.startswith(("tests/", "benchmarks/"))], "tests are not to be installed"
 

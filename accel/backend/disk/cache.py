@@ -42,9 +42,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from accel import config, logs, versions
-from accel.process import files, interrupts, own_code, processors
-from accel.spelling import did_you_mean
+from accel.platform import config, files, interrupts, logs, own_code, processors, versions
+from accel.platform.spelling import did_you_mean
 
 T = TypeVar("T")
 
@@ -346,7 +345,7 @@ Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR).
 
 def main(args: Sequence[str]) -> int:
     """`accel cache info|clear`. Returns the exit code: 1 if the folder cannot be used, 2 for bad input."""
-    from accel.cli.options import BAD_INPUT, refuse
+    from accel.platform.options import BAD_INPUT, refuse
 
     verbs = {"info": _info, "clear": _clear}
     if list(args) in (["-h"], ["--help"]):

@@ -14,10 +14,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from accel import config
 from accel.backend.disk import cache, experience
 from accel.backend.job import Product
-from accel.process import pickling
+from accel.platform import config, pickling
 from accel.rules.rule import Unsupported
 
 

@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from accel import logs
 from accel.backend.disk import cache, experience, references
 from accel.backend.disk.references import Files, Unnamed
 from accel.backend.job import nodes_of, row_of
 from accel.ir.fingerprint import PLAIN, code_number, digest, is_versioned
 from accel.ir.tape import Node, Tape
-from accel.process import own_code, pickling
-from accel.process.bodies import as_written
-from accel.process.interrupts import pass_on
+from accel.platform import logs, own_code, pickling
+from accel.platform.bodies import as_written
+from accel.platform.interrupts import pass_on
 from accel.record import Trace
 from accel.record.state import inputs
 from accel.record.state.inputs import Code, Inputs, Slot

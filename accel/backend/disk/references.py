@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.fingerprint import code_number, is_versioned
-from accel.process import own_code
+from accel.platform import own_code
 
 CLOCKS_S = 2.0
 """Seconds by which the clocks of file systems may be behind, or round."""

@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from accel.backend.disk import cache, experience
 from accel.backend.job import Job
+from accel.compiler.lower import Known
+from accel.compiler.merge import Member, MergedTrace, Placement, reassembled
 from accel.ir.fingerprint import digest
-from accel.lower import Known
-from accel.merge import Member, MergedTrace, Placement, reassembled
-from accel.process import pickling
+from accel.platform import pickling
 from accel.record import Trace
 
 T = TypeVar("T")

@@ -12,10 +12,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from accel import config
 from accel.backend.disk import cache
 from accel.backend.disk.references import Files, Unnamed
-from accel.reasons import Refusal
+from accel.platform import config
+from accel.platform.reasons import Refusal
 
 LONG_S = 0.25
 """Seconds beyond its call from which a refused recording is noted, whatever the reason."""

@@ -12,8 +12,8 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from accel import config
 from accel.backend.underway.priority import give_way
+from accel.platform import config
 
 if TYPE_CHECKING:
     from accel.backend.disk.products import Place

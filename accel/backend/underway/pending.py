@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from accel import config, logs
 from accel.backend import devices
 from accel.backend.compile import compile_trace, load, product_of, report_not_kept, usual_size
 from accel.backend.disk import cache, experience, products, together
@@ -27,8 +26,9 @@ from accel.backend.executable import Executable
 from accel.backend.job import Job, Product, Trial, describe, key_of, key_of_path
 from accel.backend.underway.supervisor import has_worker, supervisor
 from accel.backend.underway.worker import TrialLost, WorkerLost
-from accel.lower import Known
-from accel.merge import MergedTrace
+from accel.compiler.lower import Known
+from accel.compiler.merge import MergedTrace
+from accel.platform import config, logs
 from accel.record import Trace
 from accel.rules.rule import Unsupported
 

@@ -21,18 +21,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from accel import config, logs
 from accel.backend import devices
 from accel.backend.disk import cache, products
 from accel.backend.executable import leak_executables
 from accel.backend.job import Trial
 from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.supervisor import supervisor
-from accel.lower import Known
-from accel.merge import MergedTrace
-from accel.process import background, ending, gain, interrupts, status, tuning
+from accel.compiler.lower import Known
+from accel.compiler.merge import MergedTrace
+from accel.platform import background, config, ending, gain, interrupts, logs, status, tuning
+from accel.platform.ledger import current_run
 from accel.record import Trace
-from accel.reports.ledger import current_run
 
 LEAVE_S = 60.0
 """At exit, the process waits this many seconds for a background thread to leave JAX's code, because ending the process

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from accel import config, logs
 from accel.backend import devices
 from accel.backend.underway.worker import Worker, WorkerLost
+from accel.platform import config, logs
 from accel.rules.rule import Unsupported
 
 if TYPE_CHECKING:

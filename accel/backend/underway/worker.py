@@ -30,10 +30,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accel import config
 from accel.backend.underway.last import LastJobs
 from accel.backend.underway.priority import give_way
-from accel.process import files, own_code, pickling, processors
+from accel.platform import config, files, own_code, pickling, processors
 
 if TYPE_CHECKING:
     from accel.backend.disk.products import Place

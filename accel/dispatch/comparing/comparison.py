@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.compiler.lower.written import Written
 from accel.dispatch.comparing.changes import Changes
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
@@ -16,7 +17,7 @@ from accel.dispatch.comparing.texts import ShownTexts
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.build import as_scalar, chain_of
 from accel.ir.views import seen_through
-from accel.lower.written import Written
+from accel.platform.ledger import Difference
 from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.record.state.inputs import MISSING
 from accel.record.state.leaves import (
@@ -31,7 +32,6 @@ from accel.record.state.leaves import (
     Number,
     SharedLeaf,
 )
-from accel.reports.ledger import Difference
 
 EXPLAINED_FACTOR, MAX_EXPLAINED = 2.0, 1e3
 """Once rounding has explained an error of a field, later errors of the field are taken for rounding too. They may be

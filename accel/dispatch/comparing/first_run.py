@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from accel import config
 from accel.backend import devices
 from accel.backend.job import JobTrace, samples_of
+from accel.compiler.merge import ABSENT, MergedTrace
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import computed_nodes, computed_values, explanation, run_tape
 from accel.dispatch.replay import HostError, Launchable, SideExit, StagedOutputs, Variant
 from accel.dispatch.replay.variant import Computed
-from accel.merge import ABSENT, MergedTrace
+from accel.platform import config
 from accel.record import Trace
 from accel.record.values.draws.generators import kind_of
 from accel.rules.rule import Unsupported

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.compiler.lower.written import Written
 from accel.dispatch.comparing.errors import parts_of
 from accel.dispatch.replay import StagedOutputs
-from accel.lower.written import Written
 
 GROWTH = 2
 """An output may have this many times as many NaNs and infinities as a compared run had. A guess: one that fills up with

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from accel import config, logs
-from accel.dispatch.call import Call, note_counted
 from accel.dispatch.compiling import is_quiet
 from accel.dispatch.paths.path import Path
-from accel.reasons import Refusal
-from accel.reports.ledger import Ledger, current_run, open_ledger
+from accel.platform import config, logs
+from accel.platform.ledger import Ledger, current_run, open_ledger
+from accel.platform.reasons import Refusal
+from accel.policy.call import Call, note_counted
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from accel.compiler.lower.written import Written
 from accel.dispatch.replay import StagedOutputs
 from accel.ir.vast import is_vast
-from accel.lower.written import Written
+from accel.platform.ledger import Difference
 from accel.record import Trace
 from accel.record.objects.names.variables import CONTENTS, contents_of
 from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.record.state.changes import Write
 from accel.record.state.inputs import MISSING, Inputs
-from accel.reports.ledger import Difference
 
 SEQUENCES: tuple[type, ...] = (list, deque)
 CONTAINERS: tuple[type, ...] = (list, deque, set, dict, defaultdict, Counter, OrderedDict)

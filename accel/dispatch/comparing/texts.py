@@ -18,9 +18,9 @@ import numpy as np
 
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.commit import ready_effects
+from accel.platform.ledger import Difference
 from accel.record.objects.sinks.streams import TextObserver
 from accel.record.state.shown import Flushed, Logged, Unshowable, Warned
-from accel.reports.ledger import Difference
 
 FIELD = "the text that is shown"
 

@@ -11,7 +11,7 @@ from accel.ir.bits import MOST_BYTES, same_value
 from accel.ir.vast import is_vast
 
 if TYPE_CHECKING:
-    from accel.lower import Known, Lowerable
+    from accel.compiler.lower import Known, Lowerable
 
 COMPARED_BYTES, COMPARED_CALLS = 1 << 16, 8
 """While a path waits for its program, arrays of more bytes are compared in its first calls only, then ever more rarely.
@@ -37,7 +37,7 @@ class PathConstants:
 
     def compare(self, values: list[Any], *, looks_at_all: bool) -> None:
         """Compare the inputs of one more call. looks_at_all: at large arrays, too."""
-        from accel.merge import ABSENT
+        from accel.compiler.merge import ABSENT
 
         for slot in self.candidates - self.varying:
             value = values[slot]
@@ -83,7 +83,7 @@ class PathConstants:
 
     def worth_folding(self, trace: Lowerable) -> Known:
         """Return the inputs that the next program is to treat as constants."""
-        from accel.lower.folding import not_worth_folding
+        from accel.compiler.lower.folding import not_worth_folding
 
         self._not_worth = frozenset(not_worth_folding(trace, as_known(self.values)))
         return as_known({slot: value for slot, value in self.values.items() if slot not in self._not_worth})
@@ -91,7 +91,7 @@ class PathConstants:
 
 def as_known(values: Mapping[int, Any]) -> Known:
     """Values by slot, as lowering takes them."""
-    from accel.lower import Known
+    from accel.compiler.lower import Known
 
     arrays = {slot: value for slot, value in values.items() if isinstance(value, np.ndarray)}
     return Known({slot: value for slot, value in values.items() if slot not in arrays}, arrays)

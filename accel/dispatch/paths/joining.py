@@ -1,14 +1,14 @@
-"""Joining: which recorded paths of a target are compiled together, as one program (see accel.merge)."""
+"""Joining: which recorded paths of a target are compiled together, as one program (see accel.compiler.merge)."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
 
-from accel import config, logs
 from accel.backend.disk import cache
 from accel.dispatch.paths.joint import JointPath
 from accel.dispatch.paths.path import Path, Stage
+from accel.platform import config, logs
 
 COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
 """Approximate seconds of a compile: fixed, and for each operation."""
@@ -44,7 +44,7 @@ def joint_with(path: Path, paths: Iterable[Path], name: str) -> JointPath | None
     """
     if not may_join(path):
         return None
-    from accel.merge.draws import draw_alike
+    from accel.compiler.merge.draws import draw_alike
 
     others = [other for other in paths if other is not path and may_join(other)]
     pool = [path, *(other for other in others if draw_alike(path.trace, other.trace))]
@@ -61,7 +61,7 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
     if not cache.holds_programs() or path.key is None:
         return None
     from accel.backend.disk import experience, together
-    from accel.merge import NotMergeable
+    from accel.compiler.merge import NotMergeable
 
     recorded = {other.key: other for other in pool if other.key is not None}
     joined = {other.key for other in pool if other.stage is Stage.JOINED}
@@ -86,7 +86,7 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
 
 def joint_of(pool: list[Path], name: str) -> JointPath | None:
     """A path of all of these; None where there is but one, or where they share too little. name: the target's."""
-    from accel.merge import NotMergeable, merged
+    from accel.compiler.merge import NotMergeable, merged
 
     if len(pool) < 2:
         return None

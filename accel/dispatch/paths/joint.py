@@ -1,4 +1,4 @@
-"""Joint paths: several recorded paths of a target that have one program (see accel.merge)."""
+"""Joint paths: several recorded paths of a target that have one program (see accel.compiler.merge)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
-from accel import logs
 from accel.dispatch.paths.constants import as_known, have_one_form
 from accel.dispatch.paths.path import Path, Stage
 from accel.dispatch.paths.refolds import Refold
 from accel.ir.bits import same_value
+from accel.platform import logs
 
 if TYPE_CHECKING:
     from accel.backend.disk.together import TraceOnDisk
     from accel.backend.executable import Executable
+    from accel.compiler.lower import Known
+    from accel.compiler.merge import MergedTrace
     from accel.dispatch.replay import Launchable, MergedMatcher, StagedOutputs
     from accel.ir.tape import Outcome
-    from accel.lower import Known
-    from accel.merge import MergedTrace
     from accel.record import Trace
 
 
@@ -112,7 +112,7 @@ class JointPath(Path):
         """Replay the calls of one more path, if the program in use computes that path, too. Returns whether it does."""
         if self.stage is not Stage.COMPILED:
             return False
-        from accel.merge import Member, NotMergeable
+        from accel.compiler.merge import Member, NotMergeable
 
         placement = None if self._source is None else self._source.placement_of(path.key)
         try:

@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from accel import config
-from accel.dispatch.costs.account import expected_gain_s
 from accel.dispatch.paths.joining import expected_compile_s, joins_more, may_start
 from accel.dispatch.paths.path import Path, Stage
 from accel.ir.loop import body_of
-from accel.process import processors
-from accel.reasons import Refusal
+from accel.platform import config, processors
+from accel.platform.reasons import Refusal
+from accel.policy.account import expected_gain_s
 from accel.rules import core
 
 if TYPE_CHECKING:

@@ -11,25 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from accel import config, logs
 from accel.backend.disk import cache
-from accel.dispatch.costs.speed import Speed
 from accel.dispatch.paths import work
 from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants, have_one_form
 from accel.dispatch.paths.refolds import Refold, Refolds
-from accel.process import interrupts
-from accel.reasons import Refusal
-from accel.reports.ledger import current_run, open_ledger
+from accel.platform import config, interrupts, logs
+from accel.platform.ledger import current_run, open_ledger
+from accel.platform.reasons import Refusal
+from accel.policy.speed import Speed
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable
     from accel.backend.job import Trial
     from accel.backend.underway.pending import PendingProgram
-    from accel.dispatch.call import Call
+    from accel.compiler.lower import Known
     from accel.dispatch.paths.joint import JointPath
     from accel.dispatch.replay import Launchable, Matcher, MergedMatcher, SideExit, StagedOutputs
     from accel.ir.tape import Outcome
-    from accel.lower import Known
+    from accel.policy.call import Call
     from accel.record import Trace
 
 MAX_RESPECIALIZED = 3
@@ -144,7 +143,7 @@ class Path:
         return Matcher(self.trace)
 
     def _foldable(self) -> frozenset[int]:
-        from accel.lower.folding import foldable
+        from accel.compiler.lower.folding import foldable
 
         return foldable(self.trace)
 
@@ -391,7 +390,7 @@ class Path:
 
     def _use(self, executable: Executable) -> None:
         """Launch this one from now on. What launches of one that was in its place have moved stays counted."""
-        from accel.dispatch.costs.transfers import Transfers
+        from accel.dispatch.paths.transfers import Transfers
 
         before, self._variant = self._variant, self._launchable(executable)
         there = [] if before is None else before.executable.constants
@@ -412,7 +411,7 @@ class Path:
         if not same_form or (self._refolds.cost_more(self.usual_s) and self.changes_often):
             return Refold.ANOTHER
         from accel.backend.refolding import refolded
-        from accel.lower import OtherWay
+        from accel.compiler.lower import OtherWay
 
         started = time.perf_counter()
         copies = {slot: array.copy() for slot, array in changed.items()}  # the program may write to its arrays

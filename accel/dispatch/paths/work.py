@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from accel.ir.tape import Node
-from accel.reasons import source_line
+from accel.platform.reasons import source_line
 
 ARITHMETIC = "arithmetic"
 

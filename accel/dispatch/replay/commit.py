@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from accel.backend import resident
+from accel.compiler.lower.written import Written
 from accel.dispatch.replay.build import Builder
 from accel.dispatch.replay.kept import Unfetched, may_stay, steps_left_behind
 from accel.dispatch.replay.steps import Step, steps_of
 from accel.ir.vast import is_vast
-from accel.lower.written import Written
-from accel.process import interrupts
+from accel.platform import interrupts
 from accel.record import Trace
 from accel.record.state.shown import Ready, Unshowable
 

@@ -10,12 +10,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from accel.compiler.lower import agrees
 from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.host import HostTape
 from accel.ir.overlap import may_share
 from accel.ir.tape import needed_by
-from accel.lower import agrees
-from accel.process import interrupts
+from accel.platform import interrupts
 from accel.record import Trace
 
 IDENTITY, INPUTS = "identity", "inputs"

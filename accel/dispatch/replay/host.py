@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.compiler.merge import ABSENT
 from accel.ir.tape import Node, nodes_in
-from accel.merge import ABSENT
-from accel.process import interrupts
+from accel.platform import interrupts
 
 
 class Expressions:

@@ -1,7 +1,8 @@
 """The program of several paths: which of them a call may take, and which of them a run shows that it has taken.
 
-Sets of paths are bit masks, as in accel.merge.inputs. Guards and host outcomes leave the paths that the call may take.
-The outcomes of the run leave one of those, or none: then the call takes a path that this program does not have.
+Sets of paths are bit masks, as in accel.compiler.merge.inputs. Guards and host outcomes leave the paths that the call
+may take. The outcomes of the run leave one of those, or none: then the call takes a path that this program does not
+have.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from numpy.typing import NDArray
 
 from accel.backend.executable import Executable
 from accel.backend.job import samples_of
+from accel.compiler.lower import agrees
+from accel.compiler.merge import ABSENT, Member, MergedTrace
 from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.guards import INPUTS, GuardFailure, Guards
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.variant import Computed, HostError, Launchable, SideExit, forms_of
 from accel.ir.tape import needed_by
-from accel.lower import agrees
-from accel.merge import ABSENT, Member, MergedTrace
-from accel.process import interrupts
+from accel.platform import interrupts
 from accel.record import Trace
 from accel.record.state.inputs import Inputs
 

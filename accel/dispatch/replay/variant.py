@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 
 from accel.backend import resident
 from accel.backend.executable import Executable, shared
+from accel.compiler.lower import PACKS, Program, agrees
+from accel.compiler.lower.program import Fixed, OutputNumber, Packed
+from accel.compiler.lower.written import OnHost, Written
+from accel.compiler.merge import ABSENT
 from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
 from accel.dispatch.replay.draws import Drawn, Draws, drawn_nodes
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.kept import Unfetched
 from accel.ir.bits import Content, same_scalar
 from accel.ir.tape import Node, Outcome, needed_by
-from accel.lower import PACKS, Program, agrees
-from accel.lower.program import Fixed, OutputNumber, Packed
-from accel.lower.written import OnHost, Written
-from accel.merge import ABSENT
-from accel.process import ending, interrupts
+from accel.platform import ending, interrupts
+from accel.platform.ledger import current_run
 from accel.record import Trace
 from accel.record.state.draw import Draw
-from accel.reports.ledger import current_run
 
 
 class Constants:

@@ -14,7 +14,7 @@ import sys
 from types import FunctionType
 from typing import Any
 
-from accel.process.own_code import is_project_module
+from accel.platform.own_code import is_project_module
 from accel.record.objects.enumerations import is_enumeration
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.kinds import is_bare_enum

@@ -24,7 +24,7 @@ import wrapt
 
 from accel.ir import bits
 from accel.ir.tape import Storage
-from accel.process.bodies import is_body
+from accel.platform.bodies import is_body
 from accel.record.objects.computed import guard_class
 from accel.record.objects.containers.lists import DequeProxy, ListProxy
 from accel.record.objects.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy, OrderedDictProxy

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import wrapt
 
-from accel.process.bodies import as_written
-from accel.process.own_code import is_of_project
-from accel.reasons import Refusal
+from accel.platform.bodies import as_written
+from accel.platform.own_code import is_of_project
+from accel.platform.reasons import Refusal
+from accel.platform.spelling import function_name
 from accel.record.objects import scan
 from accel.record.objects.names.cells import closure_for
 from accel.record.objects.names.namespaces import SubstitutedGlobals, globals_for
@@ -22,7 +23,6 @@ from accel.record.state.opaque import opaque_reason
 from accel.record.state.recording import Recording, place_text
 from accel.record.state.wrapper import StandIn, unwrap
 from accel.record.values.text.markers import with_forms
-from accel.spelling import function_name
 
 
 class Followed(StandIn):

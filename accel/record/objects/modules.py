@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any
 
-from accel.process.own_code import is_project_module
+from accel.platform.own_code import is_project_module
 from accel.record.objects.names.namespaces import delete_global, read_global, variable_of, write_global
 from accel.record.objects.names.variables import state_of
 from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class

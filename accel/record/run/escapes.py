@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from types import CellType, FunctionType, GeneratorType
 from typing import Any
 
-from accel.process.tracebacks import without_ours
+from accel.platform.tracebacks import without_ours
 from accel.record.objects.names.cells import Link, links_of
 from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.names.variables import contents_of, fill

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from accel.process import interrupts
-from accel.process.tracebacks import without_ours
+from accel.platform import interrupts
+from accel.platform.tracebacks import without_ours
 from accel.record.objects.builtins import plain_builtins
 from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.scan import handles_exceptions

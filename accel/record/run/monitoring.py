@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
-from accel.process import interrupts
+from accel.platform import interrupts
 from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.names.steps import with_nested
 from accel.record.state.events import Events, Listener
@@ -150,7 +150,8 @@ def _events(*names: str) -> int:
 class _Tool:
     """accel among the tools of `sys.monitoring`: one for all recordings, which threads may have at once.
 
-    It is one while there are any; else a program's loop would seem to be watched by somebody (accel.process.observers).
+    It is one while there are any; else a program's loop would seem to be watched by somebody
+    (accel.platform.observers).
     """
 
     def __init__(self) -> None:

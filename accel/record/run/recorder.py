@@ -10,8 +10,8 @@ from types import FunctionType
 from typing import Any
 
 from accel.ir.tape import Node
-from accel.process import interrupts, tuning
-from accel.reasons import Refusal
+from accel.platform import interrupts, tuning
+from accel.platform.reasons import Refusal
 from accel.record.objects.builtins import make_builtins
 from accel.record.objects.enter import enter_value
 from accel.record.objects.follow import Followed

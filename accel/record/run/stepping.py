@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-from accel.process import interrupts
+from accel.platform import interrupts
 from accel.record.objects.names.cells import links_of
 from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.names.steps import Access, AccessKind, steps_of, with_nested, writes_of

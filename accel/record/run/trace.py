@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accel.ir.tape import Tape
-from accel.reasons import Refusal
+from accel.platform.reasons import Refusal
 from accel.record.objects.containers.container import ContainerProxy
 from accel.record.objects.generators import GeneratorProxy
 from accel.record.objects.objects import ObjectProxy

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.ir.bits import Content, same_constant
-from accel.process.own_code import is_alike, is_function_or_entry
+from accel.platform.own_code import is_alike, is_function_or_entry
 from accel.record.state.environment import Environment
 
 

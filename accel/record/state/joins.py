@@ -2,7 +2,7 @@
 
 A *join* is the first instruction between two statements that runs whichever side a branch takes. Merged recordings
 have one phi there for what each side has made of a variable, and one operation for each that follows (see
-accel.merge.writer). So a call that combines branches in a new way is often computed by the program in use.
+accel.compiler.merge.writer). So a call that combines branches in a new way is often computed by the program in use.
 
 Values are numbered afresh at a join: so it is known which of two equal values a later operation names.
 """

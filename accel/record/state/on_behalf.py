@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from accel.process.tracebacks import ON_BEHALF
+from accel.platform.tracebacks import ON_BEHALF
 from accel.record.state.instructions import raising
 
 _CALL = (lambda function, args, kwargs: function(*args, **kwargs)).__code__.replace(co_name=ON_BEHALF)

@@ -17,9 +17,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from accel.ir.tape import Node, Place
-from accel.process import interrupts
-from accel.process.own_code import under_own_wrapper
-from accel.reasons import Refusal, source_line
+from accel.platform import interrupts
+from accel.platform.own_code import under_own_wrapper
+from accel.platform.reasons import Refusal, source_line
 from accel.record.state.changes import Asked, AttributeState, Item
 from accel.record.state.draw import Draw
 from accel.record.state.events import Frames, LoopHeads

@@ -20,7 +20,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.template import fill
-from accel.process.own_code import PACKAGE
+from accel.platform.own_code import PACKAGE
 
 MOST_DIGITS = 12
 """Maximum digits that a replay shows of a number computed from arrays: rounding decides those behind. Guess."""

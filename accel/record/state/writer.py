@@ -14,7 +14,7 @@ from accel.ir.fingerprint import code_number
 from accel.ir.tape import Node, Outcome, Place, Storage, Tape
 from accel.ir.template import form
 from accel.ir.views import At, Chain, Step, StridedElements, seen_through
-from accel.reasons import source_line
+from accel.platform.reasons import source_line
 from accel.record.state.inputs import MISSING, Inputs, is_writeable
 from accel.record.state.on_behalf import frames_of
 from accel.record.state.pinned import element_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.reports.ledger import open_ledger
+from accel.platform.ledger import open_ledger
 
 LOG = logging.getLogger("accel-shown")
 FORM = "%(levelname)s %(name)s %(filename)s:%(lineno)d %(funcName)s %(message)s"

@@ -14,7 +14,7 @@ import pytest
 
 import accel
 from accel.dispatch.comparing import policy
-from accel.reports.ledger import open_ledger
+from accel.platform.ledger import open_ledger
 
 Played = tuple[str, list[Any]]
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import SERIAL
-from accel.process import interrupts
+from accel.platform import interrupts
 from accel.record.objects.computed import guard_class
 from accel.record.objects.containers.container import ContainerProxy
 from accel.record.objects.containers.tuples import NamedTupleProxy

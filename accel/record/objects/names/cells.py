@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
-from accel.process.bodies import is_body
+from accel.platform.bodies import is_body
 from accel.record.objects.names.steps import writes_of
 from accel.record.objects.names.variables import OF_CELL, OuterVariable, contents_of, fill, slot_of_cell, write
 from accel.record.state import inputs

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
-from accel.process.status import Erasing
+from accel.platform.status import Erasing
 
 
 def handed_on_to(write: object) -> Any:

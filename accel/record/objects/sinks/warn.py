@@ -11,10 +11,10 @@ import warnings
 from types import FrameType
 from typing import Any
 
-from accel.process.bodies import runs_body
-from accel.process.filters import makes_no_error
-from accel.process.own_code import PACKAGE
-from accel.process.tracebacks import ON_BEHALF
+from accel.platform.bodies import runs_body
+from accel.platform.filters import makes_no_error
+from accel.platform.own_code import PACKAGE
+from accel.platform.tracebacks import ON_BEHALF
 from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.sinks.show import Act, plain, show
 from accel.record.state import inputs

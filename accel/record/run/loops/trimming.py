@@ -3,7 +3,8 @@
 An iteration that does what an earlier one did tells nothing new about the loop. Its operations are taken off the tape,
 and what recorded code holds is tied to what it held one iteration earlier. So the tape is that of a call in which the
 loop makes one iteration less, while the program goes on with its own values. By the same argument by which loops are
-rolled at all (accel.loops), such a call does the same from there on: the state is the same but for recorded values.
+rolled at all (accel.compiler.loops), such a call does the same from there on: the state is the same but for recorded
+values.
 
 What is left of a `range` is not the same. A loop that ends because its range does would not have ended one iteration
 earlier. So such a loop is trimmed only where its iterations would be too many otherwise; and if its range then comes to

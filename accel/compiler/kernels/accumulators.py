@@ -1,0 +1,330 @@
+"""Functions in LLVM IR that reduce contiguous memory. Their kinds are those of accel.compiler.kernels.reductions.
+
+Each takes pointers to the source and to the results, their number, and the number of elements of each.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accel.compiler.kernels.ir import MEMORY, literal_text
+
+_LANES = 8
+
+_BLOCK = 128
+"""Longest row that NumPy adds without halving it."""
+
+
+def joined(kind: str, dtype: np.dtype[Any], register: str, x: str, y: str, out: str) -> list[str]:
+    """Return the instructions of `out = x OP y`. NaN wins over numbers, as in NumPy."""
+    if kind in ("or", "and"):
+        return [f"{out} = {kind} {register} {x}, {y}"]
+    if kind in ("add", "sub", "mul"):
+        return [f"{out} = {'f' if dtype.kind == 'f' else ''}{kind} {register} {x}, {y}"]
+    if dtype.kind == "f":
+        truth = "i1" if not register.startswith("<") else f"<{_LANES} x i1>"
+        how = "ogt" if kind == "max" else "olt"
+        return [
+            f"{out}a = fcmp {how} {register} {x}, {y}",
+            f"{out}b = fcmp uno {register} {x}, {x}",
+            f"{out}c = or {truth} {out}a, {out}b",
+            f"{out} = select {truth} {out}c, {register} {x}, {register} {y}",
+        ]
+    how = ("u" if dtype.kind in "ub" else "s") + ("gt" if kind == "max" else "lt")
+    truth = "i1" if not register.startswith("<") else f"<{_LANES} x i1>"
+    return [
+        f"{out}a = icmp {how} {register} {x}, {y}",
+        f"{out} = select {truth} {out}a, {register} {x}, {register} {y}",
+    ]
+
+
+def _neutral(kind: str, dtype: np.dtype[Any]) -> str:
+    if kind in ("add", "or"):
+        return literal_text(-0.0 if dtype.kind == "f" else 0, np.dtype(np.uint8) if dtype.kind == "b" else dtype)
+    if kind == "mul":
+        return literal_text(1, dtype)
+    if kind == "and":
+        return "1" if dtype.kind == "b" else "-1" if dtype.kind == "i" else str(np.iinfo(dtype).max)
+    if dtype.kind == "f":
+        return literal_text(-math.inf if kind == "max" else math.inf, dtype)
+    if dtype.kind == "b":
+        return "0" if kind == "max" else "1"
+    about = np.iinfo(dtype)
+    return str(about.min if kind == "max" else about.max)
+
+
+def rows(name: str, kind: str, dtype: np.dtype[Any]) -> str:
+    stored, size = MEMORY[dtype], dtype.itemsize
+    pairwise = kind == "add" and dtype.kind == "f"
+    inner = _pairwise(name, dtype) if pairwise else _block(f"{name}_row", kind, dtype)
+    return "\n".join(
+        [
+            inner,
+            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
+            "br label %loop",
+            "loop:",
+            "%i = phi i64 [ 0, %0 ], [ %next, %loop ]",
+            "%first = mul i64 %i, %length",
+            f"%row = getelementptr {stored}, ptr %source, i64 %first",
+            f"%sum = call {stored} @{name}_row(ptr %row, i64 %length)",
+            # 0.0 where all are -0.0, as NumPy's, which starts with 0.0
+            f"%found = fadd {stored} %sum, {literal_text(0.0, dtype)}"
+            if pairwise
+            else f"%found = freeze {stored} %sum",
+            f"%to = getelementptr {stored}, ptr %result, i64 %i",
+            f"store {stored} %found, ptr %to, align {size}",
+            *LOOP_END,
+        ]
+    )
+
+
+def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
+    """Return a function of one row: 8 accumulators, joined in pairs; then the rest, from left to right.
+
+    A product of floats is computed entirely from left to right.
+    """
+    stored, size = MEMORY[dtype], dtype.itemsize
+    vector = f"<{_LANES} x {stored}>"
+    neutral = _neutral(kind, dtype)
+    lines = [
+        f"define internal {stored} @{name}(ptr %source, i64 %length) #0 {{",
+        f"%whole = and i64 %length, {0 if kind == 'mul' and dtype.kind == 'f' else -_LANES}",
+        "%is_long = icmp sgt i64 %whole, 0",
+        "br i1 %is_long, label %head, label %rest",
+        "head:",
+        f"%first = load {vector}, ptr %source, align {size}",
+        "br label %test",
+        "test:",
+        f"%i = phi i64 [ {_LANES}, %head ], [ %next, %loop ]",
+        f"%sum = phi {vector} [ %first, %head ], [ %joined, %loop ]",
+        "%more = icmp slt i64 %i, %whole",
+        "br i1 %more, label %loop, label %halves",
+        "loop:",
+        f"%at = getelementptr {stored}, ptr %source, i64 %i",
+        f"%here = load {vector}, ptr %at, align {size}",
+        *joined(kind, dtype, vector, "%sum", "%here", "%joined"),
+        f"%next = add i64 %i, {_LANES}",
+        "br label %test",
+        "halves:",
+        *(f"%r{lane} = extractelement {vector} %sum, i64 {lane}" for lane in range(_LANES)),
+    ]
+    for out, x, y in (
+        ("a", "%r0", "%r1"),
+        ("b", "%r2", "%r3"),
+        ("c", "%r4", "%r5"),
+        ("d", "%r6", "%r7"),
+        ("e", "%a", "%b"),
+        ("f", "%c", "%d"),
+        ("g", "%e", "%f"),
+    ):
+        lines += joined(kind, dtype, stored, x, y, f"%{out}")
+    lines += [
+        "br label %rest",
+        "rest:",
+        f"%so_far = phi {stored} [ {neutral}, %0 ], [ %g, %halves ]",
+        "br label %tail_test",
+        "tail_test:",
+        "%j = phi i64 [ %whole, %rest ], [ %after, %tail ]",
+        f"%total = phi {stored} [ %so_far, %rest ], [ %longer, %tail ]",
+        "%is_more = icmp slt i64 %j, %length",
+        "br i1 %is_more, label %tail, label %end",
+        "tail:",
+        f"%place = getelementptr {stored}, ptr %source, i64 %j",
+        f"%element = load {stored}, ptr %place, align {size}",
+        *joined(kind, dtype, stored, "%total", "%element", "%longer"),
+        "%after = add i64 %j, 1",
+        "br label %tail_test",
+        "end:",
+        f"ret {stored} %total",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _pairwise(name: str, dtype: np.dtype[Any]) -> str:
+    stored = MEMORY[dtype]
+    return "\n".join(
+        [
+            _block(f"{name}_block", "add", dtype),
+            f"define internal {stored} @{name}_row(ptr %source, i64 %length) #0 {{",
+            f"%is_short = icmp sle i64 %length, {_BLOCK}",
+            "br i1 %is_short, label %short, label %long",
+            "short:",
+            f"%block = call {stored} @{name}_block(ptr %source, i64 %length)",
+            f"ret {stored} %block",
+            "long:",
+            "%middle = lshr i64 %length, 1",
+            f"%half = and i64 %middle, -{_LANES}",
+            "%others = sub i64 %length, %half",
+            f"%second = getelementptr {stored}, ptr %source, i64 %half",
+            f"%one = call {stored} @{name}_row(ptr %source, i64 %half)",
+            f"%two = call {stored} @{name}_row(ptr %second, i64 %others)",
+            f"%both = fadd {stored} %one, %two",
+            f"ret {stored} %both",
+            "}",
+        ]
+    )
+
+
+def columns(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
+    """Return a function that reduces groups of `width` columns row by row.
+
+    LLVM does not vectorise it: results are read and written each time. Sums start with 0, as NumPy's: a sum of -0.0
+    alone is 0.0.
+    """
+    stored, size, first = MEMORY[dtype], dtype.itemsize, 0 if kind == "add" else 1
+    return "\n".join(
+        [
+            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
+            f"%group = mul i64 %length, {width}",
+            "br label %groups",
+            "groups:",
+            "%g = phi i64 [ 0, %0 ], [ %next_g, %next_group ]",
+            "%start = mul i64 %g, %group",
+            f"%from = getelementptr {stored}, ptr %source, i64 %start",
+            f"%out = mul i64 %g, {width}",
+            f"%to = getelementptr {stored}, ptr %result, i64 %out",
+            f"call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 {width * size}, i1 false)"
+            if kind == "add"
+            else f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
+            f"%is_more = icmp sgt i64 %length, {first}",
+            "br i1 %is_more, label %rows, label %next_group",
+            "rows:",
+            f"%i = phi i64 [ {first}, %groups ], [ %next, %next_row ]",
+            f"%first = mul i64 %i, {width}",
+            f"%row = getelementptr {stored}, ptr %from, i64 %first",
+            "br label %columns",
+            "columns:",
+            "%j = phi i64 [ 0, %rows ], [ %after, %columns ]",
+            f"%sum = getelementptr {stored}, ptr %to, i64 %j",
+            f"%at = getelementptr {stored}, ptr %row, i64 %j",
+            f"%x = load {stored}, ptr %sum, align {size}",
+            f"%y = load {stored}, ptr %at, align {size}",
+            *joined(kind, dtype, stored, "%x", "%y", "%z"),
+            f"store {stored} %z, ptr %sum, align {size}",
+            "%after = add i64 %j, 1",
+            f"%has_columns = icmp slt i64 %after, {width}",
+            "br i1 %has_columns, label %columns, label %next_row",
+            "next_row:",
+            "%next = add i64 %i, 1",
+            "%has_rows = icmp slt i64 %next, %length",
+            "br i1 %has_rows, label %rows, label %next_group",
+            "next_group:",
+            "%next_g = add i64 %g, 1",
+            "%has_groups = icmp slt i64 %next_g, %count",
+            "br i1 %has_groups, label %groups, label %end",
+            "end:",
+            "ret void",
+            "}",
+        ]
+    )
+
+
+def running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
+    """Return a function over rows of `width` elements, each joined to the one before it in its column.
+
+    `%count` groups have `%length` rows.
+    """
+    stored, size = MEMORY[dtype], dtype.itemsize
+    return "\n".join(
+        [
+            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
+            f"%group = mul i64 %length, {width}",
+            "br label %groups",
+            "groups:",
+            "%i = phi i64 [ 0, %0 ], [ %next, %next_group ]",
+            "%start = mul i64 %i, %group",
+            f"%from = getelementptr {stored}, ptr %source, i64 %start",
+            f"%to = getelementptr {stored}, ptr %result, i64 %start",
+            f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
+            "br label %test",
+            "test:",
+            f"%j = phi i64 [ {width}, %groups ], [ %after, %elements ]",
+            "%more = icmp slt i64 %j, %group",
+            "br i1 %more, label %elements, label %next_group",
+            "elements:",
+            f"%before = sub i64 %j, {width}",
+            f"%at_before = getelementptr {stored}, ptr %to, i64 %before",
+            f"%at = getelementptr {stored}, ptr %from, i64 %j",
+            f"%x = load {stored}, ptr %at_before, align {size}",
+            f"%y = load {stored}, ptr %at, align {size}",
+            *joined(kind, dtype, stored, "%x", "%y", "%z"),
+            f"%at_result = getelementptr {stored}, ptr %to, i64 %j",
+            f"store {stored} %z, ptr %at_result, align {size}",
+            "%after = add i64 %j, 1",
+            "br label %test",
+            "next_group:",
+            "%next = add i64 %i, 1",
+            "%has_groups = icmp slt i64 %next, %count",
+            "br i1 %has_groups, label %groups, label %end",
+            "end:",
+            "ret void",
+            "}",
+        ]
+    )
+
+
+def places(name: str, kind: str, dtype: np.dtype[Any], result: str) -> str:
+    """Return a function that searches element by element. The first of equal elements wins, and the first NaN."""
+    stored, size = MEMORY[dtype], dtype.itemsize
+    how = {"max": "gt", "min": "lt"}[kind]
+    better = [f"%is_better = icmp {'s' if dtype.kind == 'i' else 'u'}{how} {stored} %x, %best"]
+    if dtype.kind == "f":
+        better = [
+            f"%is_beyond = fcmp o{how} {stored} %x, %best",
+            f"%is_nan = fcmp uno {stored} %x, %x",
+            f"%was_number = fcmp ord {stored} %best, %best",
+            "%is_first_nan = and i1 %is_nan, %was_number",
+            "%is_better = or i1 %is_beyond, %is_first_nan",
+        ]
+    return "\n".join(
+        [
+            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
+            "br label %rows",
+            "rows:",
+            "%i = phi i64 [ 0, %0 ], [ %next, %next_row ]",
+            "%start = mul i64 %i, %length",
+            f"%row = getelementptr {stored}, ptr %source, i64 %start",
+            f"%first = load {stored}, ptr %row, align {size}",
+            "br label %elements",
+            "elements:",
+            "%j = phi i64 [ 0, %rows ], [ %after, %elements ]",
+            "%place = phi i64 [ 0, %rows ], [ %place_now, %elements ]",
+            f"%best = phi {stored} [ %first, %rows ], [ %best_now, %elements ]",
+            f"%at = getelementptr {stored}, ptr %row, i64 %j",
+            f"%x = load {stored}, ptr %at, align {size}",
+            *better,
+            f"%best_now = select i1 %is_better, {stored} %x, {stored} %best",
+            "%place_now = select i1 %is_better, i64 %j, i64 %place",
+            "%after = add i64 %j, 1",
+            "%has_elements = icmp slt i64 %after, %length",
+            "br i1 %has_elements, label %elements, label %next_row",
+            "next_row:",
+            f"%to = getelementptr {result}, ptr %result, i64 %i",
+            f"%found = {'freeze i64' if result == 'i64' else 'trunc i64'} %place_now"
+            + ("" if result == "i64" else f" to {result}"),
+            f"store {result} %found, ptr %to",
+            "%next = add i64 %i, 1",
+            "%has_rows = icmp slt i64 %next, %count",
+            "br i1 %has_rows, label %rows, label %end",
+            "end:",
+            "ret void",
+            "}",
+        ]
+    )
+
+
+LOOP_END = (
+    "%next = add i64 %i, 1",
+    "%more = icmp slt i64 %next, %count",
+    "br i1 %more, label %loop, label %end",
+    "end:",
+    "ret void",
+    "}",
+)
+"""End of a function whose body is one loop, `loop`, over `%i` from 0 to `%count`."""
+
+DECLARED = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"

@@ -1,0 +1,350 @@
+"""Build graph nodes for the operations of a flat program, by the names of `jax.lax`."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from accel.compiler.kernels import indexing, reductions
+from accel.compiler.kernels.graph import CONSTANT, IOTA, Axis, Graph, KernelNode
+from accel.compiler.kernels.ir import REGISTERS
+from accel.compiler.kernels.jaxprs import Atom, Equation, Literal, Variable
+from accel.compiler.kernels.operations import OPERATIONS
+
+
+class Importer:
+    """Builds the nodes of a graph for steps of a flat program."""
+
+    def __init__(self, producers: Mapping[Variable, Equation]) -> None:
+        """Create an empty graph.
+
+        producers: by value, the step that computes it. Moves of other kernels are repeated here if they cost nothing.
+        """
+        self.graph = Graph()
+        self.inputs: list[Variable] = []
+        self._nodes: dict[Variable, KernelNode] = {}
+        self._producers = producers
+
+    def node(self, atom: Atom) -> KernelNode:
+        """Return the node of a value. It is an input unless a translated step computes it."""
+        if isinstance(atom, Literal):
+            return self.graph.constant(atom.value, (), atom.value.dtype)
+        if atom in self._nodes:
+            return self._nodes[atom]
+        producer = self._producers.get(atom)
+        if producer is not None and producer.name in MOVED and self.take(producer):
+            return self._nodes[atom]
+        self._nodes[atom] = self.graph.input(len(self.inputs), atom.shape, atom.dtype)
+        self.inputs.append(atom)
+        return self._nodes[atom]
+
+    def take(self, step: Equation) -> bool:
+        """Build the nodes of a step's results. Returns False if a kernel cannot compute it."""
+        found = _taken(self.graph, step, self.node)
+        if found is None:
+            return False
+        self._nodes.update(zip(step.results, found, strict=True))
+        return True
+
+
+def _taken(graph: Graph, step: Equation, node: Callable[[Atom], KernelNode]) -> list[KernelNode] | None:
+    atoms = [*step.operands, *step.results]
+    dtypes = {np.dtype(each.value.dtype) if isinstance(each, Literal) else each.dtype for each in atoms}
+    if not dtypes <= REGISTERS.keys():
+        return None
+    if step.name in SAME:
+        return [node(each) for each in step.operands]
+    take = TAKEN.get(step.name)
+    if take is None and step.name not in OPERATIONS:
+        return None
+    if len(step.results) == 1 and 0 in step.results[0].shape:
+        return [graph.constant(0, step.results[0].shape, step.results[0].dtype)]
+    made = (take or _elementwise)(graph, step, [node(each) for each in step.operands])
+    return None if made is None else [made]
+
+
+def _elementwise(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    result, params = step.results[0], step.eqn.params
+    if step.name == "bitcast_convert_type" and given[0].dtype.itemsize != result.dtype.itemsize:
+        return None
+    if step.name == "pow" and given[1].dtype.kind != "f":
+        return None
+    if step.name == "integer_pow" and given[0].dtype.kind != "f" and params["y"] < 0:
+        return None
+    folded = _folded(step, given)
+    if folded is not None:
+        return graph.constant(folded, result.shape, result.dtype)
+    about = {"integer_pow": params.get("y"), "round": params.get("rounding_method")}.get(step.name)
+    spread = [_spread(graph, each, result.shape) for each in given]
+    return graph.make(step.name, spread, result.shape, result.dtype, None if about is None else int(about))
+
+
+def _spread(graph: Graph, node: KernelNode, shape: tuple[int, ...]) -> KernelNode:
+    """Broadcast an array to the whole shape of a result, as NumPy does."""
+    if node.shape == shape:
+        return node
+    dims = range(len(shape) - len(node.shape), len(shape))
+    return graph.view(node, shape, _repeated(node.shape, shape, dims))
+
+
+def _repeated(shape: tuple[int, ...], whole: tuple[int, ...], dims: Iterable[int]) -> list[Axis]:
+    """Return the index map that broadcasts an array of this shape to a larger one."""
+    lengths = zip(dims, shape, strict=True)
+    return [Axis(dim, 1, 0) if length == whole[dim] else Axis(None, 0, 0) for dim, length in lengths]
+
+
+_FOLDED: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "neg": np.negative,
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "not": np.invert,
+        "sign": np.sign,
+        "select_n": lambda which, *cases: cases[min(max(int(which), 0), len(cases) - 1)],
+        "copy": lambda x: x,
+        "div": lambda x, y: x / y if x.dtype.kind == "f" else None,
+        "rem": lambda x, y: np.fmod(x, y) if y else None,
+    }
+)
+"""Operations that are folded for literals."""
+
+
+def _folded(step: Equation, given: Sequence[KernelNode]) -> Any:
+    if any(each.op != CONSTANT for each in given):
+        return None
+    values = [np.frombuffer(each.about, each.dtype)[0] for each in given]
+    with np.errstate(all="ignore"):
+        if step.name == "convert_element_type" and (values[0].dtype.kind != "f" or step.results[0].dtype.kind == "f"):
+            return values[0].astype(step.results[0].dtype)
+        return _FOLDED[step.name](*values) if step.name in _FOLDED else None
+
+
+def _broadcast(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
+    source, dims = given[0], step.eqn.params["broadcast_dimensions"]
+    shape = step.results[0].shape
+    return graph.view(source, shape, _repeated(source.shape, shape, dims))
+
+
+def _reshape(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
+    order = step.eqn.params.get("dimensions")
+    return graph.reshape(given[0] if order is None else _turned(graph, given[0], order), step.results[0].shape)
+
+
+def _transpose(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
+    return _turned(graph, given[0], step.eqn.params["permutation"])
+
+
+def _turned(graph: Graph, node: KernelNode, order: Sequence[int]) -> KernelNode:
+    """Transpose a node."""
+    axes = [Axis(list(order).index(dim), 1, 0) for dim in range(len(order))]
+    return graph.view(node, tuple(node.shape[dim] for dim in order), axes)
+
+
+def _slice(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
+    params = step.eqn.params
+    steps = params["strides"] or (1,) * len(params["start_indices"])
+    axes = [Axis(dim, by, start) for dim, (start, by) in enumerate(zip(params["start_indices"], steps, strict=True))]
+    return graph.view(given[0], step.results[0].shape, axes)
+
+
+def _reverse(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
+    turned, shape = step.eqn.params["dimensions"], given[0].shape
+    axes = [Axis(dim, -1, length - 1) if dim in turned else Axis(dim, 1, 0) for dim, length in enumerate(shape)]
+    return graph.view(given[0], shape, axes)
+
+
+def _concatenate(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
+    return graph.pieces(given, step.eqn.params["dimension"])
+
+
+def _stack(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
+    axis, shape = step.eqn.params["axis"], step.results[0].shape
+    one = (*shape[:axis], 1, *shape[axis + 1 :])
+    return graph.pieces([graph.reshape(each, one) for each in given], axis)
+
+
+def _pad(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    source, filling = given
+    config = step.eqn.params["padding_config"]
+    if any(inner for _, _, inner in config):
+        return None
+    starts, lengths = [max(-low, 0) for low, _, _ in config], []
+    for (low, high, _), length in zip(config, source.shape, strict=True):
+        lengths.append(length + min(low, 0) + min(high, 0))
+    around = graph.view(filling, step.results[0].shape, ())
+    if min(lengths, default=1) <= 0:
+        return around
+    return graph.placed(graph.box(source, starts, tuple(lengths)), around, [max(low, 0) for low, _, _ in config])
+
+
+def _starts(given: Sequence[KernelNode], lengths: Sequence[int], whole: Sequence[int]) -> list[int] | None:
+    """Return the start of a block of these lengths, if it is known, shifted so that the block lies inside; else
+    None."""
+    if any(each.op != CONSTANT for each in given):
+        return None
+    places = [int(np.frombuffer(each.about, each.dtype)[0]) for each in given]
+    return [min(max(at, 0), full - length) for at, length, full in zip(places, lengths, whole, strict=True)]
+
+
+def _logistic(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
+    """Return 1 / (1 + exp(-x)), as SciPy computes it."""
+    (x,), one = given, graph.constant(1, given[0].shape, given[0].dtype)
+    found = graph.make("exp", (graph.make("neg", (x,), x.shape, x.dtype),), x.shape, x.dtype)
+    return graph.make("div", (one, graph.make("add", (one, found), x.shape, x.dtype)), x.shape, x.dtype)
+
+
+def _dynamic_slice(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    shape = step.results[0].shape
+    starts = _starts(given[1:], shape, given[0].shape)
+    if starts is None:
+        return indexing.block_read(graph, given[0], given[1:], shape)
+    return graph.box(given[0], starts, shape)
+
+
+def _dynamic_update_slice(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
+    around, inner, *places = given
+    starts = _starts(places, inner.shape, around.shape)
+    if starts is None:
+        return indexing.block_written(graph, around, inner, places)
+    return graph.placed(inner, around, starts)
+
+
+def _iota(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    result, dtype = step.results[0], np.dtype(np.int64)
+    if given:
+        return None
+    found = graph.make(IOTA, (), result.shape, dtype, step.eqn.params["dimension"])
+    if result.dtype == dtype:
+        return found
+    return graph.make("convert_element_type", (found,), result.shape, result.dtype)
+
+
+def _reduction(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    axes = step.eqn.params["axes"]
+    return reductions.reduced(graph, step.name, given[0], axes, step.results[0].shape)
+
+
+def _running(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    return reductions.running(graph, step.name, given[0], **step.eqn.params)
+
+
+def _gather(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    return indexing.gathered(graph, given[0], given[1], step.eqn.params, step.results[0].shape)
+
+
+def _scatter(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    return indexing.scattered(graph, step.name, given, step.eqn.params)
+
+
+def _place(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    (axis,) = step.eqn.params["axes"]
+    return reductions.placed(graph, step.name, given[0], axis, step.results[0].dtype)
+
+
+def _tile(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    (found,), times = given, step.eqn.params["reps"]
+    if math.prod(times) > _MOST_TILES:
+        return None
+    for dim, count in enumerate(times):
+        found = graph.pieces([found] * count, dim)
+    return found
+
+
+_MOST_TILES = 64
+"""Maximum repetitions of an array in a kernel: a loop nest is cut at each. Guess."""
+
+_LONGEST_PRODUCT = 8
+"""Maximum length of rows for which a kernel computes a matrix product. Guess: NumPy or XLA computes longer ones."""
+
+
+def _dot(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
+    """Return a matrix product with short rows, added from left to right."""
+    (x_sum, y_sum), (x_batch, y_batch) = step.eqn.params["dimension_numbers"]
+    x, y = given
+    result = step.results[0]
+    is_plain = len(x_sum) == 1 and not x_batch and not y_batch and x.dtype == y.dtype == result.dtype
+    if not is_plain or x.shape[x_sum[0]] > _LONGEST_PRODUCT or result.dtype.kind != "f":
+        return None
+    found: KernelNode | None = None
+    for place in range(x.shape[x_sum[0]]):
+        left = _at(graph, x, x_sum[0], place, result.shape, 0)
+        right = _at(graph, y, y_sum[0], place, result.shape, len(x.shape) - 1)
+        product = graph.make("mul", (left, right), result.shape, result.dtype)
+        found = product if found is None else graph.make("add", (found, product), result.shape, result.dtype)
+    return found
+
+
+def _at(graph: Graph, node: KernelNode, dim: int, place: int, shape: tuple[int, ...], first: int) -> KernelNode:
+    """Return the slice at one index along an axis; its other axes become those of the result from `first` on."""
+    axes = [Axis(first + at - (at > dim), 1, 0) if at != dim else Axis(None, 0, place) for at in range(len(node.shape))]
+    return graph.view(node, shape, axes)
+
+
+SAME = frozenset(["optimization_barrier", "stop_gradient"])
+"""Operations whose results are their operands."""
+
+TAKEN: Mapping[str, Callable[[Graph, Equation, Sequence[KernelNode]], KernelNode | None]] = MappingProxyType(
+    {
+        "broadcast_in_dim": _broadcast,
+        "reshape": _reshape,
+        "squeeze": lambda graph, step, given: graph.reshape(given[0], step.results[0].shape),
+        "expand_dims": lambda graph, step, given: graph.reshape(given[0], step.results[0].shape),
+        "transpose": _transpose,
+        "slice": _slice,
+        "rev": _reverse,
+        "concatenate": _concatenate,
+        "stack": _stack,
+        "pad": _pad,
+        "dynamic_slice": _dynamic_slice,
+        "dynamic_update_slice": _dynamic_update_slice,
+        "iota": _iota,
+        "tile": _tile,
+        "logistic": _logistic,
+        "gather": _gather,
+        "dot_general": _dot,
+        **dict.fromkeys(indexing.SCATTERED, _scatter),
+        **dict.fromkeys(reductions.PLACED, _place),
+        **dict.fromkeys(reductions.REDUCED, _reduction),
+        **dict.fromkeys(reductions.RUN, _running),
+    }
+)
+"""Translations of operations that are not elementwise, by name. A result of None: kernels do not support it."""
+
+MOVED = SAME | {
+    *("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "rev"),
+    *("concatenate", "stack", "pad", "iota", "tile"),
+}
+"""Operations that only move values."""
+
+
+def phases(
+    steps: Sequence[Equation], producers: Mapping[Variable, Equation]
+) -> Iterator[tuple[Importer | None, list[Equation]]]:
+    """Group steps that run together, in order. Yields for each group its graph if a kernel computes it, else None."""
+    made: dict[Variable, int] = {}
+    numbered: dict[int, list[Equation]] = defaultdict(list)
+    # phases of kernels have even numbers
+    importers: dict[int, Importer] = defaultdict(lambda: Importer(producers))
+    for step in steps:
+        read = [made[each] for each in step.operands if isinstance(each, Variable) and each in made]
+        phase = max([0, *(each + each % 2 for each in read)])
+        if not importers[phase].take(step):
+            phase = max([1, *(each + 1 - each % 2 for each in read)])
+        numbered[phase].append(step)
+        made.update((each, phase) for each in step.results)
+    for phase in sorted(numbered):
+        yield None if phase % 2 else importers[phase], numbered[phase]

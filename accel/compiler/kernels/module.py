@@ -1,0 +1,193 @@
+"""A module: one function that runs the stages of a graph in order, on pointers to arrays."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from accel.compiler.kernels import accumulators, indexing, machine_code, reductions, sharing
+from accel.compiler.kernels.graph import CALLS, HALO, HALOED, INPUT, SCATTER, Graph, KernelNode, strides_of
+from accel.compiler.kernels.memory import Location
+from accel.compiler.kernels.nest import LoopNest
+from accel.compiler.kernels.plan import NestStage, planned
+
+ENTRY = "run"
+"""Name of the function. It takes the address of a pointer table (inputs, outputs, `Size.room` bytes of memory, and
+counters as in accel.compiler.kernels.sharing), the number of the calling thread, and the number of threads that call
+it."""
+
+_ALIGNED = 64
+
+_SLACK = 64
+"""Number of spare elements behind a stored value."""
+
+_MOST_LANES = 16
+"""Maximum vector lanes for small elements. Guess."""
+
+
+_LOOPS = 'noinline nounwind "prefer-vector-width"="512"'
+"""Attributes of functions with loops.
+
+Loop nests have `optnone` as well, which takes a third off LLVM's time. Their code is as fast where a register holds a
+vector of all lanes. With two registers of AVX2 for each it is a tenth slower: so only small nests have it there.
+"""
+
+
+class Size(NamedTuple):
+    """room: bytes of scratch memory that a run needs. steps: number of functions that are run one after the other.
+    chunks: number of chunks into which these are divided, but for those of a single one."""
+
+    room: int
+    steps: int
+    chunks: int
+
+
+class Module(NamedTuple):
+    """A graph as LLVM IR."""
+
+    text: str
+    size: Size
+
+
+def module_of(graph: Graph, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode]) -> Module:
+    """Return the module that computes these outputs."""
+    # an input that is given back, and a value that is asked for twice, are copied
+    wanted = [_own(graph, node) for node in outputs]
+    stages = planned(graph, [each for each in wanted if each.size])
+    return _Writer(inputs, wanted, stages).module()
+
+
+def _own(graph: Graph, node: KernelNode) -> KernelNode:
+    return graph.make("copy", (node,), node.shape, node.dtype) if node.op in (INPUT, HALOED) else node
+
+
+@dataclass(slots=True)
+class _Step:
+    """Calls that one thread makes one after the other; pointers: the numbers of those that they take."""
+
+    calls: list[str]
+    pointers: set[int]
+    chunks: int
+
+    def add(self, other: _Step) -> None:
+        self.calls += other.calls
+        self.pointers |= other.pointers
+
+
+class _Writer:
+    def __init__(
+        self, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode], stages: Sequence[NestStage]
+    ) -> None:
+        self._stages = stages
+        self._places: dict[int, Location] = {
+            node.index: Location(n, strides_of(node.shape)) for n, node in enumerate(inputs)
+        }
+        self._results: dict[int, list[Location]] = defaultdict(list)
+        self._room: dict[int, int] = {}  # offsets of own memory, by number of the pointer
+        self._count = len(inputs)
+        for node in outputs:
+            self._results[node.index].append(Location(self._count, strides_of(node.shape)))
+            self._count += 1
+        self._last = self._count
+        self._room_size = self._allocated()
+        self._places.update({index: places[0] for index, places in self._results.items()})
+
+    def module(self) -> Module:
+        functions: dict[str, str] = {}
+        declared: set[str] = {accumulators.DECLARED}
+        steps: list[_Step] = []
+        for number, stage in enumerate(self._stages):
+            step = self._call(stage.stored[0], functions)
+            if step is None:
+                lanes = min(machine_code.lanes(max(node.dtype.itemsize for node in stage.stored)), _MOST_LANES)
+                chunks = sharing.chunks_of(stage)
+                nest = LoopNest(f"nest{number}", stage, self._places, self._results, lanes, chunks > 1)
+                text, pointers = nest.text()
+                functions[f"nest{number}"] = text
+                functions.update(nest.functions)
+                declared |= nest.declared
+                given = ", ".join(f"ptr %p{each}" for each in pointers)
+                step = _Step([f"call void @nest{number}({given}, i64 %chunk, i64 %chunks)"], set(pointers), chunks)
+            if steps and step.chunks == steps[-1].chunks == 1:
+                steps[-1].add(step)
+            else:
+                steps.append(step)
+        for number, step in enumerate(steps):
+            functions[f"step{number}"] = "\n".join(
+                [
+                    f"define internal void @step{number}(ptr %table, i64 %chunk, i64 %chunks) #1 {{",
+                    *self._pointers(step.pointers),
+                    *step.calls,
+                    "ret void",
+                    "}",
+                ]
+            )
+        text = "\n".join(
+            [
+                *sorted(declared),
+                *functions.values(),
+                sharing.text(ENTRY, [step.chunks for step in steps], counters=self._last + 1),
+                f"attributes #0 = {{ {_LOOPS} }}",
+                "attributes #1 = { noinline nounwind }",
+                f"attributes #2 = {{ {_LOOPS} optnone }}",
+            ]
+        )
+        shared = sum(step.chunks for step in steps if step.chunks > 1)
+        return Module(text, Size(self._room_size, len(steps), shared))
+
+    def _call(self, node: KernelNode, functions: dict[str, str]) -> _Step | None:
+        """Return the step of a value that a function of its own computes; None for others."""
+        if node.op not in CALLS:
+            return None
+        about = indexing if node.op == SCATTER else reductions
+        name, functions[name] = about.function_of(node)
+        sources = [self._places[each.index].number for each in node.operands]
+        results = [place.number for place in self._results[node.index]]
+        given = ", ".join(f"ptr %p{each}" for each in sources)
+        counts = ", ".join(f"i64 {each}" for each in about.lengths_of(node))
+        return _Step(
+            [f"call void @{name}({given}, ptr %p{each}, {counts})" for each in results], {*sources, *results}, 1
+        )
+
+    def _pointers(self, used: set[int]) -> list[str]:
+        """Load pointers from the table, and compute those to own memory."""
+        lines = []
+        own = used & self._room.keys()
+        for number in sorted(used - own) + [self._last] * bool(own):
+            lines.append(f"%t{number} = getelementptr ptr, ptr %table, i64 {number}")
+            lines.append(f"%{'room' if number == self._last else f'p{number}'} = load ptr, ptr %t{number}")
+        lines += [f"%p{number} = getelementptr i8, ptr %room, i64 {self._room[number]}" for number in sorted(own)]
+        return lines
+
+    def _allocated(self) -> int:
+        """Allocate scratch memory for each stored value that is no output. Returns its total size in bytes."""
+        last_read = self._last_reads()
+        free: list[tuple[int, int]] = []  # size, offset
+        ends: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        size = 0
+        for number, stage in enumerate(self._stages):
+            for node in stage.stored:
+                if node.index in self._results:
+                    continue
+                row = node.shape[-1] + 2 * HALO if node.op == HALOED else 0
+                strides = strides_of(node.shape, row)
+                count = (strides[0] * node.shape[0] if node.shape else 1) + _SLACK
+                bytes_needed = -(-count * node.dtype.itemsize // _ALIGNED) * _ALIGNED
+                fitting = [each for each in free if each[0] == bytes_needed]
+                if fitting:
+                    offset = fitting[-1][1]
+                    free.remove(fitting[-1])
+                else:
+                    offset, size = size, size + bytes_needed
+                self._count += 1
+                self._room[self._count] = offset
+                self._results[node.index].append(Location(self._count, strides, HALO if row else 0))
+                ends[last_read.get(node.index, number)].append((bytes_needed, offset))
+            free += ends.pop(number, [])
+        return size
+
+    def _last_reads(self) -> Mapping[int, int]:
+        """Return, by value, the number of the last stage that reads it."""
+        return {index: number for number, stage in enumerate(self._stages) for index in stage.reads}

@@ -1,0 +1,411 @@
+"""Loop nests: the LLVM IR of one stage, a function that computes stored values over their common shape.
+
+The innermost loop works on vectors. A loop is cut where its reads pass from one piece to another. Rows of pieces that
+are computed alike are not cut: the row's address and constants are selected.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accel.compiler.kernels import machine_code
+from accel.compiler.kernels.graph import (
+    CONSTANT,
+    GATHER,
+    HALO,
+    HALOED,
+    INPUT,
+    IOTA,
+    MOVES,
+    PIECES,
+    RESHAPE,
+    VIEW,
+    Axis,
+    KernelNode,
+    identity,
+    through,
+)
+from accel.compiler.kernels.ir import MEMORY, Emitter, Scope, Value
+from accel.compiler.kernels.memory import INT64, Addressing, Location, level_of
+from accel.compiler.kernels.operations import OPERATIONS, as_integer
+from accel.compiler.kernels.plan import Index, NestStage, shifted
+
+_MOST_ROWS = 0.75
+"""Minimum share of the rows for which a value is computed, to compute it for all. Guess."""
+
+
+class _Cut(Exception):
+    """A loop has to be cut at index `at`: before and after it, reads come from different pieces."""
+
+    def __init__(self, loop: int, at: int) -> None:
+        super().__init__(loop, at)
+        self.loop, self.at = loop, at
+
+
+class _Part(NamedTuple):
+    """A range of rows in a loop, and the node and index that are read in them."""
+
+    rows: tuple[int, int]
+    node: KernelNode
+    at: Index
+
+
+class LoopNest:
+    """The function of one stage.
+
+    places: locations of inputs and stored values, by node. results: locations to which a stored value is written.
+    divided: the function computes one chunk of the outermost loop; its last arguments are its number and that of all.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        stage: NestStage,
+        places: Mapping[int, Location],
+        results: Mapping[int, Sequence[Location]],
+        lanes: int,
+        divided: bool,
+    ) -> None:
+        self._name, self._stage, self._places, self._results = name, stage, places, results
+        self._lanes, self._is_divided = lanes, divided
+        self._rank = len(stage.shape)
+        self._emitter = Emitter(innermost=self._rank)
+        self._memory = Addressing(self._emitter, places)
+        self._region: dict[int, tuple[int, int]] = {}
+        self._labels = 0
+
+    @property
+    def declared(self) -> set[str]:
+        return self._emitter.declared
+
+    @property
+    def functions(self) -> Mapping[str, str]:
+        return self._emitter.functions
+
+    def text(self) -> tuple[str, list[int]]:
+        """Return the function's definition, and the numbers of the pointers that it takes."""
+        body = self._nest(0)
+        pointers = sorted(self._memory.used)
+        given = ", ".join([*(f"ptr noalias %p{number}" for number in pointers), "i64 %chunk", "i64 %chunks"])
+        quick = machine_code.holds_vectors() or not self._is_divided
+        lines = [
+            f"define internal void @{self._name}({given}) #{2 if quick else 0} {{",
+            *self._emitter.scopes[0].lines,
+            *body,
+        ]
+        return "\n".join([*lines, "ret void", "}"]), pointers
+
+    # -- loops --------------------------------------------------------------------------------------------------------
+
+    def _nest(self, loop: int) -> list[str]:
+        """Write the loops from this one inwards."""
+        if loop == self._rank:
+            self._compute()
+            return []
+        is_innermost = loop == self._rank - 1
+        pieces, lines = deque([(0, self._stage.shape[loop])]), []
+        while pieces:
+            first, last = pieces.popleft()
+            try:
+                lines += self._loop(loop, first, last)
+            except _Cut as cut:
+                if cut.loop != loop:
+                    raise
+                pieces.extendleft([(cut.at, last), (first, cut.at)])
+        return [*lines, *self._halos()] if is_innermost else lines
+
+    def _loop(self, loop: int, first: int, last: int) -> list[str]:
+        emitter = self._emitter
+        self._region[loop] = first, last
+        is_innermost = loop == self._rank - 1
+        lanes = self._lanes if is_innermost and last - first >= self._lanes else 1
+        if is_innermost:
+            emitter.lanes = lanes
+        self._labels += 1
+        label = self._labels
+        counter = self._memory.loops[loop] = f"%i{label}"
+        del emitter.scopes[loop + 1 :]
+        emitter.scopes.append(Scope())
+        rounds = -(-(last - first) // lanes)
+        try:
+            inner = self._nest(loop + 1)
+        finally:
+            scope = emitter.scopes[loop + 1]
+            del emitter.scopes[loop + 1 :]
+        step = f"{counter} = add i64 %k{label}, {first}"
+        if lanes > 1:
+            # the last vector may overlap the one before: it gives the same values
+            emitter.declared.add("declare i64 @llvm.smin.i64(i64, i64)")
+            step = (
+                f"%m{label} = mul i64 %k{label}, {lanes}\n%a{label} = add i64 %m{label}, {first}\n"
+                f"{counter} = call i64 @llvm.smin.i64(i64 %a{label}, i64 {last - lanes})"
+            )
+        if rounds == 1 and not (loop == 0 and self._is_divided):
+            return [f"{counter} = add i64 0, {first}", *scope.lines, *inner]
+        begin, end, entered = "0", str(rounds), [f"br label %loop{label}"]
+        if loop == 0 and self._is_divided:
+            begin, end, entered = f"%begin{label}", f"%end{label}", self._bounds(label, rounds)
+        return [
+            f"br label %before{label}",
+            f"before{label}:",
+            *entered,
+            f"loop{label}:",
+            f"%k{label} = phi i64 [ {begin}, %before{label} ], [ %n{label}, %next{label} ]",
+            step,
+            *scope.lines,
+            *inner,
+            f"br label %next{label}",
+            f"next{label}:",
+            f"%n{label} = add i64 %k{label}, 1",
+            f"%c{label} = icmp slt i64 %n{label}, {end}",
+            f"br i1 %c{label}, label %loop{label}, label %after{label}",
+            f"after{label}:",
+        ]
+
+    def _bounds(self, label: int, rounds: int) -> list[str]:
+        """Enter a loop for the rounds of this chunk, if it has any."""
+        return [
+            f"%first{label} = mul i64 %chunk, {rounds}",
+            f"%last{label} = add i64 %first{label}, {rounds}",
+            f"%begin{label} = udiv i64 %first{label}, %chunks",
+            f"%end{label} = udiv i64 %last{label}, %chunks",
+            f"%any{label} = icmp slt i64 %begin{label}, %end{label}",
+            f"br i1 %any{label}, label %loop{label}, label %after{label}",
+        ]
+
+    def _compute(self) -> None:
+        own = identity(self._rank)
+        for node in self._stage.stored:
+            value = self._value(node, own, is_first=True)
+            self._scope(self._rank).known[node.index, own] = value
+            for place in self._results[node.index]:
+                address = self._memory.address(place, node.dtype, own, {})
+                self._emitter.store(value, address, self._rank)
+
+    def _scope(self, level: int) -> Scope:
+        return self._emitter.scopes[level]
+
+    # -- values -------------------------------------------------------------------------------------------------------
+
+    def _value(self, node: KernelNode, index: Index, *, is_first: bool = False) -> Value:
+        """Return the value of a node at an index. is_first: compute it although it is a stored value.
+
+        Raises _Cut if it comes from several pieces that are not computed alike.
+        """
+        try:
+            source, at = self._source(node, index, self._region, is_first=is_first)
+        except _Cut as cut:
+            if cut.loop == self._rank - 1:
+                raise
+            return self._merged(self._parts(node, index, cut.loop, self._region[cut.loop], is_first=is_first), cut.loop)
+        for scope in reversed(self._emitter.scopes):
+            if (source.index, at) in scope.known:
+                return scope.known[source.index, at]
+        is_loaded = source.index in self._places and not (is_first and source is node)
+        found = self._memory.loaded(source, at, {}) if is_loaded else self._computed(source, at)
+        # by the loops of its index: in another piece of one of these it may be another value
+        self._scope(max(found.level, level_of(at))).known[source.index, at] = found
+        return found
+
+    def _computed(self, node: KernelNode, index: Index) -> Value:
+        if node.op == CONSTANT:
+            return self._emitter.literal(np.frombuffer(node.about, node.dtype)[0], node.dtype)
+        if node.op == RESHAPE:
+            return self._memory.loaded(node, index, {}, self._memory.place_of_part(node))
+        if node.op == HALOED:
+            return self._value(node.operands[0], index)
+        if node.op == IOTA:
+            return as_integer(self._memory.position(index[node.about]), node.dtype)
+        if node.op == GATHER:
+            source, *places = node.operands
+            return self._memory.gathered(source, [self._value(each, index) for each in places])
+        return OPERATIONS[node.op].emit(node, [self._value(each, index) for each in node.operands])
+
+    def _source(
+        self, node: KernelNode, index: Index, region: Mapping[int, tuple[int, int]], *, is_first: bool = False
+    ) -> tuple[KernelNode, Index]:
+        """Follow moves to a node that is computed or loaded. is_first: follow the first one even if it is stored.
+        Raises _Cut."""
+        while node.op in MOVES and (is_first or node.index not in self._places):
+            node, index = self._step(node, index, region)
+            is_first = False
+        return node, index
+
+    def _step(self, node: KernelNode, index: Index, region: Mapping[int, tuple[int, int]]) -> tuple[KernelNode, Index]:
+        """Follow one move. Raises _Cut."""
+        if node.op == VIEW:
+            return node.operands[0], tuple(through(axis, index) for axis in node.about)
+        if node.op == PIECES:
+            dim, ends = node.about
+            low, high = _range(index[dim], region)
+            start = 0
+            for part, end in zip(node.operands, ends, strict=True):
+                if start <= low and high < end:
+                    return part, shifted(index, dim, -start)
+                if low < end <= high:
+                    raise _cut(index[dim], end, region)
+                start = end
+            raise AssertionError(f"{node} is read outside of its pieces")
+        source, (dim, shift) = node.operands[0], node.about
+        moved = shifted(index, dim, shift)
+        length = source.shape[dim]
+        low, high = _range(moved[dim], region)
+        if source.op == HALOED and moved[dim].step == 1 and low >= -HALO and high < length + HALO:
+            return source, moved
+        rounds = low // length
+        if high // length != rounds:
+            raise _cut(moved[dim], (rounds + 1) * length, region)
+        return source, shifted(moved, dim, -rounds * length)
+
+    # -- rows that come from several pieces ---------------------------------------------------------------------------
+
+    def _parts(
+        self, node: KernelNode, index: Index, loop: int, rows: tuple[int, int], *, is_first: bool = False
+    ) -> list[_Part]:
+        """Return the sources of a node's rows: each range of rows, with the node and index read in it."""
+        region = {**self._region, loop: rows}
+        try:
+            return [_Part(rows, *self._source(node, index, region, is_first=is_first))]
+        except _Cut as cut:
+            if cut.loop != loop:
+                raise
+            first, last = rows
+            return [
+                part
+                for each in ((first, cut.at), (cut.at, last))
+                for part in self._parts(node, index, loop, each, is_first=is_first)
+            ]
+
+    def _merged(self, parts: Sequence[_Part], loop: int) -> Value:
+        """Return one value for all rows. Raises _Cut if they are not computed alike."""
+        key = tuple((rows, node.index, index) for rows, node, index in parts)
+        for scope in reversed(self._emitter.scopes):
+            if key in scope.known:
+                return scope.known[key]
+        (_, first, index), *others = parts
+        if all(node is first and each == index for _, node, each in others):
+            return self._value(first, index)
+        try:
+            found = self._merged_alike(parts, loop)
+        except _Cut:
+            if not self._may_select(parts, loop):
+                raise
+            found = self._chosen([self._value(node, each) for _, node, each in parts], parts, loop)
+        self._scope(max(found.level, *(level_of(part.at) for part in parts))).known[key] = found
+        return found
+
+    def _merged_alike(self, parts: Sequence[_Part], loop: int) -> Value:
+        """Return one value that one load or operation computes for all rows. Raises _Cut."""
+        (rows, first, _), *others = parts
+        cut = _Cut(loop, rows[1])
+        if first.index in self._places or first.op == INPUT or first.op == RESHAPE:
+            return self._loaded_rows(parts, loop, cut)
+        if first.op in OPERATIONS and all(_are_alike(first, node) for _, node, _ in others):
+            return self._merged_operation(parts, loop)
+        raise cut
+
+    def _may_select(self, parts: Sequence[_Part], loop: int) -> bool:
+        """Whether to compute all parts for all rows and select: most rows have the same part, and the others cost
+        no more than a load in a row."""
+        first, last = self._region[loop]
+        for rows, node, index in parts:
+            if node.op == CONSTANT:
+                continue
+            is_cheap = level_of(index) <= loop or node.index in self._places
+            if not is_cheap and rows[1] - rows[0] < _MOST_ROWS * (last - first):
+                return False
+            for axis, length in zip(index, node.shape, strict=True):
+                low, high = _range(axis, self._region)
+                if low < 0 or high >= length:
+                    return False
+        return True
+
+    def _merged_operation(self, parts: Sequence[_Part], loop: int) -> Value:
+        given = []
+        for position in range(len(parts[0][1].operands)):
+            operands = [
+                part for rows, node, index in parts for part in self._parts(node.operands[position], index, loop, rows)
+            ]
+            given.append(self._merged(operands, loop))
+        return OPERATIONS[parts[0][1].op].emit(parts[0][1], given)
+
+    def _loaded_rows(self, parts: Sequence[_Part], loop: int, cut: _Cut) -> Value:
+        """Load from an address that depends on the row. Raises `cut` if more than the offset along one axis differs."""
+        _, first, index = parts[0]
+        if any(node is not first for _, node, _ in parts):
+            raise cut
+        differing = {dim for _, _, each in parts for dim in range(len(index)) if each[dim] != index[dim]}
+        if len(differing) != 1:
+            raise cut
+        (dim,) = differing
+        if any(each[dim][:2] != index[dim][:2] for _, _, each in parts) or index[dim].dim not in (loop, None):
+            raise cut
+        offsets = [self._emitter.literal(each[dim].offset, INT64) for _, _, each in parts]
+        chosen = self._chosen(offsets, parts, loop)
+        return self._memory.loaded(first, index, {dim: chosen})
+
+    def _chosen(self, values: Sequence[Value], parts: Sequence[_Part], loop: int) -> Value:
+        """Select the value of the part that contains the row."""
+        found = values[-1]
+        row = Value(self._emitter, self._memory.loops[loop], INT64, loop + 1)
+        for value, (rows, _, _) in reversed(list(zip(values[:-1], parts[:-1], strict=True))):
+            if value.text != found.text:
+                found = row.compare("lt", rows[1]).where(value, found)
+        return found
+
+    # -- borders ------------------------------------------------------------------------------------------------------
+
+    def _halos(self) -> list[str]:
+        """Write the copies of a row's ends around it."""
+        haloed = [node for node in self._stage.stored if node.op == HALOED]
+        return [line for node in haloed for line in self._halo(self._results[node.index][0], node.dtype)]
+
+    def _halo(self, place: Location, dtype: np.dtype[Any]) -> list[str]:
+        stored, length = MEMORY[dtype], self._stage.shape[-1]
+        kind, lines = f"<{HALO} x {stored}>", []
+
+        def written(text: str) -> str:
+            name = self._emitter.name()
+            lines.append(f"{name} = {text}")
+            return name
+
+        address = f"%p{place.number}"
+        for loop, stride in enumerate(place.strides[:-1]):
+            scaled = written(f"mul i64 {self._memory.loops[loop]}, {stride}")
+            address = written(f"getelementptr {stored}, ptr {address}, i64 {scaled}")
+        for target, source in ((length, 0), (-HALO, length - HALO)):
+            read = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + source}")
+            value = written(f"load {kind}, ptr {read}, align {dtype.itemsize}")
+            to = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + target}")
+            lines.append(f"store {kind} {value}, ptr {to}, align {dtype.itemsize}")
+        return lines
+
+
+def _are_alike(one: KernelNode, other: KernelNode) -> bool:
+    return (one.op, one.dtype, one.about, len(one.operands)) == (
+        other.op,
+        other.dtype,
+        other.about,
+        len(other.operands),
+    )
+
+
+def _range(axis: Axis, region: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+    """Return the smallest and the largest index along an axis in a region."""
+    if axis.dim is None:
+        return axis.offset, axis.offset
+    first, last = region[axis.dim]
+    ends = axis.step * first + axis.offset, axis.step * (last - 1) + axis.offset
+    return min(ends), max(ends)
+
+
+def _cut(axis: Axis, place: int, region: Mapping[int, tuple[int, int]]) -> _Cut:
+    """Return the cut of the loop whose reads lie on both sides of `place`."""
+    assert axis.dim is not None
+    if axis.step > 0:
+        return _Cut(axis.dim, -((axis.offset - place) // axis.step))
+    return _Cut(axis.dim, (axis.offset - place) // -axis.step + 1)

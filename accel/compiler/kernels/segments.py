@@ -1,0 +1,274 @@
+"""Segments: a program as kernels and, between them, segments that something else computes, all on NumPy's arrays.
+
+Values are numbered. A run fills a list of arrays: arguments and constants first, then the results of each segment.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from accel.compiler.kernels import helpers, machine_code
+from accel.compiler.kernels.helpers import Entry
+from accel.compiler.kernels.module import ENTRY, Size
+from accel.compiler.kernels.sharing import COUNTERS
+from accel.platform.alignment import address_of, aligned_array
+
+_loading = threading.Lock()
+
+_ENTRY_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
+
+Form = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+@dataclass(slots=True)
+class Segment:
+    """Part of a program. inputs, outputs: numbers of values."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        """Return the outputs, as arrays in C order. made: by output, memory for it, or None."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class Kernel(Segment):
+    """A segment of machine code. forms: shape and dtype of the outputs."""
+
+    code: bytes
+    forms: tuple[Form, ...]
+    size: Size
+    _loaded: machine_code.Loaded | None = None
+    _call: Entry | None = None
+    _rooms: list[np.ndarray[Any, Any]] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.size)
+
+    def load(self) -> Entry:
+        """Load the machine code and return its function. Raises any exception of llvmlite."""
+        # once: a second one would free the code that another thread runs
+        with _loading:
+            if self._call is None:
+                self._loaded = machine_code.Loaded(self.code)
+                self._call = _ENTRY_TYPE(self._loaded.address(ENTRY))
+            return self._call
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        call = self._call or self.load()
+        made = [aligned_array(*form) if each is None else each for form, each in zip(self.forms, made, strict=True)]
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            # a thread makes one, so that two runs at once have their own
+            room = aligned_array((self.size.room,), np.dtype(np.uint8))
+        table = [*given, *made, room]
+        threads = helpers.threads_for(self.size.chunks)
+        if threads > 1:
+            # late helpers come to it after the run
+            table.append(np.zeros(COUNTERS * self.size.steps, np.uint8))
+        packed = struct.pack(f"{len(table)}P", *map(address_of, table))
+        if threads > 1:
+            helpers.run(call, packed, threads, (self, table[-1]))
+        else:
+            call(packed, 0, 1)
+        self._rooms.append(room)
+        return made
+
+
+@dataclass(slots=True)
+class Segmented:
+    """A program.
+
+    forms: shape and dtype of the arguments, which are the first values. constants: values by number. results: a
+    template of lists and dicts with numbers of values, and `Given` for a result that must be copied. spare: memory for
+    values between kernels.
+    """
+
+    forms: tuple[Form, ...]
+    constants: Mapping[int, np.ndarray[Any, Any]]
+    segments: Sequence[Segment]
+    results: Any
+    count: int
+    spare: list[dict[int, np.ndarray[Any, Any]]] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Segmented, (self.forms, self.constants, self.segments, self.results, self.count)
+
+    def __call__(self, arrays: Sequence[Any], constants: Sequence[Any], scalars: Mapping[str, Any]) -> Any:
+        """Run the program. Returns new arrays in the form of its results."""
+        values: list[Any] = [None] * self.count
+        given = (*arrays, *constants, *(scalars[name] for name in sorted(scalars)))
+        for number, (array, (_, dtype)) in enumerate(zip(given, self.forms, strict=True)):
+            values[number] = np.asarray(array, dtype, order="C")
+        for number, array in self.constants.items():
+            values[number] = array
+        # taken out while it is used, so that two runs at once have their own
+        try:
+            memory = self.spare.pop()
+        except IndexError:
+            memory = self._memory()
+        for segment in self.segments:
+            places = [memory.get(number) for number in segment.outputs]
+            made = segment.run([values[number] for number in segment.inputs], places)
+            for number, array in zip(segment.outputs, made, strict=True):
+                values[number] = array
+        self.spare.append(memory)
+        return _filled(self.results, values)
+
+    def _memory(self) -> dict[int, np.ndarray[Any, Any]]:
+        """Return memory for kernel outputs that only later segments read. A run's results are new arrays."""
+        results = set(_numbers(self.results))
+        return {
+            number: aligned_array(*form)
+            for segment in self.segments
+            if isinstance(segment, Kernel)
+            for number, form in zip(segment.outputs, segment.forms, strict=True)
+            if number not in results
+        }
+
+
+@dataclass(slots=True)
+class MatrixProduct(Segment):
+    """A segment that multiplies two arrays as NumPy does.
+
+    summed, batched: axes of the first array and of the second. The result has the batched axes first, then the others.
+    """
+
+    summed: tuple[tuple[int, ...], tuple[int, ...]]
+    batched: tuple[tuple[int, ...], tuple[int, ...]]
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        x, y = given
+        with np.errstate(all="ignore"):
+            return [np.ascontiguousarray(self._product(x, y)).reshape(self._shape(x, y))]
+
+    def _product(self, x: Any, y: Any) -> Any:
+        if self.batched[0]:
+            return np.matmul(self._matrices(x, 0), self._matrices(y, 1).swapaxes(1, 2))
+        if self.summed == ((x.ndim - 1,), (max(y.ndim - 2, 0),)):
+            return np.dot(x, y)
+        return np.tensordot(x, y, self.summed)
+
+    def _own(self, array: Any, which: int) -> list[int]:
+        return [dim for dim in range(array.ndim) if dim not in (*self.summed[which], *self.batched[which])]
+
+    def _shape(self, x: Any, y: Any) -> tuple[int, ...]:
+        axes = [(x, self.batched[0]), (x, self._own(x, 0)), (y, self._own(y, 1))]
+        return tuple(array.shape[dim] for array, dims in axes for dim in dims)
+
+    def _matrices(self, array: Any, which: int) -> Any:
+        """Return the array as a stack of matrices whose rows are summed."""
+        groups = self.batched[which], self._own(array, which), self.summed[which]
+        lengths = [math.prod(array.shape[dim] for dim in group) for group in groups]
+        return array.transpose([dim for group in groups for dim in group]).reshape(lengths)
+
+
+@dataclass(slots=True)
+class Nested(Segment):
+    """A segment that runs other programs, which return lists."""
+
+    programs: tuple[Segmented, ...]
+
+
+@dataclass(slots=True)
+class Choice(Nested):
+    """A segment that runs one of several programs. The first input is its number; the others are its arguments."""
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        number = min(max(int(given[0]), 0), len(self.programs) - 1)
+        found: Sequence[Any] = self.programs[number](given[1:], (), {})
+        return found
+
+
+@dataclass(slots=True)
+class Scan(Nested):
+    """A segment that runs a program for a fixed number of iterations; `backwards`: from the last row to the first.
+
+    fixed: number of inputs passed to each iteration. state: number of inputs, after those, that an iteration passes to
+    the next. The other inputs are passed row by row. forms: shape and dtype of the stacked outputs besides the state.
+    """
+
+    fixed: int
+    state: int
+    rounds: int
+    backwards: bool
+    forms: tuple[Form, ...]
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        (body,), first = self.programs, self.fixed + self.state
+        state, collected = given[self.fixed : first], [aligned_array(*form) for form in self.forms]
+        for number in reversed(range(self.rounds)) if self.backwards else range(self.rounds):
+            rows = [array[number, ...] for array in given[first:]]
+            found = body((*given[: self.fixed], *state, *rows), (), {})
+            state = found[: self.state]
+            for array, row in zip(collected, found[self.state :], strict=True):
+                array[number] = row
+        return [*_apart(state, given, body), *collected]
+
+
+@dataclass(slots=True)
+class While(Nested):
+    """A segment that runs its second program as long as the first one returns True.
+
+    fixed: number of inputs passed to the first program each time, and number passed to the second. The rest is the
+    state.
+    """
+
+    fixed: tuple[int, int]
+
+    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+        (goes_on, body), (first, second) = self.programs, self.fixed
+        of_first, of_body, state = given[:first], given[first : first + second], given[first + second :]
+        while goes_on((*of_first, *state), (), {})[0]:
+            state = body((*of_body, *state), (), {})
+        return _apart(state, given, body)
+
+
+def _apart(state: Sequence[Any], given: Sequence[Any], body: Segmented) -> list[Any]:
+    """Return a loop's last state, with copies of arrays that are inputs, constants of its body, or duplicates."""
+    taken = {id(each) for each in (*given, *body.constants.values())}
+    apart = []
+    for each in state:
+        apart.append(np.array(each) if id(each) in taken else each)
+        taken.add(id(each))
+    return apart
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A result that has to be copied: it is an argument, a constant, or another result too."""
+
+    number: int
+
+
+def sharing(program: Segmented) -> Segmented:
+    """Return the program for use as a loop body: it does not copy arguments that it returns."""
+    return replace(program, results=[each.number if isinstance(each, Given) else each for each in program.results])
+
+
+def _numbers(template: Any) -> Iterator[int]:
+    if isinstance(template, int):
+        yield template
+    elif not isinstance(template, Given):
+        for each in template.values() if isinstance(template, dict) else template:
+            yield from _numbers(each)
+
+
+def _filled(template: Any, values: Sequence[Any]) -> Any:
+    if isinstance(template, int):
+        return values[template]
+    if isinstance(template, Given):
+        return np.array(values[template.number])
+    if isinstance(template, dict):
+        return {name: _filled(each, values) for name, each in template.items()}
+    return type(template)(_filled(each, values) for each in template)

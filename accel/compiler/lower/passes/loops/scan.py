@@ -1,0 +1,151 @@
+"""Rolled loops in a traced program: the rounds after the first are one `lax.scan`.
+
+Takes a `Loop` whose first round is computed, and sets the values that are used after it. Numbers and slices that differ
+from round to round are looked up in tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from accel.compiler.lower.passes.loops.loop import Loop
+from accel.compiler.lower.passes.loops.moving_box import MovingBox
+from accel.compiler.lower.passes.loops.operands import (
+    LARGEST_TABLE,
+    Carried,
+    Invariant,
+    LoopOperand,
+    MovingRead,
+    SameRound,
+    Stacked,
+    Table,
+    is_box_read,
+)
+from accel.compiler.lower.passes.value_store import Compute, ValueStore
+from accel.ir.tape import Node
+from accel.rules import core, fusion
+
+FEW_ELEMENTS = 32
+"""Maximum number of elements read from an array that the loop does not change, if the read is made before the loop. The
+reads of all iterations are copied together, so more would copy much of the array. Guess: no measurement is known."""
+
+
+SMALL_PART = 4
+"""A read of a part this many times smaller than its array is made separately. That copies the part. A fusion with the
+write might copy the array in every iteration."""
+
+
+def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
+    """Compute the iterations after the first, in a traced program.
+
+    values: the program's values by node; those that are used later are set. compute: from an operation and its
+    operands, its value.
+    """
+    from jax import lax
+
+    small_parts = _small_parts(loop, values)
+    # By the operand, so that a round's entries come in a dict with the same keys: `scan` takes any tree of arrays.
+    tables = {
+        key: looked_up(operand, values)
+        for key, operand in loop.numbered_operands()
+        if key[0] not in small_parts and isinstance(operand, (Table, MovingBox, MovingRead, Stacked))
+    }
+
+    def body(carry: list[Any], entries: tuple[Any, ...]) -> Any:
+        before = dict(zip(loop.carried, carry, strict=True))
+        own: list[Any] = []
+        entry, small = entries
+        for position, (node, operands) in enumerate(zip(loop.operations, loop.rows, strict=True)):
+            if position in small:
+                own.append(small[position])
+                continue
+            resolved = [
+                _resolve(operand, own, before, values, entry.get((position, place)))
+                for place, operand in enumerate(operands)
+            ]
+            separate = _reads_written(node, operands, loop.operations)
+            if separate and node.rule is core.READ_AT:
+                own.append(_computed_separately(node, resolved, compute))
+                continue
+            if separate:  # its second operand is the box
+                resolved[1] = fusion.SeparateRead(resolved[1])
+            own.append(compute(node, resolved))
+        return [own[position] for position in loop.carried], [own[position] for position in loop.collected]
+
+    values.ensure(loop.from_outside())
+    first = [values.fetch(loop.first[position]) for position in loop.carried]
+    carry, collected = lax.scan(body, first, (tables, small_parts), length=loop.count)
+    for position, value in zip(loop.carried, carry, strict=True):
+        values.set(loop.last[position], value)
+    for position, column in zip(loop.collected, collected, strict=True):
+        for k in range(1, loop.count):  # rounds 1, 2, ...; of the last the value was set above if it is used
+            values.set_row(loop.rounds[k][position], column, k - 1)
+
+
+def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
+    """Return the results of reads of a few elements in all iterations, by position.
+
+    They are taken before the loop, which otherwise holds the whole array.
+    """
+    import jax
+
+    found = {}
+    for position, (node, operands) in enumerate(zip(loop.operations, loop.rows, strict=True)):
+        size = math.prod(node.shape)
+        if not is_box_read(node) or size > FEW_ELEMENTS or size * len(loop.rounds) > LARGEST_TABLE:
+            continue
+        match operands:
+            case [Invariant(leaf), MovingBox(starts, box)]:
+                base = values.fetch(leaf)
+                found[position] = jax.vmap(lambda start, box=box, base=base: box.moved(start).read(base))(starts)
+    return found
+
+
+def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueStore) -> Any:
+    """Return the values that the iterations look up: (iterations, ...)."""
+    match operand:
+        case Table(table):
+            return values.table(table)
+        case Stacked(nodes):
+            return values.stack(nodes)
+        case MovingRead(_, moving):
+            return moving.starts
+        case MovingBox(starts):
+            return starts
+
+
+def _reads_written(node: Node, operands: list[LoopOperand], operations: Sequence[Node]) -> bool:
+    """Whether an operation looks at a small part of an array that the loop writes to."""
+    reads = is_box_read(node) or node.rule is core.READ_AT
+    if not reads or not isinstance(operands[0], (SameRound, Carried)):
+        return False
+    base = operations[operands[0].position]
+    return base.rule in (core.WRITE, core.WRITE_AT) and math.prod(base.shape) >= SMALL_PART * math.prod(node.shape)
+
+
+def _computed_separately(node: Node, operands: list[Any], compute: Compute) -> Any:
+    """A read whose array is its first operand, apart from all that is beside it."""
+    base, *starts = operands
+    return fusion.read_separately(lambda array: compute(node, [array, *starts]), base)
+
+
+def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], values: ValueStore, entry: Any) -> Any:
+    """An operand in an iteration.
+
+    own: the iteration's values so far. before: those carried into it. entry: what it looks up.
+    """
+    match operand:
+        case SameRound(position):
+            return own[position]
+        case Carried(position):
+            return before[position]
+        case Table() | Stacked():
+            return entry
+        case MovingBox(_, box):
+            return box.moved(entry)
+        case MovingRead(base, moving):
+            return moving.box.moved(entry).read(values.fetch(base))
+        case Invariant(leaf):
+            return values.fetch(leaf) if isinstance(leaf, Node) else leaf

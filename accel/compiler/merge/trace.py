@@ -1,0 +1,206 @@
+"""Merged traces: several recorded paths as one trace, and what each of them finds where in it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accel.compiler.merge.alignment import TooLong
+from accel.compiler.merge.draws import merged_draws
+from accel.compiler.merge.following import Computing, NotThere
+from accel.compiler.merge.inputs import MergedInputs
+from accel.compiler.merge.members import Member, Placement
+from accel.compiler.merge.outputs import for_all_paths, merged_outputs
+from accel.compiler.merge.placing import Placing
+from accel.compiler.merge.recorded import Recorded
+from accel.compiler.merge.writer import Writer
+from accel.ir.tape import Outcome, Tape
+from accel.record import Trace
+from accel.record.run.outputs import Outputs
+from accel.record.state.draw import Draw
+
+MOST_GROWTH = 2.0
+"""A merged tape may have this many times as many operations as its longest path: beyond, the paths share too little."""
+
+SMALL = 400
+"""Maximum number of operations up to which paths are merged whatever they share: such a program compiles fast."""
+
+
+class NotMergeable(Exception):
+    """Why paths stay programs of their own, in words."""
+
+
+@dataclass
+class MergedTrace:
+    """Several recorded paths as one trace, to be lowered and matched as that of one path is.
+
+    members: the paths; sets of them are bit masks. of_some: indices of nodes that not all of them compute. Outcomes on
+    which the paths differ have None for their expected value. draws: all paths make the same. key: as of a trace.
+    """
+
+    tape: Tape
+    inputs: MergedInputs
+    outputs: Outputs
+    array_slots: list[int]
+    scalar_slots: list[int]
+    inlined: frozenset[Any]
+    pinned: dict[int, Any]
+    members: list[Member]
+    of_some: frozenset[int]
+    draws: list[Draw]
+    key: str | None = None
+
+    def placement_of(self, trace: Trace) -> Placement:
+        """Return the placement of a path recorded later. Raises NotMergeable if the tape does not compute it."""
+        pinned = {slot: content.tobytes() for slot, content in self.pinned.items()}
+        slots = self.inputs.places_for(trace, self.tape)
+        if trace.draws or self.draws:
+            raise NotMergeable("what draws random numbers is merged anew")
+        if pinned != {slots[slot]: content.tobytes() for slot, content in trace.pinned.items()}:
+            raise NotMergeable("an array decides which path is taken, and holds something else")
+        try:
+            return Placing(trace, slots, self.tape, self.outputs, self._computing).placement()
+        except NotThere as what:
+            raise NotMergeable(f"it does what none of the merged paths does: {what}") from None
+
+    @functools.cached_property
+    def _computing(self) -> Computing:
+        return Computing(self.tape)
+
+    def with_member(self, member: Member) -> MergedTrace:
+        """Return a copy with one more path. A program of its tape, the same object, serves both. Raises
+        NotMergeable."""
+        names = [slot.name for slot in self.inputs.slots]
+        return reassembled(self.tape, self.outputs, self.pinned, self.draws, [*self.members, member], names)
+
+    @property
+    def operations(self) -> int:
+        """The operations on its tape, those of all branches."""
+        return _operations(self.tape)
+
+
+def merged(traces: Sequence[Trace]) -> MergedTrace:
+    """The merged trace of some paths. Raises NotMergeable."""
+    traces = _in_order(traces)
+    inputs = MergedInputs()
+    slots = [inputs.add(trace, 1 << path) for path, trace in enumerate(traces)]
+    tapes = [trace.tape for trace in traces]
+    try:
+        writer = Writer([Recorded(trace, own) for trace, own in zip(traces, slots, strict=True)])
+    except TooLong:
+        raise NotMergeable("the paths are long, and differ in much") from None
+    longest, operations = max(map(_operations, tapes)), _operations(writer.tape)
+    if operations > max(MOST_GROWTH * longest, SMALL):
+        raise NotMergeable(f"together they have {operations} operations, the longest alone {longest}")
+    outputs, places = merged_outputs([trace.outputs for trace in traces], slots, writer)
+    tape, expected = _with_outcomes(writer, len(traces))
+    if not writer.check():
+        raise NotMergeable("the merged tape does not lead back to the recorded ones")
+    pinned = _pinned(traces, slots)
+    draws = merged_draws([trace.draws for trace in traces], slots, writer.node_of)
+    if draws is None:
+        raise NotMergeable("they draw different random numbers")
+    members = []
+    for path, trace in enumerate(traces):
+        outcomes = {position: values[path] for position, (_, values) in enumerate(expected) if path in values}
+        observed = {index: position for position, (index, values) in enumerate(expected) if path in values}
+        on_host = {
+            index: values[path]
+            for index, values in writer.expected.items()
+            if path in values and tape.nodes[index].host
+        }
+        node_of = [writer.node_of[path][node.index].index for node in trace.tape.nodes]
+        placement = Placement(slots[path], places[path], outcomes, observed, on_host, node_of)
+        members.append(Member(trace, placement))
+    return _assembled(tape, inputs, outputs, pinned, members, draws)
+
+
+def reassembled(
+    tape: Tape,
+    outputs: Outputs,
+    pinned: dict[int, Any],
+    draws: list[Draw],
+    members: list[Member],
+    names: Sequence[str],
+) -> MergedTrace:
+    """A merged trace of which only some paths are known in this process. names: of all its slots.
+
+    Raises NotMergeable where the members do not read the same in the slots that they share.
+    """
+    inputs = MergedInputs(names)
+    for path, member in enumerate(members):
+        if inputs.add(member.trace, 1 << path, member.placement.slots) != member.placement.slots:
+            raise NotMergeable("paths read other inputs than those of an earlier run")
+    return _assembled(tape, inputs, outputs, pinned, members, draws)
+
+
+def _assembled(
+    tape: Tape,
+    inputs: MergedInputs,
+    outputs: Outputs,
+    pinned: dict[int, Any],
+    members: list[Member],
+    draws: list[Draw],
+) -> MergedTrace:
+    return MergedTrace(
+        tape=tape,
+        inputs=inputs,
+        outputs=outputs,
+        array_slots=_placed((member, member.trace.array_slots) for member in members),
+        scalar_slots=_placed((member, member.trace.scalar_slots) for member in members),
+        inlined=frozenset().union(*(member.trace.inlined for member in members)),
+        pinned=pinned,
+        members=members,
+        draws=draws,
+        of_some=frozenset(range(len(tape.nodes))) - frozenset.intersection(*(each.placement.nodes for each in members)),
+    )
+
+
+def _placed(own: Iterable[tuple[Member, Sequence[int]]]) -> list[int]:
+    """The merged slots of members' own ones, each once."""
+    return list(dict.fromkeys(member.placement.slots[slot] for member, slots in own for slot in slots))
+
+
+def _in_order(traces: Sequence[Trace]) -> list[Trace]:
+    """Paths in an order that is the same in every process, whichever was found first."""
+
+    def order(trace: Trace) -> Any:
+        outcomes = [(outcome.where, repr(outcome.expected)) for outcome in trace.tape.outcomes]
+        return outcomes, len(trace.tape.nodes), len(trace.inputs.slots)
+
+    return sorted(traces, key=order)
+
+
+def _operations(tape: Tape) -> int:
+    return sum(not node.host and not node.is_input for node in tape.nodes)
+
+
+def _with_outcomes(writer: Writer, paths: int) -> tuple[Tape, list[tuple[int, dict[int, Any]]]]:
+    """The tape with its outcomes on the device, and of each the node and what each path expects of it."""
+    outcomes: list[Outcome] = []
+    expected: list[tuple[int, dict[int, Any]]] = []
+    for index, by_path in list(writer.expected.items()):
+        node = writer.tape.nodes[index]
+        if node.host:
+            continue
+        # what only some paths come to is chosen on the others, so that they need not compute it
+        for group, found in for_all_paths(dict.fromkeys(by_path, node), writer, paths):
+            values = {repr(by_path[path]): by_path[path] for path in group}
+            is_common = len(group) == paths and len(values) == 1
+            outcomes.append(Outcome(found, next(iter(values.values())) if is_common else None, node.where))
+            expected.append((index, {path: by_path[path] for path in group}))
+    return Tape(writer.tape.nodes, outcomes), expected
+
+
+def _pinned(traces: Sequence[Trace], slots: Sequence[Sequence[int]]) -> dict[int, Any]:
+    """The contents of arrays that decide the paths. Raises NotMergeable where they are not the same for all."""
+    found = [
+        {own[slot]: content for slot, content in trace.pinned.items()} for trace, own in zip(traces, slots, strict=True)
+    ]
+    first = found[0]
+    for other in found[1:]:
+        if other.keys() != first.keys() or any(other[slot].tobytes() != first[slot].tobytes() for slot in first):
+            raise NotMergeable("an array decides which path is taken, and holds something else on each")
+    return first

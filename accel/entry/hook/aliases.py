@@ -1,0 +1,59 @@
+"""Aliases: every other name or default value that holds a replaced function, rebound to the replacement too."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from types import FunctionType, ModuleType
+from typing import Any
+
+from accel.entry.hook.attributes import functions_in, namespace
+from accel.platform.own_code import is_project_file
+
+Pairs = Mapping[int, tuple[Any, Any]]
+"""Pairs of a replaced object and its replacement, by the id of the replaced object."""
+
+
+def swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
+    """Bind all aliases of each pair's first object to the pair's second object.
+
+    These are names in every imported module, and default values of the functions and methods of the user's project.
+    Found by identity: nothing records which modules have done `from module import function`.
+    """
+    by_id = {id(old): (old, new) for old, new in swaps}
+    if not by_id:
+        return
+    for module in tuple(sys.modules.values()):
+        if not issubclass(type(module), ModuleType):  # programs may put any object there
+            continue
+        names = namespace(module)
+        for name, value in tuple(names.items()):
+            if id(value) in by_id:
+                names[name] = by_id[id(value)][1]
+        if _is_of_project(names):
+            for function in _functions_of(names, names.get("__name__"), set()):
+                _swap_defaults(function, by_id)
+
+
+def _is_of_project(names: Mapping[str, Any]) -> bool:
+    filename = names.get("__file__")
+    return names.get("__name__") == "__main__" or (isinstance(filename, str) and is_project_file(filename))
+
+
+def _functions_of(names: Mapping[str, Any], module: object, seen: set[int]) -> Iterator[FunctionType]:
+    """Yield the functions in a namespace and in the classes that its module defines, without their wrappers."""
+    for value in tuple(names.values()):
+        if not issubclass(type(value), type):
+            yield from functions_in(value)
+        elif id(value) not in seen and namespace(value).get("__module__") == module:
+            seen.add(id(value))
+            yield from _functions_of(namespace(value), module, seen)
+
+
+def _swap_defaults(function: FunctionType, by_id: Pairs) -> None:
+    defaults, named = function.__defaults__ or (), function.__kwdefaults__ or {}
+    if any(id(value) in by_id for value in defaults):
+        function.__defaults__ = tuple(by_id[id(value)][1] if id(value) in by_id else value for value in defaults)
+    for name, value in tuple(named.items()):
+        if id(value) in by_id:
+            named[name] = by_id[id(value)][1]

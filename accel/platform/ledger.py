@@ -1,0 +1,494 @@
+"""Ledgers: counts and times of each target. Every call updates them, so updates are cheap; the report reads them.
+
+There is one ledger per target name, for the life of the process or until `reset()`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from accel.platform import timeline
+from accel.platform.reasons import Refusal
+
+SAMPLES = 512
+"""Number of recent call times to keep per target, for compiled calls and for calls on NumPy each."""
+
+MAX_FIELDS = 64
+"""Maximum pairs of field and verdict per target whose worst difference is kept."""
+
+MAX_REFUSALS = 64
+"""Maximum distinct refusals to keep with their detail, per target. Details may differ in every call."""
+
+
+LEAST_WORK_S, MOST_STRETCH = 0.02, 8.0
+"""Processor seconds of calls below which nothing is known of other programs, and the most that they are taken to
+stretch time by: a program that waits for something else looks the same. Guesses."""
+
+
+class State(StrEnum):
+    """State of a target.
+
+    INLINED: it runs as part of another target's program; direct calls, if any, run on NumPy.
+    ABSENT: this revision of the program does not define it.
+    DEMOTED: it was returned to NumPy for good.
+    """
+
+    COMPILED = "compiled"
+    NUMPY = "numpy"
+    DEMOTED = "demoted"
+    INLINED = "inlined"
+    ABSENT = "absent"
+    UNCALLED = "uncalled"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The largest difference of one field of a call's outputs from NumPy's.
+
+    field: its name, as the user would write it. place: the index of the worst element, "" for a single value. what:
+    both values, in words. error: the relative error. points: number of elements beyond the tolerance; 0 if types,
+    shapes, objects or effects differ.
+    """
+
+    field: str
+    place: str
+    what: str
+    error: float
+    points: int = 0
+
+    @property
+    def detail(self) -> str:
+        """The field, the place and both values, in words."""
+        return f"{self.field}{self.place}: {self.what}"
+
+
+COSTS = ("recording", "loading", "comparing", "guards", "discarded", "slowdown")
+"""Kinds of costs, each in addition to NumPy's time for the same calls.
+
+recording: recorded calls. loading: importing JAX, loading programs, and compiling while the program waits. comparing:
+comparisons with NumPy. guards: guard checks of calls that NumPy answered. discarded: runs that ended in a side exit.
+slowdown: NumPy calls slowed down by a compile.
+"""
+
+
+@dataclass(slots=True, eq=False)
+class FieldDifferences:
+    """The differences of one field beyond the tolerance, with one verdict: their number, and the worst."""
+
+    worst: Difference
+    verdict: str
+    count: int = 0
+
+
+def _samples() -> deque[float]:
+    return deque(maxlen=SAMPLES)
+
+
+def real_costs(costs: Mapping[str, float]) -> dict[str, float]:
+    """Return costs by kind, in the order of COSTS. A sum that is negative by chance counts as 0."""
+    return {cost: max(0.0, costs[cost]) for cost in COSTS if cost in costs}
+
+
+class RestingCalls(Protocol):
+    """Calls that went straight to NumPy, without accel's checks."""
+
+    @property
+    def is_over(self) -> bool:
+        """Return True if no more such calls will come."""
+
+    def settle(self) -> tuple[int, float]:
+        """Return the number and the seconds of the calls that are not in the ledger yet."""
+
+
+class CountedTransfers(Protocol):
+    """Data that the launches of one program copied to the device and back."""
+
+    @property
+    def constants(self) -> int:
+        """Bytes of constants copied to the device: once, and at each change."""
+
+    @property
+    def launches(self) -> int:
+        """Number of launches."""
+
+    def handed(self) -> Counter[str]:
+        """Bytes copied to the device, by field."""
+
+    def fetched(self) -> Counter[str]:
+        """Bytes copied from the device, by field."""
+
+    def lines(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return by field the "file:line" that caused each copy: to the device, and from it."""
+
+    def begin_again(self) -> None:
+        """Reset all counts."""
+
+
+@dataclass(slots=True, eq=False)
+class Ledger:
+    """Counts and times of one target. All times are in seconds.
+
+    calls: direct calls, compiled or not. inlined_calls: calls that were recorded as part of another target's; not among
+    `calls`. variants: compiled programs. compile_s: time spent compiling, in whatever process.
+    numpy_s, compiled_s: the times of recent calls, the latest last. numpy_total_s, compiled_total_s: the sums over all
+    calls, without the time of other targets called inside them.
+    gained_s: time saved by compiled calls, before costs: the least, by samples of NumPy's time. spread_s: by how much
+    it may have been more. unsampled_calls: compiled calls of which there were too few samples. costs: by kind (see
+    COSTS). comparisons: their number.
+    compared_s: seconds of the calls that ran twice for comparison.
+    max_rel_error: the largest relative error in a comparison; None before the first.
+    copy_s: the time of copies to the device and back per call, measured in comparisons.
+    differences: those beyond the tolerance, by field and verdict.
+    doubtful_since: number of the first call whose result may be wrong, because a later comparison found a mismatch; or
+    None.
+    describe: returns the target's compiled paths for the report. waits: returns the refusal that its calls wait on, or
+    None.
+    transfers: the data copied by each of its programs so far.
+    held_rounds: for an outlined loop, the number of iterations after which the device kept the loop's state. not_held:
+    the number of other iterations, by reason, from the first run of a program on.
+    rests: for each target of this name, its calls that are not entered one by one.
+    """
+
+    target: str
+    state: State = State.UNCALLED
+    calls: int = 0
+    compiled_calls: int = 0
+    numpy_calls: int = 0
+    inlined_calls: int = 0
+    variants: int = 0
+    compile_s: float = 0.0
+    numpy_s: deque[float] = field(default_factory=_samples)
+    compiled_s: deque[float] = field(default_factory=_samples)
+    max_rel_error: float | None = None
+    refusals: Counter[Refusal] = field(default_factory=Counter)
+    numpy_total_s: float = 0.0
+    compiled_total_s: float = 0.0
+    gained_s: float = 0.0
+    spread_s: float = 0.0
+    unsampled_calls: int = 0
+    comparisons: int = 0
+    compared_s: float = 0.0
+    costs: Counter[str] = field(default_factory=Counter)
+    copy_s: deque[float] = field(default_factory=_samples)
+    differences: dict[tuple[str, str], FieldDifferences] = field(default_factory=dict)
+    doubtful_since: int | None = None
+    describe: Callable[[], list[dict[str, Any]]] | None = None
+    waits: Callable[[], Refusal | None] | None = None
+    transfers: list[CountedTransfers] = field(default_factory=list)
+    held_rounds: int = 0
+    not_held: Counter[str] = field(default_factory=Counter)
+    rests: list[RestingCalls] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """Enter the calls that have gone straight to NumPy since the last time."""
+        for rest in tuple(self.rests):
+            taken, seconds = rest.settle()
+            self.calls += taken
+            self.numpy_calls += taken
+            self.numpy_total_s += seconds
+            if rest.is_over:
+                self.rests.remove(rest)
+
+    def count_numpy(self, seconds: float | None = None, own_s: float | None = None) -> None:
+        """Count a call that NumPy answered.
+
+        seconds: its time; None if it is no fair sample, for example while recording. own_s: its time without other
+        targets called inside it; default `seconds`.
+        """
+        self.calls += 1
+        self.numpy_calls += 1
+        if seconds is not None:
+            self.numpy_s.append(seconds)
+        spent = own_s if own_s is not None else seconds or 0.0
+        self.numpy_total_s += spent
+        if self.state is State.UNCALLED:
+            self.state = State.NUMPY
+        if timeline.calls is not None:
+            timeline.note_call(self.target, timeline.NUMPY, spent)
+
+    def count_compiled(self, seconds: float, gained_s: float = 0.0, spread_s: float | None = 0.0) -> None:
+        """Count a call that a compiled program answered in `seconds`, saving at least `gained_s` against NumPy.
+
+        spread_s: by how much it may have been more; None if there are too few samples to tell.
+        """
+        self.spread_s += spread_s or 0.0
+        self.unsampled_calls += spread_s is None
+        self.calls += 1
+        self.compiled_calls += 1
+        self.compiled_s.append(seconds)
+        self.compiled_total_s += seconds
+        self.gained_s += gained_s
+        _run.compiled_s += seconds
+        _run.gained_s += gained_s
+        if self.state is not State.DEMOTED:
+            self.state = State.COMPILED
+        if timeline.calls is not None:
+            timeline.note_call(self.target, timeline.COMPILED, seconds)
+
+    def count_compared(self, seconds: float, numpy_s: float, *, quiet: bool = True) -> None:
+        """Count a call that ran twice for comparison: compiled and on NumPy, in `seconds` in all.
+
+        numpy_s: NumPy's part of `seconds`. quiet: True if that is a fair sample of NumPy's speed.
+        """
+        self.calls += 1
+        self.compiled_calls += 1
+        self.comparisons += 1
+        self.numpy_total_s += numpy_s
+        self.compared_s += seconds
+        _run.compared_s += seconds
+        self.charge("comparing", seconds - numpy_s)
+        if quiet:
+            self.numpy_s.append(numpy_s)
+        if self.state is not State.DEMOTED:  # mode "verify" goes on comparing a demoted target
+            self.state = State.COMPILED
+        if timeline.calls is not None:
+            timeline.note_call(self.target, timeline.COMPARED, seconds)
+
+    def charge(self, cost: str, seconds: float) -> None:
+        """Add `seconds` to a cost, one of COSTS. Negative seconds correct earlier charges."""
+        self.costs[cost] += seconds  # type: ignore[assignment]  # a Counter of floats
+        _run.charge(cost, seconds)
+
+    @property
+    def saved_s(self) -> float:
+        """Seconds gained, minus all costs of the target."""
+        return self.gained_s - sum(real_costs(self.costs).values())
+
+    @property
+    def saved_share(self) -> float:
+        """Time saved by compiled calls, as a share of their estimated time on NumPy; 0 before the first."""
+        usual_s = self.compiled_total_s + self.gained_s
+        return max(0.0, self.gained_s / usual_s) if usual_s > 0.0 else 0.0
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds of all calls, costs included, without other targets called inside them."""
+        costs = real_costs(self.costs)
+        costs.pop("slowdown", None)  # the calls that were slowed down count in full on NumPy
+        return self.numpy_total_s + self.compiled_total_s + sum(costs.values())
+
+    def count_inlined(self) -> None:
+        """Count a call that was recorded as part of another target's call, and compiled into its program."""
+        self.inlined_calls += 1
+        if self.state in (State.UNCALLED, State.NUMPY):
+            self.state = State.INLINED
+
+    def compared(self, rel_error: float) -> None:
+        """Record the relative error of one comparison with NumPy. NaN counts as infinite."""
+        error = float("inf") if rel_error != rel_error else rel_error
+        self.max_rel_error = error if self.max_rel_error is None else max(self.max_rel_error, error)
+
+    def differ(self, difference: Difference, verdict: str) -> bool:
+        """Record a difference beyond the tolerance. Returns whether it is the first of its field and verdict."""
+        known = self.differences.get((difference.field, verdict))
+        if known is None:
+            if len(self.differences) >= MAX_FIELDS:
+                return False
+            known = self.differences[difference.field, verdict] = FieldDifferences(difference, verdict)
+        known.count += 1
+        if not difference.error <= known.worst.error:
+            known.worst = difference
+        return known.count == 1
+
+    def doubt(self, call: int) -> None:
+        """Record that results may be wrong from this call on, counted from 1."""
+        self.doubtful_since = call if self.doubtful_since is None else min(call, self.doubtful_since)
+
+    def refuse(self, refusal: Refusal) -> bool:
+        """Count a call, or a path, that stays on NumPy. Returns whether the reason is new at that line."""
+        if refusal in self.refusals:
+            self.refusals[refusal] += 1
+            return False
+        # whatever its detail, which may differ in every call: the log would repeat itself
+        new = all((each.reason, each.where) != (refusal.reason, refusal.where) for each in self.refusals)
+        if len(self.refusals) >= MAX_REFUSALS:
+            refusal = Refusal(refusal.reason, refusal.where)
+        self.refusals[refusal] += 1
+        return new
+
+    @property
+    def is_left_out(self) -> bool:
+        """Return whether only the user's or the catalogue's choice keeps it on NumPy."""
+        return bool(self.refusals) and all(each.reason.startswith("choice.") for each in self.refusals)
+
+    def demote(self, refusal: Refusal) -> None:
+        """Record that the target was returned to NumPy for good, because of `refusal`."""
+        self.refuse(refusal)
+        self.state = State.DEMOTED
+
+
+@dataclass(slots=True, eq=False)
+class RunLedger:
+    """Counts and times of the whole run rather than one target.
+
+    started: `time.perf_counter()` when accounting began. platform, device: where programs run; None before the first
+    program. devices: the largest number of devices of one program. precisions: those of the programs so far. step: the
+    target that is called once in every step of the program; None if no catalogue names it. loops: the targets of
+    outlined loops of the program itself. beforehand: True in a run by `accel compile`, in which calls waited for
+    programs. finishing: programs that are compiled after the run's end, for later runs. expected_s, expected_gain_s:
+    processor seconds that the run takes on NumPy, and that programs on disk are likely to gain, by earlier runs of the
+    program; 0 if unknown. sampled_s, worked_s: wall time and processor time of calls on NumPy. launched_s: seconds in
+    compiled programs. compiled_s: seconds of all compiled calls. gained_s, compared_s: sums over all targets. costs: by
+    kind, sums over all targets, including costs that belong to none. notes: sentences for the report, in order of time.
+    """
+
+    started: float = field(default_factory=time.perf_counter)
+    platform: str | None = None
+    device: str | None = None
+    devices: int = 1
+    precisions: list[str] = field(default_factory=list)
+    step: str | None = None
+    loops: list[str] = field(default_factory=list)
+    beforehand: bool = False
+    finishing: int = 0
+    expected_s: float = 0.0
+    expected_gain_s: float = 0.0
+    sampled_s: float = 0.0
+    worked_s: float = 0.0
+    launched_s: float = 0.0
+    compiled_s: float = 0.0
+    gained_s: float = 0.0
+    compared_s: float = 0.0
+    costs: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+    def charge(self, cost: str, seconds: float) -> None:
+        """Add `seconds` to a cost that belongs to no single target; see `Ledger.charge`."""
+        self.costs[cost] += seconds  # type: ignore[assignment]
+
+    @property
+    def pace(self) -> str | None:
+        """The target whose calls are the program's steps: its own loop, once iterations of it are compiled, or
+        `step`."""
+        books = [open_ledger(name) for name in self.loops]
+        compiled = max(books, key=lambda book: book.compiled_calls, default=None)
+        return compiled.target if compiled is not None and compiled.compiled_calls else self.step
+
+    def expect(self, numpy_s: float, gain_s: float) -> None:
+        """Note what earlier runs of the program say of this one, in processor seconds."""
+        self.expected_s, self.expected_gain_s = numpy_s, gain_s
+
+    def fair_s(self, wall_s: float, worked_s: float) -> float:
+        """Note a call on NumPy: wall time, and processor time of its thread. Returns the seconds of a fair sample.
+
+        Other programs interrupt some calls and not others. A sample is the call's processor time, stretched as much as
+        all of NumPy's calls are.
+        """
+        self.sampled_s += wall_s
+        self.worked_s += worked_s
+        return worked_s * self.stretch if self.worked_s >= LEAST_WORK_S else wall_s
+
+    @property
+    def stretch(self) -> float:
+        """Wall time of NumPy's calls as a multiple of processor time, from 1 on: other programs are at work."""
+        if self.worked_s < LEAST_WORK_S:
+            return 1.0
+        return min(MOST_STRETCH, max(1.0, self.sampled_s / self.worked_s))
+
+    @property
+    def cost_s(self) -> float:
+        """The sum of all costs."""
+        return sum(real_costs(self.costs).values())
+
+    @property
+    def saved_s(self) -> float:
+        """Seconds gained, minus all costs."""
+        return self.gained_s - self.cost_s
+
+    def note(self, sentence: str) -> None:
+        """Add `sentence` to the report, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds since accounting began."""
+        return time.perf_counter() - self.started
+
+
+_ledgers: dict[str, Ledger] = {}
+_run = RunLedger()
+
+
+def open_ledger(target: str) -> Ledger:
+    """Return the ledger of `target`, created at first use, with all calls entered."""
+    # asked in every call: `setdefault` alone would make a ledger each time
+    book = _ledgers.get(target) or _ledgers.setdefault(target, Ledger(target))
+    if book.rests:
+        book.settle()
+    return book
+
+
+def ledgers() -> tuple[Ledger, ...]:
+    """Return every ledger, ordered by target."""
+    return tuple(open_ledger(target) for target in sorted(_ledgers))
+
+
+def compiled_targets() -> list[str]:
+    """The targets that have compiled calls, those with most time in them first. Any thread may ask."""
+    found = [book for book in list(_ledgers.values()) if book.state is State.COMPILED]
+    return [book.target for book in sorted(found, key=lambda book: -book.compiled_total_s)]
+
+
+def close(targets: Iterable[str]) -> None:
+    """Leave these targets out of reports until their ledgers are opened again."""
+    for target in targets:
+        _ledgers.pop(target, None)
+
+
+def current_run() -> RunLedger:
+    """Return the figures of the whole run."""
+    return _run
+
+
+def begin_again() -> None:
+    """Reset calls, times and refusals. Recordings and compiled programs of targets stay.
+
+    States stay, too: which functions are absent, left out, or returned to NumPy for good, and why.
+    """
+    global _run
+    for name, before in [(book.target, book) for book in ledgers()]:
+        book = _ledgers[name] = Ledger(name)
+        book.describe, book.waits, book.variants, book.rests = (
+            before.describe,
+            before.waits,
+            before.variants,
+            before.rests,
+        )
+        book.doubtful_since = None if before.doubtful_since is None else 1
+        book.transfers = before.transfers
+        for each in book.transfers:
+            each.begin_again()
+        if before.state in (State.ABSENT, State.DEMOTED) or before.is_left_out:
+            book.state, book.refusals = before.state, Counter(dict.fromkeys(before.refusals, 1))
+    capacity, before_run = timeline.capacity(), _run
+    timeline.reset()
+    if capacity is not None:
+        timeline.start(capacity)
+    _run = RunLedger(
+        platform=before_run.platform,
+        device=before_run.device,
+        devices=before_run.devices,
+        precisions=before_run.precisions,
+        step=before_run.step,
+        loops=before_run.loops,
+        beforehand=before_run.beforehand,
+        expected_s=before_run.expected_s,
+        expected_gain_s=before_run.expected_gain_s,
+        sampled_s=before_run.sampled_s,
+        worked_s=before_run.worked_s,
+        notes=before_run.notes,
+    )
+
+
+def reset() -> None:
+    """Forget everything counted so far. A ledger that is still referenced is no longer reported."""
+    global _run
+    _ledgers.clear()
+    timeline.reset()
+    _run = RunLedger()

@@ -1,0 +1,289 @@
+"""Parts: the targets inside a call, which may use programs of their own while the call itself has none.
+
+Most calls without a program run on NumPy as a whole. Their program is soon there, and the gain of their parts until
+then would not pay for recording and compiling them. An iteration (a *round*) of the program's own loop is another
+matter. It is large, its program takes long to compile, and some iterations (that print, or plot) never get one. So its
+parts come first. The time of an iteration while no program runs is all that a program of the loop could save. This time
+is *missed*:
+
+- The loop is recorded once its iterations have missed enough, and compiled once they have missed a share of the compile
+  time. It is not compiled if the iterations to come are known to end before its program can be there.
+- It is recorded as well once iterations have taken some seconds, if those to come take far longer. Most of the parts
+  have programs by then, which show the kinds of iterations. A loop over `range(n)`, a list or a progress bar tells the
+  number of iterations. Other loops are expected to go on for as long as they have.
+- If iterations may end before that, the loop is recorded and compiled for later runs. A process has to go on with this
+  after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop. The
+  programs of its parts, which this run uses, come first.
+- A program that an earlier run has begun to compile is compiled at once.
+- One refused recording says little about a loop: its iteration may have been one that prints, or plots. The next
+  recording is made once iterations have missed as much as that one took. After a second refusal, if no kind of
+  iteration is known, they have to miss far more than all recordings took. If these were broken off for their time, the
+  next one has to be allowed longer (see `Recordings.may_take`).
+- An iteration that seems to be of a known kind may be of a new one. One is recorded once such iterations have missed
+  the time of a recording, and ever more rarely.
+- An iteration of a new kind is recorded once iterations of that kind have missed as much as a recording takes. Rare
+  kinds never pay for one. Kinds are told apart by the guard or the branch at which they leave the program in use
+  (`note_kind`).
+- A program of the loop that takes longer than iterations in parts is given up.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable
+from types import CodeType
+
+from accel.backend.disk import experience
+from accel.platform import config
+from accel.policy import budget
+from accel.policy.call import Call
+from accel.policy.kinds import Kinds
+
+MISSED_S = 1.0
+"""Seconds that iterations have to miss before the loop is recorded. Recording its first kinds of iterations, with a
+compile beside it, takes about as much of the program's time."""
+
+UNSETTLED_SHARE = 0.1
+"""Share of the time missed by iterations that counts while programs of their parts are being compiled. Those will save
+most of it."""
+
+PARTS_SHARE = 0.5
+"""The parts come first if their calls take this share of the whole call."""
+
+PATIENCE_S = 30.0
+"""Seconds of calls after which the whole is recorded, if its parts have no programs by then."""
+
+EARLY_S, TIMES_AS_LONG = 4.0, 2.0
+"""Seconds of calls after which the whole is recorded if the calls to come take TIMES_AS_LONG times as long. Compiling
+the whole is worth it then, even if programs of the parts save most of that time."""
+
+LATER_AFTER_S, LATER_LEFT_S = 2.0, 1.5
+"""For later runs alone, the whole is recorded after LATER_AFTER_S seconds of calls, if those to come take LATER_LEFT_S
+more. In that time it is recorded, observed, and described to the process that compiles."""
+
+LAST = 16
+"""Number of last calls whose fastest one predicts how long those to come take."""
+
+RETRY_SHARE = 3.0
+"""Time that calls have to miss before a target without a path is recorded again, as a multiple of its refused
+recordings' time. It may never get a path. The factor is 1 if an earlier run has compiled it, or if only one was
+refused."""
+
+TELLING = 2
+"""Number of refused recordings that say something about all calls of a target that runs in parts. Most of its calls are
+alike, but a single one may have been unlike the others."""
+
+FREE_KINDS = 2
+"""The first kinds of calls are recorded at once."""
+
+
+class _Recorded:
+    """The number of recordings that this process has made."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+recorded = _Recorded()
+
+
+class Parts:
+    """The parts of one target's calls. code: by which its programs are known; None where calls do not run in parts.
+
+    used: whether they do. name: the target's. kinds: what they show of these calls. calls_left: gives the number of
+    calls to come, or None where nobody knows.
+    """
+
+    def __init__(self, name: str, code: CodeType | None) -> None:
+        self.used = code is not None
+        self._name = name
+        self._code = code
+        self.kinds = Kinds()
+        self.calls_left: Callable[[], int | None] = lambda: None
+        self._share = 0.0
+        self._calls = 0
+        self._recorded = 0
+        self._waited_s = 0.0
+        self._counts = 1.0  # the share that counts of what calls miss
+        self._missed_s = 0.0
+        self._last_s: deque[float] = deque((0.0,), maxlen=LAST)  # 0 until there are so many
+        self._kind: Hashable = None
+        self._unmatched_s: dict[Hashable, float] = defaultdict(float)  # by kind
+        self._refused_s: dict[Hashable, float] = defaultdict(float)
+        self._refused = 0  # recordings
+        if self.used:
+            budget.outlooks.add(self)
+        self._last_unmatched: tuple[Hashable, float] = None, 0.0  # the last examined call, if it was
+        self._matched_s = 0.0
+        self._looks_in_vain = 0
+
+    @functools.cached_property
+    def _key(self) -> str:
+        assert self._code is not None
+        return experience.key_of_code(self._name, self._code)
+
+    @functools.cached_property
+    def is_known(self) -> bool:
+        """Whether an earlier run has begun to compile programs of the target itself."""
+        return self.used and experience.is_known(self._key)
+
+    def note_begun(self) -> None:
+        """Note for later runs that a program of the target is being compiled."""
+        if self.used:
+            experience.note_known(self._key)
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def note(self, call: Call, missed_s: float, *, settled: bool) -> None:
+        """Note a call that has run in parts. missed_s: of that, while no program ran.
+
+        settled: whether all of it counts: no program of its parts is on the way, or the target has programs itself.
+        """
+        seconds = call.seconds or 0.0
+        self._calls += 1
+        self._waited_s += seconds
+        self._last_s.append(seconds)
+        if seconds > 0.0:  # the largest: that of calls whose parts have no programs yet
+            self._share = max(self._share, 1.0 - call.own_s / seconds)
+        self._counts = 1.0 if settled else UNSETTLED_SHARE
+        # what is recorded just now says nothing about later calls
+        if recorded.count == self._recorded:
+            self._missed_s += self._counts * missed_s
+        self._recorded = recorded.count
+
+    def note_kind(self, kind: Hashable) -> None:
+        """Note of which kind the unmatched calls are that follow. kind: where they leave the program; None without."""
+        self._kind = kind
+
+    def note_unmatched(self, missed_s: float) -> None:
+        """Note a call that no known path takes."""
+        counted_s = self._counts * missed_s
+        self._unmatched_s[self._kind] += counted_s
+        self._last_unmatched = self._kind, counted_s
+
+    def note_matched(self, missed_s: float) -> None:
+        """Note a call that a known path without a program seems to take."""
+        self._matched_s += self._counts * missed_s
+        self._last_unmatched = None, 0.0
+
+    def note_rested(self, calls: int) -> None:
+        """Note calls that were not examined: they are taken for ones like the last that was."""
+        kind, counted_s = self._last_unmatched
+        self._unmatched_s[kind] += calls * counted_s
+
+    # -- what follows from them ---------------------------------------------------------------------------------------
+
+    @property
+    def come_first(self) -> bool:
+        """Whether the target is not to be recorded yet, because its parts are still to get their programs."""
+        return not budget.for_later_runs and not self.is_known and not self.leave_enough
+
+    @property
+    def leave_enough(self) -> bool:
+        """Whether calls in parts have missed what recording and compiling the whole takes, or soon will have."""
+        if not self.used:
+            return True
+        if not self._calls:  # the first call ran on NumPy: nobody knows yet whether it has parts
+            return False
+        if self._share < PARTS_SHARE:
+            return True
+        if self.is_for_later_runs:
+            return True
+        if self._ends_soon:
+            return False
+        if self._waited_s > PATIENCE_S or self._missed_s >= MISSED_S:
+            return True
+        return self._waited_s > EARLY_S and self._left_s > TIMES_AS_LONG * EARLY_S
+
+    @property
+    def is_for_later_runs(self) -> bool:
+        """Whether this run, which may end too early, is long enough to begin what is finished after its end."""
+        is_enough = self._waited_s > LATER_AFTER_S and LATER_LEFT_S < self._left_s <= TIMES_AS_LONG * EARLY_S
+        return self.used and is_enough and config.current().finishes
+
+    @property
+    def kinds_are_settled(self) -> bool:
+        """Whether new kinds of calls have become rare. For later runs alone, there is time to wait for some more."""
+        return self.kinds.are_settled and (self._waited_s > EARLY_S or not self.is_for_later_runs)
+
+    @property
+    def _ends_soon(self) -> bool:
+        """Whether the calls to come are known to take less than it takes to have a program of the whole compiled."""
+        left = self.calls_left()
+        return left is not None and left * self._last_s[-1] < EARLY_S
+
+    @property
+    def certain_s(self) -> float:
+        """Seconds that the calls to come are known to take, at the speed of the last ones; 0 where nobody knows."""
+        left = self.calls_left()
+        return 0.0 if left is None else left * min(self._last_s)
+
+    @property
+    def _left_s(self) -> float:
+        """Expected seconds of the calls to come, at the speed of the last ones.
+
+        If their number is unknown, the seconds of the calls so far.
+        """
+        return self._waited_s if self.calls_left() is None else self.certain_s
+
+    @property
+    def pay(self) -> bool:
+        """Whether recordings are paid for by the time that calls have missed, and not by the budget."""
+        return self.used and (self._share >= PARTS_SHARE or self.is_known)
+
+    def pay_for_another(self, price_s: float, recordings: int, *, wanting: bool) -> bool:
+        """Whether unmatched calls of this kind have missed as much as another path costs.
+
+        Asked before each recording. price_s: that, in seconds. recordings: those so far, in earlier runs too. wanting:
+        whether the program in use has kinds that an earlier run has recorded: a recording is all that these need.
+        """
+        is_free = recordings < FREE_KINDS or wanting
+        if self.used and not is_free and self._unmatched_s[self._kind] < price_s + self._refused_s[self._kind]:
+            return False
+        self._unmatched_s[self._kind] = 0.0
+        return True
+
+    def note_refused(self, seconds: float) -> None:
+        """A recording was refused: before the next one of its kind, calls have to miss as much as these have taken."""
+        self._refused += 1
+        self._refused_s[self._kind] += seconds
+        self._unmatched_s[self._kind] = 0.0
+
+    @property
+    def telling(self) -> int:
+        """Number of refused recordings that say something about other calls."""
+        return TELLING if self.used else 1
+
+    @property
+    def is_refusal_telling(self) -> bool:
+        """Whether the refused recordings so far say something of other calls."""
+        return self._refused >= self.telling
+
+    @property
+    def pay_for_a_retry(self) -> bool:
+        """Whether calls have missed enough since the last refused recording, where no path is known."""
+        refused_s = sum(self._refused_s.values())
+        if not self.used or not refused_s:
+            return True
+        has_a_chance = self.is_known or not self.is_refusal_telling
+        return sum(self._unmatched_s.values()) >= (1.0 if has_a_chance else RETRY_SHARE) * refused_s
+
+    def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
+        """Whether calls that match a known path have missed enough for one of them to be recorded.
+
+        It may take another path. Each recording that finds none doubles the time before the next one. If the parts show
+        kinds, only a call that is likely to be of a new kind is recorded.
+        """
+        if self.kinds.are_shown:
+            if not self.kinds.expects_new:
+                return False
+            waiting = 0
+        if self.used and self._matched_s < recording_s * 2 ** (waiting + self._looks_in_vain):
+            return False
+        self._matched_s = 0.0
+        return True
+
+    def note_look(self, *, found: bool) -> None:
+        """A call that matched a known path was recorded. found: it took another one."""
+        self._looks_in_vain = 0 if found else self._looks_in_vain + 1

@@ -1,0 +1,151 @@
+"""Rest: calls that go straight to NumPy, because examining each would cost more than it could gain.
+
+To examine a call is to count it, and to match it against the known paths and refusals.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from accel.platform import config, timeline
+from accel.policy.call import THREAD
+
+SHARE = 0.01
+"""Cost of examining calls before NumPy runs, as a share of their time on NumPy, while nothing is compiled. Counting
+them afterwards takes about as long."""
+
+SINGLE_LOOK_S = 5e-5
+"""Maximum seconds for which one look counts, unless the one before took longer, too. Single looks take long, as guards
+are generated, and a rest to make up for that would delay the program. The budget is charged with it."""
+
+MAX_REST = 1024
+"""The most calls in one rest."""
+
+SMALL_CALL_S = 3e-5
+"""Calls that take fewer seconds on NumPy are not compiled: launching a compiled program takes about as long."""
+
+TIMED_ONE_IN = 15
+"""Number of calls in a rest of which one is timed, and stands for those after it. Timing a call of 5 us takes a tenth
+of it. The number is odd so that calls of two kinds that alternate are both met."""
+
+LONG_CALL_FACTOR = 4.0
+"""A call that takes this many times as long as the one examined last is of another kind. It ends the rest, so that the
+next call of its kind is examined. The thread's own time has to show it, too. On a machine whose cores are shared, calls
+of all kinds are interrupted. Each interruption would lead to more examined calls than pay."""
+
+LOOKS_AFTER_LONG_CALL = 64
+"""The number of calls that are examined after such a long call."""
+
+
+class Rest:
+    """A series of calls that go straight to NumPy.
+
+    untimed: calls to come before the next one that is timed; settings: those under which it began (the wrapper reads
+    both, see accel.dispatch.decorator). allowed: False if every call has to be observed. seconds: estimated time of the
+    calls that are not in the ledger yet, from the timed ones, without that of other targets called inside them.
+
+    A rest ends early if the settings change, if a profile is started, or if a timed call takes long.
+    """
+
+    __slots__ = (
+        "_granted",
+        "_last_look_s",
+        "_left",
+        "_long_s",
+        "_looks_left",
+        "_settled",
+        "allowed",
+        "seconds",
+        "settings",
+        "untimed",
+    )
+
+    def __init__(self) -> None:
+        self.allowed = True
+        self.seconds = 0.0
+        self.untimed = 0
+        self.settings: config.Settings | None = None
+        self._left = 0  # calls to come, from the next timed one on
+        self._granted = 0  # calls that are not in the ledger yet, and those to come that follow a timed one
+        self._last_look_s = 0.0
+        self._long_s = 0.0
+        self._looks_left = 0
+        self._settled = 0, 0.0
+
+    def begin(self, looked_s: float, call_s: float) -> None:
+        """Rest for as many calls as pay for examining one.
+
+        looked_s: seconds that examining the last call took. call_s: seconds that NumPy took for it.
+        """
+        usual_s, self._last_look_s = max(self._last_look_s, SINGLE_LOOK_S), looked_s
+        # the long call that the looks were waiting for has been examined
+        if call_s > self._long_s:
+            self._looks_left = 0
+        if not self.allowed:
+            return
+        if self._looks_left:
+            self._looks_left -= 1
+            return
+        # n calls of `call_s` pay for one look if look_s <= SHARE * n * call_s
+        look_s = min(looked_s, usual_s)
+        self._left = min(int(look_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
+        self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
+        self.settings = config.current()
+
+    def takes_next_call(self) -> bool:
+        """Whether the next call goes straight to NumPy, timed. Not asked for calls that come untimed."""
+        # untimed calls do not come here, unless the settings have changed or each call is to be in a profile
+        if self.untimed > 0 or self.settings is not config.current() or timeline.calls is not None:
+            self._end()
+        if self._left <= 0:
+            return False
+        granted = min(self._left, TIMED_ONE_IN)
+        self._left -= granted
+        self._granted += granted
+        self.untimed = granted - 1
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the next call is examined."""
+        return self._left <= 0 and self.untimed <= 0
+
+    @property
+    def taken(self) -> int:
+        """The number of calls that are not in the ledger yet."""
+        return self._granted - self.untimed
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call the function, timed. Raises what it raises."""
+        before, worked, started = THREAD.counted_s, time.thread_time(), time.perf_counter()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            spent = time.perf_counter() - started
+            if spent > self._long_s and time.thread_time() - worked > self._long_s:
+                self._end()
+                self._looks_left = LOOKS_AFTER_LONG_CALL
+            # it stands for the untimed ones too that follow it (none, if it has just ended the rest)
+            calls = 1 + self.untimed
+            self.seconds += (spent - (THREAD.counted_s - before)) * calls
+            THREAD.counted_s = before + spent * calls
+
+    def _end(self) -> None:
+        """Let the next call be examined."""
+        # these will not be taken any more
+        self._granted -= self.untimed
+        self._left = self.untimed = 0
+
+    def settle(self) -> tuple[int, float]:
+        """Hand over the calls that are not in the ledger yet: their number and their seconds."""
+        taken, seconds = self.taken, self.seconds
+        self._granted, self.seconds = self.untimed, 0.0
+        self._settled = self._settled[0] + taken, self._settled[1] + seconds
+        return taken, seconds
+
+    @property
+    def ever(self) -> tuple[int, float]:
+        """All calls so far that went straight to NumPy, and their seconds."""
+        return self._settled[0] + self.taken, self._settled[1] + self.seconds

@@ -1,0 +1,272 @@
+"""Speed: the times of a path's calls, compiled and on NumPy, and whether they show that its program is slower."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Iterator
+
+SPEED_SAMPLES = 8
+"""Replays after which a program's speed is judged."""
+
+NUMPY_SAMPLES = 3
+"""Calls on NumPy that must be timed before that. Comparisons supply the missing ones."""
+
+CLEARLY_SLOWER = 1.5
+"""Half of SPEED_SAMPLES are enough if the fastest compiled call took this many times as long as NumPy's slowest."""
+
+MAX_LOSS_S = 0.5
+"""MIN_SAMPLES are enough if, in addition, they cost the program more than this many seconds in all. The loss per call
+is the fastest compiled call less NumPy's slowest."""
+
+FAR_SLOWER = 10.0
+"""Slowdown above which a program is judged even while something is compiled. Below it nothing is judged then, as a
+compile slows calls down. MIN_SAMPLES are enough then, too, if they cost more than MAX_LOSS_S: the compile may take as
+long as the program runs."""
+
+PAUSE_SHARE = 0.1
+"""Share of MAX_LOSS_S at which calls pause until nothing is compiled any more. The samples must have cost this much,
+and the fastest must have taken CLEARLY_SLOWER times NumPy's usual time."""
+
+MIN_SAMPLES = 3
+"""Minimum number of replays by which a program is judged. Of two, one may have waited for its compile, and the other
+may have met a busy machine."""
+
+NO_LOSS_S, MORE_SAMPLES = 0.003, 16
+"""A program that has cost its caller less than NO_LOSS_S seconds is judged from MORE_SAMPLES samples. The first calls
+are no measure of later ones: neither code nor data are in the processor's caches."""
+
+SHORT_S, CALLS_IN_A_ROW = 0.001, 4
+"""NumPy calls shorter than SHORT_S are judged by CALLS_IN_A_ROW of them in a row, and so is a program that seemed to be
+slower. The first of the row is no sample. In a comparison, NumPy's call finds the processor's caches full of the
+comparison's data. Calls shorter than SHORT_S have been seen to take five times as long there as in a row."""
+
+PLAINLY_FASTER = 2.0
+"""Factor by which a program must be faster than NumPy; else its calls are judged in a row, too. Two libraries' threads
+that wait for each other's processors have been seen to make comparisons' calls take twice as long."""
+
+STRIKES, LOSS_S = 2, 0.01
+"""A program is given up after STRIKES judgements in a row that it is slower, each from new samples. The calls judged
+must also have cost LOSS_S seconds in all. A program about as fast as NumPy may yet become faster, when arrays come
+aligned."""
+
+APART_S, MAX_APART_S = 0.03, 3.0
+"""Minimum seconds between two such judgements, and the most that they grow to. Other processes may have used the
+processor for some milliseconds. The seconds double if two judgements in a row differ. Every second judgement of a
+program as fast as NumPy says "slower", and each of those takes new comparisons."""
+
+PARTS_FACTOR = 1.25
+"""Slowdown against the programs of its parts at which a program is given up for them. They were timed earlier, when the
+machine may have been less busy."""
+
+
+class Times:
+    """The last 32 samples of one kind, in seconds."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=32)
+        self._sorted: list[float] | None = None
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self._seconds)
+
+    def add(self, seconds: float) -> None:
+        self._seconds.append(seconds)
+        self._sorted = None
+
+    def clear(self) -> None:
+        self._seconds.clear()
+        self._sorted = None
+
+    def median(self) -> float:
+        """The median, in seconds. Raises statistics.StatisticsError if empty."""
+        return statistics.median(self._in_order())
+
+    def quartile(self, *, upper: bool = False) -> float:
+        """The lower or upper quartile, in seconds. Raises IndexError if empty."""
+        ordered = self._in_order()
+        return ordered[-1 - (len(ordered) - 1) // 4 if upper else (len(ordered) - 1) // 4]
+
+    def least(self) -> float:
+        """The shortest, in seconds. Raises IndexError if empty."""
+        return self._in_order()[0]
+
+    def most(self) -> float:
+        """The longest, in seconds. Raises IndexError if empty."""
+        return self._in_order()[-1]
+
+    def _in_order(self) -> list[float]:
+        """The samples in order. Cached: NumPy's are read at every replay, but only comparisons change them."""
+        if self._sorted is None:
+            self._sorted = sorted(self._seconds)
+        return self._sorted
+
+
+class Speed:
+    """Times of a path's calls, compiled and on NumPy. Only `disturbed_s` and `busy_s` have times taken during a
+    compile.
+
+    parts_s: of calls without a program whose parts had programs (see accel.policy.parts). disturbed_s: of calls
+    on NumPy while something was compiled, or the worker was starting. busy_s: of compiled calls meanwhile. wanted:
+    calls in a row that are to run on NumPy, to be timed. pauses: whether calls are to run on NumPy as long as something
+    is compiled.
+    """
+
+    def __init__(self) -> None:
+        self.numpy_s = Times()
+        self.parts_s = Times()
+        self.compiled_s = Times()
+        self.disturbed_s = Times()
+        self.busy_s = Times()
+        self.wanted = 0
+        self.pauses = False
+        self._row_s = Times()  # of NumPy's calls in a row, while some are still wanted
+        self._in_a_row = False
+        self._disturbed_calls = 0
+        self._disturbed_s = 0.0  # of all of them, and not of the last ones alone
+        self._slowdown_s = 0.0
+        self._strikes, self._lost_s = 0, 0.0
+        self._next_at = 0.0
+        self._apart_s = APART_S
+
+    def begin_anew(self) -> None:
+        """Judge by new samples alone."""
+        self.numpy_s.clear()
+        self.compiled_s.clear()
+        self._forget_busy()
+        self.wanted, self._in_a_row = 0, False
+        self._strikes, self._lost_s = 0, 0.0
+
+    def note_compared(self, seconds: float) -> None:
+        """Note NumPy's call of a comparison."""
+        # some may still be wanted: where a round of a loop is followed, none runs on NumPy
+        if self.wanted or not self._in_a_row:
+            self.numpy_s.add(seconds)
+
+    def note_wanted(self, seconds: float) -> None:
+        """Note one of the calls that were to run on NumPy."""
+        if self.wanted == CALLS_IN_A_ROW:
+            self._row_s = Times()
+        else:
+            self._row_s.add(seconds)
+        self.wanted -= 1
+        if not self.wanted:  # until then there are the earlier samples: what is missing, comparisons would supply
+            self.numpy_s, self._in_a_row = self._row_s, True
+
+    @property
+    def knows_numpy(self) -> bool:
+        """Whether there are enough samples of NumPy to judge by."""
+        return len(self.numpy_s) >= NUMPY_SAMPLES
+
+    def gained_s(self, seconds: float) -> float:
+        """Seconds that a compiled call of `seconds` saved against NumPy; 0 if no call on NumPy was timed."""
+        usual_s = self.usual_s
+        return usual_s - seconds if usual_s is not None else 0.0
+
+    @property
+    def usual_s(self) -> float | None:
+        """Seconds that a call would take without accel; None if no call on NumPy was timed.
+
+        This is the lower quartile of NumPy's times: slower calls may have shared the machine. Calls during a compile
+        have a quartile of their own, and the lower of both counts. Many of the other calls are comparisons, which run
+        after a compiled call has emptied the processor's caches. They too are slower than without accel.
+        """
+        quartiles = [times.quartile() for times in (self.numpy_s, self.disturbed_s) if len(times)]
+        return min(quartiles, default=None)
+
+    @property
+    def spread_s(self) -> float | None:
+        """By how much NumPy's calls may take longer than `usual_s`: the upper quartile; None for too few samples."""
+        usual_s = self.usual_s
+        if usual_s is None or len(self.numpy_s) + len(self.disturbed_s) < NUMPY_SAMPLES:
+            return None
+        most = min(times.quartile(upper=True) for times in (self.numpy_s, self.disturbed_s) if len(times))
+        return max(0.0, most - usual_s)
+
+    def note_disturbed(self, seconds: float) -> None:
+        """Note a call on NumPy during a compile."""
+        self.disturbed_s.add(seconds)
+        self._disturbed_calls += 1
+        self._disturbed_s += seconds
+
+    def more_slowdown_s(self) -> float:
+        """Return the seconds by which compiling has slowed calls down since this was last asked.
+
+        It is negative where the usual time turns out to be longer than it seemed then.
+        """
+        before, usual_s = self._slowdown_s, self.usual_s
+        if usual_s is not None:
+            self._slowdown_s = max(0.0, self._disturbed_s - self._disturbed_calls * usual_s)
+        return self._slowdown_s - before
+
+    def evidence_of_slowness(self) -> str | None:
+        """The figures that show that the program is slower, in words; None as long as they do not show it.
+
+        One judgement is usually not enough, because the machine may have been busy: the next uses new samples of both.
+        """
+        if len(self.compiled_s) < MIN_SAMPLES or not len(self.numpy_s):
+            return None
+        plainly = self._is_clearly_slower()
+        if not plainly and (len(self.compiled_s) < SPEED_SAMPLES or time.perf_counter() < self._next_at):
+            return None
+        numpy_s = self.numpy_s.median()
+        in_parts = len(self.parts_s) >= NUMPY_SAMPLES and PARTS_FACTOR * self.parts_s.median() < numpy_s
+        other_s = self.parts_s.median() if in_parts else numpy_s
+        if self._has_lost_little(other_s):
+            return None
+        compiled_s, samples = self.compiled_s.median(), len(self.compiled_s)
+        self.compiled_s.clear()
+        if compiled_s <= (PARTS_FACTOR if in_parts else 1.0) * other_s:
+            if self._strikes:
+                self._apart_s = min(2.0 * self._apart_s, MAX_APART_S)
+            self._strikes, self._lost_s = 0, 0.0
+            self._forget_busy()
+            if not self._in_a_row and (compiled_s < SHORT_S or PLAINLY_FASTER * compiled_s > other_s):
+                self.wanted = CALLS_IN_A_ROW
+            return None
+        self._strikes += 1
+        self._lost_s += samples * (compiled_s - other_s)
+        if plainly or (self._strikes >= STRIKES and self._lost_s >= LOSS_S):
+            others = f"{other_s * 1e3:.3g} ms {'in parts' if in_parts else 'on NumPy'}"
+            return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
+        self._next_at = time.perf_counter() + self._apart_s
+        # what is slower need not wait for comparisons, which come rarely
+        self.numpy_s.clear()
+        self.wanted, self._in_a_row = CALLS_IN_A_ROW, False
+        return None
+
+    def evidence_while_busy(self) -> str | None:
+        """As `evidence_of_slowness`, by calls while something was compiled: None unless they leave no doubt.
+
+        Where they leave some, the calls that follow may have to pause.
+        """
+        on_numpy = [times for times in (self.numpy_s, self.disturbed_s) if len(times)]
+        if len(self.busy_s) < MIN_SAMPLES or not on_numpy:
+            return None
+        best, worst = self.busy_s.least(), max(times.most() for times in on_numpy)
+        usual = max(times.median() for times in on_numpy)
+        self.pauses = best > CLEARLY_SLOWER * usual and len(self.busy_s) * (best - usual) > PAUSE_SHARE * MAX_LOSS_S
+        if best <= FAR_SLOWER * worst or len(self.busy_s) * (best - worst) <= MAX_LOSS_S:
+            return None
+        self._forget_busy()
+        return f"{best * 1e3:.3g} ms compiled, {worst * 1e3:.3g} ms on NumPy"
+
+    def _forget_busy(self) -> None:
+        self.busy_s.clear()
+        self.pauses = False
+
+    def _has_lost_little(self, other_s: float) -> bool:
+        """Whether there is nothing to lose by more samples. other_s: what a call takes without the program."""
+        samples = len(self.compiled_s)
+        return samples < MORE_SAMPLES and sum(self.compiled_s) - samples * other_s < NO_LOSS_S
+
+    def _is_clearly_slower(self) -> bool:
+        """Whether a few samples settle it: the fastest compiled call took far longer than NumPy's slowest."""
+        worst, best, samples = self.numpy_s.most(), self.compiled_s.least(), len(self.compiled_s)
+        if best <= CLEARLY_SLOWER * worst or not self.knows_numpy:
+            return False
+        return samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > MAX_LOSS_S

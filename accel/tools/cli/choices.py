@@ -1,0 +1,105 @@
+"""The choices of earlier runs without a catalogue: kept on disk by program, so that the next run begins with them.
+
+They are names alone, in one small file in the folder of the disk cache: nothing that is read there runs. A choice holds
+as long as the program's main file is the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from accel.catalogue import Row
+from accel.entry.hook import patching
+from accel.entry.hook.lifts import WHY
+from accel.platform import config, files, project
+from accel.platform.ledger import current_run
+from accel.tools.cli.starts import Start, source
+
+NAME = "choices.json"
+
+MOST = 100
+"""Maximum number of programs whose choices are kept, the newest ones. A guess: an entry takes some 200 bytes."""
+
+_USES_ACCEL = re.compile(rb"^\s*(?:import|from)\s+accel\b", re.MULTILINE)
+
+
+def chooses(start: Start, *, named: bool) -> bool:
+    """Whether accel chooses what to accelerate: no catalogue and no decorator names functions of this program.
+
+    named: whether the command line names a catalogue, or rows of one.
+    """
+    return not named and not _USES_ACCEL.search(source(start)) and not patching.is_catalogued()
+
+
+class Choice:
+    """What one run chooses. before: what an earlier run of the program chose, with which this one begins."""
+
+    def __init__(self, start: Start) -> None:
+        self._start = start
+        self.before = load(start)
+
+    def settle(self, *, lost: bool = False, beforehand: bool = False) -> list[Row]:
+        """Return at the program's end what was chosen and compiled, and keep it if it is faster than NumPy.
+
+        Costs of compiling do not count for that: the next run has none. lost: whether the run lost, costs included.
+        beforehand: whether `accel compile` made the run, whose gain says nothing.
+        """
+        if not self.before:
+            chosen = patching.chosen()
+            if current_run().gained_s > 0.0 or beforehand:
+                keep(self._start, chosen)
+            return chosen
+        if lost:  # so the next run chooses anew
+            keep(self._start, [])
+        return self.before if patching.chosen() else []
+
+
+def load(start: Start) -> list[Row]:
+    """Return what an earlier run of this program chose; [] if none did, or if its main file has changed since."""
+    found = _read().get(_key(start))
+    if not isinstance(found, dict) or found.get("source") != _digest(start):
+        return []
+    try:
+        return [Row(module, qualname, WHY, loops=loops) for module, qualname, loops in found["rows"]]
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def keep(start: Start, rows: Iterable[Row]) -> None:
+    """Keep a choice for the program's next run, or forget the one that is kept. Raises nothing."""
+    root = config.current().cache_dir
+    known = _read()
+    before = known.pop(_key(start), None)
+    chosen = [[row.module, row.qualname, row.loops] for row in rows]
+    if chosen and start.elsewhere[0] != "-":
+        known[_key(start)] = {"source": _digest(start), "rows": chosen}
+    elif before is None:
+        return
+    if root is not None:
+        with contextlib.suppress(OSError):
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files.replace(root / NAME, json.dumps(dict(list(known.items())[-MOST:])).encode())
+
+
+def _read() -> dict[str, Any]:
+    root = config.current().cache_dir
+    try:
+        content = {} if root is None else json.loads((root / NAME).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _key(start: Start) -> str:
+    """The program, whatever its arguments are: "file", or "folder -m module"; the text itself is part of a -c."""
+    target, args = start.elsewhere
+    return " ".join([project.home(), target, args[0]]) if target in ("-m", "-c") else files.resolved(target)
+
+
+def _digest(start: Start) -> str:
+    return hashlib.sha256(source(start)).hexdigest()

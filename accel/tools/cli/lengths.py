@@ -1,0 +1,153 @@
+"""How long runs of a program take: a run that is too short to gain anything is left alone, and costs nothing.
+
+Known of a program, with its arguments and environment: the processor time that a run takes on NumPy, and what accel has
+lost on it since a run last gained. They are numbers in one small file in the folder of the disk cache. A changed main
+file, argument or environment makes another program of it, of which nothing is known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from accel.platform import config, files, project
+from accel.tools.cli.commandline import CommandLine
+from accel.tools.cli.starts import Start, source
+
+NAME = "lengths.json"
+
+MOST = 300
+"""Maximum number of programs whose lengths are kept, the newest ones. A guess: an entry takes some 120 bytes."""
+
+START_S = 0.5
+"""Processor seconds that accel's modules and the first program take to load. Measured: 0.5 to 0.9."""
+
+GAIN_SHARE = 2 / 3
+"""Maximum share of its time that a run is expected to gain; programs three times as fast as NumPy gain that."""
+
+PAYS_FACTOR = 20.0
+"""Time of runs that are left alone before accel tries again, as a multiple of what it has lost: 5 % of their time."""
+
+_OF_THE_SESSION = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "DISPLAY", "WINDOWID"})
+"""Variables that differ from terminal to terminal, and decide about no run's length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """What is known of one program's runs, in processor seconds.
+
+    numpy_s: of the last run, on NumPy. lost_s: what accel has lost since it last gained. alone_s: of all runs on NumPy
+    since then that were left alone. gain_s: what the next run is likely to gain by the programs on disk.
+    """
+
+    numpy_s: float
+    lost_s: float = 0.0
+    alone_s: float = 0.0
+    gain_s: float = 0.0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a run ends before accel could gain what loading its modules costs."""
+        return GAIN_SHARE * self.numpy_s <= START_S
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether the next run is to stay on NumPy."""
+        return self.is_short or self.alone_s < PAYS_FACTOR * self.lost_s
+
+
+def counts(plan: CommandLine) -> bool:
+    """Whether runs like this one may be left alone: nothing but speed was asked for."""
+    settings = plan.settings
+    asked = (plan.profile, plan.chosen, plan.ensemble, plan.compare, settings.machines, settings.platform)
+    plain = settings.enabled and settings.mode == "auto" and settings.ahead_of_time
+    plain = plain and settings.policy == config.BUDGET
+    told = any(each.format is not None for each in plan.reports)
+    return plain and settings.cache_dir is not None and not (plan.lines or told or any(asked))
+
+
+def forget() -> None:
+    """Forget all programs: `accel compile` has put programs on disk that no run has found yet. Raises nothing."""
+    root = config.current().cache_dir
+    if root is not None:
+        with contextlib.suppress(OSError):
+            (root / NAME).unlink()
+
+
+class History:
+    """What is known of one program. last: None if that is nothing. It is made before the program runs."""
+
+    def __init__(self, plan: CommandLine, start: Start) -> None:
+        self._root = plan.settings.cache_dir
+        environment = sorted(item for item in os.environ.items() if item[0] not in _OF_THE_SESSION)
+        options = plan.auto, plan.catalogue_file, plan.only, plan.exclude
+        text = json.dumps([project.home(), files.current_folder(), start.elsewhere, options, environment])
+        self._key = hashlib.sha1(text.encode() + source(start), usedforsecurity=False).hexdigest()
+        self.last: Length | None = None
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            self.last = Length(*map(float, self._read()[self._key]))
+
+    def note_alone(self) -> str:
+        """Note the end of a run that was left alone. Returns a sentence about it. Raises nothing."""
+        known, spent = self.last or Length(0.0), os.times()
+        took_s = spent.user + spent.system + spent.children_user + spent.children_system
+        now = Length(took_s, known.lost_s, known.alone_s + took_s)
+        self._keep(now)
+        if not now.is_left_alone:
+            return f"left to NumPy, as earlier runs took {known.numpy_s:.1f} s. The next one is accelerated."
+        if now.is_short:
+            return f"left to NumPy: this program takes {took_s:.1f} s, too short for accel to gain anything."
+        return "left to NumPy: accel has gained nothing in earlier runs of this program."
+
+    def note_accelerated(self, figures: Mapping[str, Any]) -> None:
+        """Note the end of a run under accel. figures: of the run. Raises nothing."""
+        from accel.reports.figures import GAINED, LOST  # a run that is left alone has no figures
+
+        took_s, totals = time.process_time(), figures["totals"]
+        # shares of wall time: whatever slows the machine down slows all parts of a run
+        saved_s = took_s * totals["saved_s"] / figures["wall_s"]
+        known = self.last or Length(0.0)
+        numpy_s = max(known.numpy_s, took_s + saved_s)
+        more_s = _more_s(figures, took_s)
+        if totals["net"] == GAINED or more_s > START_S:
+            self._keep(Length(numpy_s, gain_s=max(saved_s, more_s)))
+        elif totals["net"] == LOST:
+            self._keep(Length(numpy_s, known.lost_s - saved_s))
+        else:
+            self._keep(Length(numpy_s, known.lost_s, known.alone_s))
+
+    def _keep(self, length: Length) -> None:
+        known, root = self._read(), self._root
+        known.pop(self._key, None)
+        known[self._key] = [round(each, 3) for each in astuple(length)]
+        if root is not None:
+            with contextlib.suppress(OSError):
+                root.mkdir(mode=0o700, parents=True, exist_ok=True)
+                files.replace(root / NAME, json.dumps(dict(list(known.items())[-MOST:])).encode())
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            content = {} if self._root is None else json.loads((self._root / NAME).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+
+def _more_s(figures: Mapping[str, Any], took_s: float) -> float:
+    """Return the seconds that the next run may gain by programs that this one has not found on disk."""
+    fresh = [each for each in figures["functions"] if _is_fresh(each, figures["finishing"])]
+    numpy_s = sum(each["numpy_s"] + max(0.0, each["compiled_s"] + each["gained_s"]) for each in fresh)
+    return float(GAIN_SHARE * numpy_s * took_s / figures["wall_s"])
+
+
+def _is_fresh(function: Mapping[str, Any], finishing: int) -> bool:
+    """Whether a function has a program that was not found on disk, or may get one after the run's end."""
+    if not function["programs"]:
+        return finishing > 0 and all(reason["id"].startswith("wait.") for reason in function["reasons"])
+    return any(each["state"] != "given up" and not each.get("found_on_disk") for each in function["programs"])

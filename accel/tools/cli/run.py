@@ -1,0 +1,76 @@
+"""Run a program with accel installed: `accel run scripts.run_simulation`.
+
+The program runs as Python itself would run it, with the same exit code. Invalid input gives a message of one line and
+exit code 2, before the program starts. A run that is known to be too short to gain anything is left alone: little of
+accel is imported then.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+from accel.platform import config, ranks
+from accel.platform.config import SettingError
+from accel.platform.options import refuse
+from accel.tools.cli import lengths
+from accel.tools.cli.commandline import CommandLine, compare_parser, parse
+from accel.tools.cli.program import enter, execute
+
+
+def _joined(settings: config.Settings) -> config.Settings:
+    """Join the other processes of the run, and return the settings for the program. Only the first process returns."""
+    if settings.machines is None:
+        return settings
+    from accel.backend.machines.joining import join
+
+    return join(settings)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program that `argv` names (default: the command line). Returns the exit code if nothing was raised."""
+    try:
+        plan = parse(argv)
+        if plan.compare is not None:
+            return _compare(plan)
+        settings = _joined(plan.settings)  # before `enter`, which imports the packages of a module
+        start = enter(plan.command)
+    except SettingError as error:
+        return refuse(error)
+    history = lengths.History(plan, start) if lengths.counts(plan) else None
+    if history is not None and history.last is not None and history.last.is_left_alone:
+        atexit.register(_end_alone, plan, os.getpid(), history)
+        return execute(start, hooked=False)
+    began = time.process_time()
+    from accel.tools.cli import running  # which takes long to import
+
+    return running.run(plan, settings, start, history, time.process_time() - began)
+
+
+def _end_alone(plan: CommandLine, process: int, history: lengths.History) -> None:
+    """Note how long a run took that was left alone, and say that it was."""
+    if os.getpid() != process or not ranks.is_first():
+        return
+    sentence = history.note_alone()
+    if not (plan.quiet or plan.settings.quiet) and sys.stderr is not None and not sys.stderr.closed:
+        sys.stdout.flush()
+        sys.stderr.write(f"accel: {sentence}\n")
+
+
+def compare(argv: Sequence[str]) -> int:
+    """Run `accel compare`: a comparison run. Returns the exit code."""
+    try:
+        plan = parse(argv, compare_parser())
+        return _compare(plan)
+    except SettingError as error:
+        return refuse(error)
+
+
+def _compare(plan: CommandLine) -> int:
+    from accel.tools.cli import running
+
+    assert plan.compare is not None, "the parser sets it"
+    return running.compare(plan, plan.compare, enter(plan.command))

@@ -1,0 +1,228 @@
+"""Run a program with accel installed, and write its reports; the comparison run of `accel compare`.
+
+accel's summary goes to standard error, after everything that the program does at exit. Mode `verify` has an exit code
+of its own, MISMATCH.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accel.catalogue import Row
+from accel.entry.hook import patching
+from accel.platform import config, files, logs, project, ranks, status, timeline
+from accel.platform.config import SettingError
+from accel.platform.ledger import current_run, ledgers
+from accel.platform.options import refuse
+from accel.platform.reasons import Refused
+from accel.reports import last, summary
+from accel.reports.advice import IN_SHELL, UNKEPT, Advice
+from accel.reports.figures import LOST, figures_of_run
+from accel.tools.cli import minutes
+from accel.tools.cli.choices import Choice, chooses
+from accel.tools.cli.chosen import as_catalogue, summary_of_chosen
+from accel.tools.cli.commandline import CommandLine, Report
+from accel.tools.cli.lengths import History
+from accel.tools.cli.program import execute
+from accel.tools.cli.starts import Start
+
+if TYPE_CHECKING:
+    from accel.tools.plugins.lines import Looking
+
+MISMATCH = 3
+"""Exit code of a run in mode `verify` that found a mismatch and would otherwise have ended with 0.
+
+Codes 1 and 2 are taken: 1 for an uncaught exception, 2 for invalid input.
+"""
+
+
+def _finish(
+    plan: CommandLine, process: int, choice: Choice | None, lines: Looking | None, history: History | None
+) -> None:
+    """Write the reports. A forked child leaves that to its parent, and MPI ranks leave it to the first rank."""
+    if os.getpid() != process or not ranks.is_first():
+        return
+    patching.look_back()
+    figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
+    if history is not None:
+        history.note_accelerated(figures)
+    in_html = ""
+    if lines is not None:
+        from accel.tools.plugins import faster
+
+        lines.stop()
+        figures["faster"] = faster.advice(lines.profile)
+        in_html = lines.profile._repr_html_() + faster.in_html(figures["faster"])
+    page = plan.profile is not None and _write_page(program, in_html, plan.profile)
+    kept = last.keep(figures, program, profile=plan.profile if page else None, compile_first=plan.compile_first)
+    ended_by = getattr(sys, "last_value", None)  # the error that nobody has caught
+    refused = isinstance(ended_by, Refused)
+    advice = replace(IN_SHELL if kept else UNKEPT, compile_first=plan.compile_first, refused=refused)
+    if choice is not None:  # which need not be advised
+        advice = replace(advice, start_brief=None)
+    for report in plan.reports:
+        _try_to_write(_rendered(report, figures, advice), report.path, "report")
+    if lines is not None:
+        told = ["to be faster", *(f"  {each}" for each in figures["faster"])] if figures["faster"] else []
+        _try_to_write("\n".join([str(lines.profile), *told, ""]), None, "line profile")
+    if choice is None or summary.was_off(figures):
+        return
+    chosen = choice.settle(lost=figures["totals"]["net"] == LOST)
+    if not (plan.quiet or plan.settings.quiet) and (chosen or plan.auto or plan.command.target == "-"):
+        _try_to_write(summary_of_chosen(chosen, plan.command.target, again=bool(choice.before)), None, "choice")
+    if plan.chosen is not None:
+        _try_to_write(as_catalogue(chosen, plan.command.target), plan.chosen, "catalogue")
+
+
+def _write_page(program: str, in_html: str, path: Path) -> bool:
+    from accel.reports import profiling
+
+    return _try_to_write(profiling.page(program, in_html), path, "profile")
+
+
+def _rendered(report: Report, figures: dict[str, Any], advice: Advice) -> str:
+    if report.format is None:
+        lines = [summary.summary_of(figures, advice), *(f"accel: {note}" for note in patching.held())]
+        return "\n".join([*lines, ""])
+    from accel.reports import reporting
+
+    return reporting.render(figures, report.format, full=report.full, advice=advice)
+
+
+def _try_to_write(text: str, path: Path | None, what: str) -> bool:
+    """Write the text. Returns False if it cannot be written."""
+    try:
+        _write(text, path)
+        return True
+    except (OSError, ValueError) as error:
+        _write(f"accel: the {what} could not be written: {error}\n", None)
+        return False
+
+
+def _write(text: str, path: Path | None) -> None:
+    if path is not None:
+        path.write_text(text, encoding="utf-8")
+    else:
+        logs.say_at_end(text)
+
+
+def run(plan: CommandLine, settings: config.Settings, start: Start, history: History | None, begun_s: float) -> int:
+    """Run a program with accel installed. Returns the exit code if nothing was raised.
+
+    settings: for the program. history: of the program's lengths; None if they do not matter. begun_s: what
+    accel's own start has taken so far.
+    """
+    try:
+        config.set_current(replace(settings, quiet=True))  # `_finish` writes the summary
+        choice = Choice(start) if _chooses(plan, start) else None
+        logs.to_stderr()
+        if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
+            status.enable()
+            if not status.is_terminal(sys.stderr):
+                minutes.start()
+        if plan.profile is not None:
+            timeline.start()
+        joining = None
+        if plan.ensemble is not None:
+            from accel.tools.cli.joining import Joining
+
+            joining = Joining(plan.ensemble, plan.quiet)
+        more = [*([] if joining is None else joining.rows), *([] if choice is None else choice.before)]
+        _install(plan, more)
+    except SettingError as error:
+        return refuse(error)
+    current_run().charge("loading", begun_s)
+    if history is not None and history.last is not None:
+        current_run().expect(history.last.numpy_s, history.last.gain_s)
+    lines = None
+    if plan.lines:
+        from accel.tools.plugins.lines import Looking
+
+        lines = Looking()
+    # first, so that it runs after the program's own handlers
+    atexit.register(_finish, plan, os.getpid(), choice, lines, history)
+    if joining is not None:
+        return joining.run(lambda: execute(start, auto=True, ready=joining.choose))
+    process = os.getpid()
+    try:
+        code = execute(start, auto=choice is not None)
+    except SystemExit as ended:
+        if ended.code or not _found_mismatch(plan, process):
+            raise
+        return MISMATCH
+    if code:  # nothing has run, so there is nothing to report
+        atexit.unregister(_finish)
+        return code
+    return MISMATCH if _found_mismatch(plan, process) else 0
+
+
+def _chooses(plan: CommandLine, start: Start) -> bool:
+    """Whether accel chooses what to accelerate. Raises SettingError."""
+    named = bool(plan.catalogue or plan.only or plan.exclude)
+    return chooses(start, named=named) if plan.auto is None else plan.auto
+
+
+def _found_mismatch(plan: CommandLine, process: int) -> bool:
+    """Return whether a run in mode `verify` found a mismatch.
+
+    process: the id of the run's own process. In a forked child the result is False: the child keeps its own exit code.
+    """
+    if plan.settings.mode != "verify" or os.getpid() != process:
+        return False
+    return any(refusal.reason == "verify.mismatch" for book in ledgers() for refusal in book.refusals)
+
+
+def _install(plan: CommandLine, more: Sequence[Row]) -> None:
+    try:
+        patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude, more=more)
+    except SettingError as error:
+        if plan.auto and error.name in ("only", "exclude"):
+            possible = "a row of a catalogue: --auto --chosen FILE.py writes one, for --catalogue FILE.py"
+            raise SettingError(error.name, error.value, possible, "selects no row, and --auto has none") from None
+        raise
+
+
+def compare(plan: CommandLine, out: Path, start: Start) -> int:
+    """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
+    from accel.tools.comparison import runs
+
+    if plan.settings.machines is not None:
+        name = config.VARIABLES["machines"]
+        return refuse(SettingError(name, plan.settings.machines, "a single run", "cannot be compared"))
+    try:
+        patching.check_choice(plan.catalogue, only=plan.only, exclude=plan.exclude)
+        chooses_itself = _chooses(plan, start)
+    except SettingError as error:
+        return refuse(error)
+    target, args = start.elsewhere
+    spec = {
+        "target": target,
+        "args": args,
+        "folder": plan.command.folder or files.current_folder(),
+        "home": project.home(),
+        "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
+        "catalogue": plan.catalogue_file,
+        "only": plan.only,
+        "exclude": plan.exclude,
+        "auto": chooses_itself,
+    }
+    try:
+        result = runs.compare(spec, out)
+    except runs.RunFailed as error:
+        sys.stderr.write(f"accel: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("accel: interrupted: nothing was compared\n")
+        return 128 + signal.SIGINT
+    for slip in result["slips"]:
+        sys.stderr.write(f"accel: {slip}\n")
+    sys.stderr.write(runs.one_line_summary(result, out))
+    return 0

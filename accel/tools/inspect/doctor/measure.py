@@ -1,0 +1,267 @@
+"""Run a program in a process of its own, time its functions, and try to record the expensive ones.
+
+`measured` starts `python -m accel.tools.inspect.doctor.measure PLAN RESULT`; both files hold JSON. The program's output
+goes to standard error. A function is tried while the program runs, on a real call, in a forked child (see
+accel.tools.inspect.explain). The program itself runs on NumPy only, and is not affected.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+from accel.entry.hook.attributes import wrappable
+from accel.platform import config
+from accel.tools.inspect.explain import apart, explain_call
+from accel.tools.inspect.explain.capture import call_of_frame, profiled, real_path
+from accel.tools.inspect.programs import ProgramToRun, output_to_stderr, print_error
+
+TRY_AT = (2, 8, 32)
+"""Numbers of the calls at which a function is tried. First calls often print or set things up."""
+
+WORTH_S, WORTH_SHARE = 0.005, 0.005
+"""Minimum seconds in a function, and minimum share of the time in all functions of `files`, before it is tried."""
+
+RECORDINGS = 2
+"""Number of recordings of a function, to see whether its calls differ in size; 1 if one takes LONG_TRY_S."""
+
+TRY_SECONDS, LONG_TRY_S = 30.0, 5.0
+"""Time limit of one attempt, and the duration from which an attempt counts as long, in seconds."""
+
+FIRST_S, PAUSE_S = 5.0, 30.0
+"""Seconds until the first line about the progress, and between two."""
+
+JAX_S = 30.0
+"""Total seconds of attempts after which recordings are no longer checked with JAX."""
+
+INTERRUPTED = "the program was interrupted"
+"""Ending of a run that the user stopped by Ctrl-C."""
+
+Answer = dict[str, Any]
+
+
+def measured(program: ProgramToRun, files: Iterable[str], *, tries: bool = True) -> Answer:
+    """Run the program in a new process and return the measurements.
+
+    files: whose functions to time, as real paths. Returns {"ending", "wall_s", "functions"}; see `_Book.account`.
+    """
+    with tempfile.TemporaryDirectory(prefix="accel-doctor-") as folder:
+        plan, result = os.path.join(folder, "plan.json"), os.path.join(folder, "result.json")
+        with open(plan, "w", encoding="utf-8") as stream:
+            json.dump({"program": program, "files": sorted(files), "tries": tries and apart.available()}, stream)
+        process = subprocess.Popen([sys.executable, "-m", "accel.tools.inspect.doctor.measure", plan, result])
+        try:
+            code = _wait(process)
+        except KeyboardInterrupt:  # the process gets it as well, and writes what it measured until then
+            code = process.wait()
+        try:
+            with open(result, encoding="utf-8") as stream:
+                return dict(json.load(stream))
+        except (OSError, ValueError):
+            ending = f"the process that ran it ended with exit code {code} and left no measurements"
+            return {"ending": ending, "wall_s": 0.0, "functions": []}
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the program's process, and say now and then for how long it has run. Returns its exit code."""
+    began, pause_s = time.perf_counter(), FIRST_S
+    while True:
+        try:
+            return process.wait(pause_s)
+        except subprocess.TimeoutExpired:
+            sys.stderr.write(
+                f"accel: the program has run for {time.perf_counter() - began:.0f} s: functions are timed on NumPy, "
+                "and recorded; Ctrl-C ends it early\n"
+            )
+            pause_s = PAUSE_S
+
+
+class _Book:
+    """Measurements of one function. own_s, total_s: seconds without and with the program's functions that it calls."""
+
+    def __init__(self, code: CodeType, namespace: dict[str, Any]) -> None:
+        self.code = code
+        self.namespace = namespace
+        self.calls = 0
+        self.own_s = 0.0
+        self.total_s = 0.0
+        self.depth = 0
+        self.callers: Counter[tuple[str, str]] = Counter()
+        self.tries: list[Answer] = []
+        self.recorded = 0
+
+    def account(self) -> Answer:
+        module = ModuleType(self.namespace.get("__name__", ""))  # a copy, because runpy removes its __main__
+        vars(module).update(self.namespace)
+        return {
+            "file": real_path(self.code.co_filename),
+            "qualname": self.code.co_qualname,
+            "line": self.code.co_firstlineno,
+            "module": module.__name__,
+            "wrappable": wrappable(module, self.code.co_qualname),
+            "calls": self.calls,
+            "own_s": self.own_s,
+            "total_s": self.total_s,
+            "callers": [[*caller, count] for caller, count in self.callers.most_common()],
+            "tries": self.tries,
+        }
+
+
+class _CallStack(threading.local):
+    """The calls in progress in this thread, as [book, start, seconds in functions that it called]."""
+
+    def __init__(self) -> None:
+        self.stack: list[list[Any]] = []
+
+
+class Profile:
+    """A profile function for `sys.setprofile`. It times the calls of functions in `files`, and tries to record them."""
+
+    def __init__(self, files: Iterable[str], *, tries: bool) -> None:
+        self._files = frozenset(files)
+        self._books: dict[CodeType, _Book | None] = {}
+        self._thread = _CallStack()
+        self._tries = tries
+        self._inside = 0.0  # seconds in functions of `files`
+        self._lost = 0.0  # seconds that went into tries
+        self._started = time.perf_counter()
+
+    def now(self) -> float:
+        """Return the seconds since the start, without the time of attempts to record."""
+        return time.perf_counter() - self._lost - self._started
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call":
+            book = self._book(frame)
+            if book is not None:
+                self._enter(book, frame)
+        elif event == "return" and self._books.get(frame.f_code) is not None:
+            self._leave()
+
+    def _book(self, frame: FrameType) -> _Book | None:
+        code = frame.f_code
+        if code not in self._books:
+            is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")  # no class body
+            is_ours = is_function and real_path(code.co_filename) in self._files
+            self._books[code] = _Book(code, frame.f_globals) if is_ours else None
+        return self._books[code]
+
+    def _enter(self, book: _Book, frame: FrameType) -> None:
+        stack = self._thread.stack
+        if self._tries and self._is_worth_a_try(book):
+            self._try(book, frame)
+        caller = stack[-1][0].code if stack else None
+        book.callers[(real_path(caller.co_filename), caller.co_qualname) if caller else ("", "")] += 1
+        book.depth += 1
+        stack.append([book, self.now(), 0.0])
+
+    def _leave(self) -> None:
+        stack = self._thread.stack
+        if not stack:  # it began before the profile did
+            return
+        book, began, inside = stack.pop()
+        seconds = self.now() - began
+        book.calls += 1
+        book.depth -= 1
+        book.own_s += seconds - inside
+        self._inside += seconds - inside
+        if not book.depth:  # of a recursion, the outermost call counts
+            book.total_s += seconds
+        if stack:
+            stack[-1][2] += seconds
+
+    def _is_worth_a_try(self, book: _Book) -> bool:
+        tried = len(book.tries)
+        return (
+            book.recorded < RECORDINGS
+            and not book.depth
+            and tried < len(TRY_AT)
+            and book.calls >= TRY_AT[tried]
+            and book.total_s >= max(WORTH_S, WORTH_SHARE * self._inside)
+        )
+
+    def _try(self, book: _Book, frame: FrameType) -> None:
+        """Record the call that is about to begin, in a child process. The time that this takes is not counted."""
+        began = time.perf_counter()
+        try:
+            call = call_of_frame(frame)
+            if call is None:
+                # as many as there may be: it would not be found later either
+                book.tries += [{"verdict": "unknown", "notes": ["its function could not be found"]}] * len(TRY_AT)
+                return
+            asked = not book.recorded and self._lost < JAX_S
+            explained = explain_call(call, seconds=TRY_SECONDS, in_thread=True, jax=asked).data
+            if explained["verdict"] == "recorded":
+                book.recorded += 1 if time.perf_counter() - began < LONG_TRY_S else RECORDINGS
+            book.tries.append({"call": book.calls + 1, **_short(explained)})
+        except Exception:  # an error in accel must not reach the program
+            book.tries.append({"verdict": "unknown", "stop": None, "notes": [traceback.format_exc()]})
+        finally:
+            self._lost += time.perf_counter() - began
+
+    def account(self) -> list[Answer]:
+        return [book.account() for book in self._books.values() if book is not None and book.calls]
+
+
+def _short(explained: Answer) -> Answer:
+    """Return the parts of an explanation that the doctor uses."""
+    kept = {key: explained[key] for key in ("verdict", "stop", "lowered", "outputs", "notes", "inlined")}
+    return {**kept, "operations": explained["operations"]["count"], "sizes": _sizes(explained["inputs"])}
+
+
+def _sizes(inputs: Iterable[Answer]) -> dict[str, str]:
+    """Return the sizes of a call's inputs: the shapes of arrays, and the number of elements read of lists and
+    tuples."""
+    inputs = list(inputs)
+    sizes = {each["path"]: each["is"] for each in inputs if each["kind"] == "array"}
+    read = Counter(each["path"].rpartition("[")[0] for each in inputs if _ELEMENT.search(each["path"]))
+    return {path: f"{count} elements" for path, count in read.items()} | sizes
+
+
+_ELEMENT = re.compile(r"\[\d+\]$")
+
+
+def main(plan_file: str, result_file: str) -> None:
+    """Run the plan, and write the result even if the program fails or is interrupted."""
+    with open(plan_file, encoding="utf-8") as stream:
+        plan = json.load(stream)
+    kind, target, args = plan["program"]
+    program = ProgramToRun(kind, target, tuple(args))
+    process = os.getpid()
+    config.set_current(replace(config.current(), mode="off"))  # what it accelerates itself runs on NumPy as well
+    profile = Profile(plan["files"], tries=plan["tries"])
+    ending = ""
+    with output_to_stderr():
+        try:
+            with profiled(profile):
+                program.run()
+        except SystemExit as error:
+            if error.code:
+                ending = f"the program ended with exit code {error.code}"
+        except KeyboardInterrupt:
+            ending = INTERRUPTED
+        except BaseException as error:
+            print_error(error)
+            ending = f"the program failed ({type(error).__name__}: {error})".splitlines()[0]
+        if os.getpid() != process:  # a child that the program forked off, on its way out
+            os._exit(0)
+        wall_s = profile.now()
+        with open(result_file, "w", encoding="utf-8") as stream:
+            json.dump({"ending": ending, "wall_s": wall_s, "functions": profile.account()}, stream)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,321 @@
+"""Write: the doctor's results as text, Markdown or JSON, and its rows as a catalogue in Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from accel.entry.hook.imports import locate
+from accel.platform.reasons import NO_LINE, REASONS
+from accel.platform.spelling import owner_of
+from accel.tools.inspect.doctor.advise import SMALLEST_MS, VERDICTS, DoctorAdvice
+from accel.tools.inspect.doctor.measure import Answer
+from accel.tools.inspect.explain.text import WIDTH, flow, marked, plural
+
+SHOWN = 20
+"""Maximum functions of one verdict in the text. The JSON has all."""
+
+Column = tuple[str, Callable[[Answer], str]]
+
+_COLUMNS: tuple[Column, ...] = (
+    ("calls", lambda each: str(each["calls"])),
+    ("ms/call", lambda each: _digits(each["ms_per_call"])),
+    ("own ms", lambda each: _digits(each["own_ms"])),
+    ("share %", lambda each: _digits(100.0 * each["share"] if each["share"] is not None else None)),
+    ("outer", lambda each: "yes" if each["outer"] else ""),
+    ("ops", lambda each: "-" if each["operations"] is None else str(each["operations"])),
+)
+_LEGEND = (
+    "share: of the time in all functions, with what each calls. outer: called by code that has no row; the others "
+    "mostly run inside those, and become part of their programs. ops: operations recorded"
+)
+_WITH_TABLE = (DoctorAdvice.ROW, DoctorAdvice.STOPPED, DoctorAdvice.UNREACHABLE)
+
+
+def _digits(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def rows_of(account: Answer) -> list[Answer]:
+    """Return the functions that are worth a row."""
+    return [each for each in account["functions"] if each["verdict"] == DoctorAdvice.ROW]
+
+
+def _by_verdict(account: Answer) -> list[tuple[DoctorAdvice, list[Answer]]]:
+    groups = [
+        (verdict, [each for each in account["functions"] if each["verdict"] == verdict]) for verdict in DoctorAdvice
+    ]
+    return [(verdict, members) for verdict, members in groups if members]
+
+
+def _heading(account: Answer) -> list[str]:
+    """Return the sentences that say which program was analysed, and how."""
+    counted = f"{plural(account['files'], 'file')}, {plural(len(account['functions']), 'function')}"
+    how = (
+        f"measured while {account['run']} ran: {_digits(account['inside_s'])} s in these functions, of "
+        f"{_digits(account['wall_s'])} s in all, including the profiler's overhead"
+    )
+    lines = [f"accel doctor: {account['target']} ({counted}), {how}"]
+    if account["ending"]:
+        lines.append(f"note: {account['ending']}; the results are those until then")
+    if not account["tried"]:
+        lines.append("note: functions were timed, but not recorded: that needs os.fork, which this platform lacks")
+    lines += [
+        f"note: {each['file'].removeprefix(os.path.join(os.getcwd(), ''))} was left out: {each['why']}"
+        for each in account["problems"]
+    ]
+    return lines
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+
+def as_text(account: Answer, catalogue: str | None) -> str:
+    """Return the results as text, within 100 columns. catalogue: the file that was written, or None."""
+    lines = [line for sentence in _heading(account) for line in flow(sentence, "", "  ")]
+    for verdict, members in _by_verdict(account):
+        lines += ["", *flow(f"{VERDICTS[verdict]} ({len(members)})", "")]
+        lines += _table(members) if verdict in _WITH_TABLE else _names(members)
+        if verdict == DoctorAdvice.ROW:
+            lines += [*flow(_LEGEND, "  "), *_notes(members)]
+        elif verdict == DoctorAdvice.STOPPED:
+            lines += _stops(members)
+    lines += ["", "next", *(line for step in _next(account, catalogue) for line in flow(step, "  - "))]
+    return "\n".join(lines) + "\n"
+
+
+def _table(members: list[Answer]) -> list[str]:
+    shown = members[:SHOWN]
+    widths = [max(len(title), *(len(show(each)) for each in shown)) for title, show in _COLUMNS]
+    first = min(WIDTH - 2 - sum(width + 2 for width in widths), max(len(_titled(each)) for each in shown))
+    head = "  ".join(f"{title:>{width}}" for (title, _), width in zip(_COLUMNS, widths, strict=True))
+    lines = [f"  {'':{first}}  {head}"]
+    for each in shown:
+        cells = "  ".join(f"{show(each):>{width}}" for (_, show), width in zip(_COLUMNS, widths, strict=True))
+        name = _titled(each)
+        name = name if len(name) <= first else f"...{name[3 - first :]}"
+        lines.append(f"  {name:{first}}  {cells}")
+    if len(members) > SHOWN:
+        lines.append(f"  ... and {len(members) - SHOWN} more: the JSON has all")
+    if any(each["catalogued"] for each in shown):
+        lines.append("  * an installed catalogue names it already")
+    return lines
+
+
+def _titled(each: Answer) -> str:
+    return f"{each['target']}{' *' if each['catalogued'] else ''}"
+
+
+def _names(members: list[Answer]) -> list[str]:
+    """Return the names, grouped by module or class; only their number if there are many."""
+    owners: dict[str, list[str]] = {}
+    for each in members:
+        owner, name = owner_of(each["target"])
+        owners.setdefault(owner, []).append(name)
+    if len(members) > SHOWN:
+        return flow(", ".join(f"{owner} ({len(names)})" for owner, names in sorted(owners.items())), "  ")
+    return [line for owner, names in owners.items() for line in flow(f"{owner}: {', '.join(names)}", "  ", "    ")]
+
+
+def _stops(members: list[Answer]) -> list[str]:
+    """Return the line that stops each function. Functions that stop at the same line share an entry."""
+    shared: dict[tuple[str, str], tuple[Answer, list[str]]] = {}
+    for each in members[:SHOWN]:
+        for stop in each["stops"]:
+            shared.setdefault((stop["id"], stop["where"]), (stop, []))[1].append(each["target"])
+    lines = ["", "  what stops them:"]
+    for stop, targets in shared.values():
+        lines += flow(f"{stop['where'] or NO_LINE}  [{stop['id']}]", "  where  ")
+        if stop.get("source"):
+            lines += marked(stop["source"], stop["column"], stop["end_column"])
+        lines += [*flow(stop["why"], "  why    "), *flow(stop["hint"], "  hint   ")]
+        lines += [*flow(", ".join(targets), "  stops  "), ""]
+    return lines[:-1]
+
+
+def _notes(members: list[Answer]) -> list[str]:
+    """Return what is to be known of recordable functions before they get a row."""
+    lines = []
+    unasked = [each["target"] for each in members[:SHOWN] if each["jax"] is False]
+    if unasked:
+        what = "recorded, but JAX was not asked whether it takes all their operations; accel explain asks"
+        lines += flow(f"{', '.join(unasked)}: {what}", "  note   ")
+    for each in members[:SHOWN]:
+        lines += [line for note in each["notes"] for line in flow(f"{each['target']}: {note}", "  note   ")]
+    return lines
+
+
+_UNLESS_IT_GROWS = ", unless they read all of a list or array that grows from round to round"
+
+
+def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
+    """Yield the next steps for the user."""
+    rows = rows_of(account)
+    package = shlex.quote(account["target"])
+    if catalogue is not None:
+        yield f"{catalogue} has {plural(len(rows), 'row')}: check it, and delete rows that you do not want"
+        yield from _use(catalogue, account["run"])
+    elif rows:
+        again = f"--run {account['run']}"
+        yield f"catalogue: accel doctor {package} --catalogue NAME.py {again} writes these rows as one"
+    if rows and all(each["catalogued"] for each in rows):
+        yield f"an installed catalogue names all of these: accel run {account['run']} accelerates them"
+    if any(each["main"] for each in rows):
+        yield (
+            f"or without a catalogue: accel run --auto {account['run']} compiles the rounds of the script's loops, "
+            f"with the functions that they call{_UNLESS_IT_GROWS}"
+        )
+    stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
+    if stopped:
+        first = stopped[0]
+        yield (f"details of a stop: accel explain {_target(first)} --run {account['run']}")
+    if _is_flat(account):
+        yield (
+            f"the program's own top level holds most of the time: accel run --auto {account['run']} compiles the "
+            f"rounds of its loops, with the functions that they call{_UNLESS_IT_GROWS}"
+        )
+    elif not rows:
+        yield (
+            f"nothing is worth a row here: a function must take more than {SMALLEST_MS:g} ms a call, "
+            "be called a few times, and be recordable; larger arrays, or a longer run, may change that"
+        )
+
+
+def _is_flat(account: Answer) -> bool:
+    """Return whether the time is spent at a script's top level with loops, rather than in functions worth a row."""
+    if rows_of(account) or not account["top_level_loops"]:
+        return False
+    return bool(account["inside_s"] < 0.5 * account["wall_s"])
+
+
+def _use(file: str, run: str) -> Iterable[str]:
+    """Yield how to use the catalogue in `file`, which may be outside the import path."""
+    # a callable of a module is no program
+    program = run if ":" not in run.partition(" ")[0] else "PROGRAM"
+    yield f"run with it: accel run --catalogue {shlex.quote(file)} {program}"
+    module = file.removesuffix(".py")
+    if module.isidentifier():
+        yield f"or in Python: import accel, {module}; accel.install({module}.CATALOGUE), before the work starts"
+    else:
+        yield f"or in Python: import accel; from accel.catalogue import load; accel.install(load({file!r}))"
+
+
+def _target(function: Answer) -> str:
+    """Return the function's name as `accel explain` finds it from the current folder: by module, or else by file."""
+    found = getattr(locate(function["module"]), "origin", None)
+    if found is not None and os.path.realpath(found) == function["file"]:
+        return f"{function['module']}:{function['qualname']}"
+    return shlex.quote(f"{os.path.relpath(function['file'])}:{function['qualname']}")
+
+
+# -- Markdown and JSON ------------------------------------------------------------------------------------------------
+
+
+def as_markdown(account: Answer, catalogue: str | None) -> str:
+    lines = ["# accel doctor", "", *(f"- {sentence}" for sentence in _heading(account)), ""]
+    titles = ("function", "verdict", *(title for title, _ in _COLUMNS), "stops")
+    lines += [_cells(*titles), "|" + "---|" * len(titles)]
+    for each in account["functions"]:
+        told = ", ".join(dict.fromkeys(f"`{stop['id']}` {stop['where']}" for stop in each["stops"]))
+        lines.append(_cells(f"`{each['target']}`", each["verdict"], *(show(each) for _, show in _COLUMNS), told))
+    counts = Counter(stop["id"] for each in account["functions"] for stop in each["stops"])
+    lines += ["", "## Reasons", "", _cells("reason", "why", "hint"), "|---|---|---|"]
+    lines += [_cells(f"`{id_}`", REASONS[id_].why, REASONS[id_].hint) for id_ in sorted(counts) if id_ in REASONS]
+    lines += ["", "## Next", "", *(f"- {step}" for step in _next(account, catalogue))]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def as_json(account: Answer, catalogue: str | None) -> str:
+    return json.dumps({**account, "catalogue": catalogue}, indent=2) + "\n"
+
+
+VIEWS: Mapping[str, Callable[[Answer, str | None], str]] = {"text": as_text, "json": as_json, "markdown": as_markdown}
+
+
+# -- the catalogue ----------------------------------------------------------------------------------------------------
+
+_MODULE = '''\
+"""What accel accelerates in {name}, as data: a start, made by `accel doctor`; edit it freely.
+
+{basis}
+
+Use it from Python, before or after {name} is imported:
+
+    import accel
+    from {module} import CATALOGUE
+
+    accel.install(CATALOGUE)
+
+or run the program with `accel run --catalogue {module}.py PROGRAM`, or name this file in the pyproject.toml beside the
+program, as `catalogue` in the table [tool.accel]. An installed distribution names it by an entry point:
+
+    [project.entry-points."accel.catalogues"]
+    {name} = "{module}:CATALOGUE"
+"""
+
+from accel.catalogue import Catalogue, Row
+
+ROWS = (
+{rows}
+)
+
+CATALOGUE = Catalogue(name="{name}", rows=ROWS)
+'''
+
+
+def as_catalogue(account: Answer, module: str) -> str:
+    """Return the rows as the source of a Python module named `module`. Functions that stop become declined rows."""
+    name = account["functions"][0]["module"].partition(".")[0]
+    chosen = _by_target(rows_of(account))
+    stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
+    stopped = [each for each in _by_target(stopped) if each["target"] not in {row["target"] for row in chosen}]
+    basis = f"Measured while {account['run']} ran; shares are of the {_digits(account['inside_s'])} s in {name}."
+    rows = [_row(each, _why(each)) for each in chosen] + [_row(each, _why(each), _declined(each)) for each in stopped]
+    return _MODULE.format(
+        name=name,
+        module=module,
+        basis="\n".join(textwrap.wrap(basis, 116)),
+        rows=textwrap.indent("\n".join(rows), "    "),
+    )
+
+
+def _by_target(functions: list[Answer]) -> list[Answer]:
+    """Return one function for each name: both branches of an `if` may define it."""
+    return list({each["target"]: each for each in reversed(functions)}.values())[::-1]
+
+
+def _why(each: Answer) -> str:
+    told = f"{_digits(each['ms_per_call'])} ms a call, {_digits(100 * each['share'])} % of the time"
+    return told + (f"; {plural(each['operations'], 'operation')}" if each["operations"] is not None else "")
+
+
+def _declined(each: Answer) -> str:
+    stop = (each["stops"] or [{"id": "no try ended", "where": "", "detail": ""}])[0]
+    where = f" at {stop['where']}" if stop["where"] else ""
+    return textwrap.shorten(f"{stop['id']}{where}: {stop['detail']}".removesuffix(": "), 100, placeholder="...")
+
+
+def _row(each: Answer, why: str, declined: str | None = None) -> str:
+    """Return the source of one row, on one line where it fits."""
+    # by this name the rows of a script are found, which is imported nowhere
+    module = "__main__" if each["main"] else each["module"]
+    parts = [_quoted(module), _quoted(each["qualname"]), _quoted(why)]
+    traits = [trait for trait in ("mutates", "outer") if each[trait]]
+    if traits:
+        parts.append(f"traits=frozenset({{{', '.join(map(_quoted, traits))}}})")
+    if declined is not None:
+        parts.append(f"declined={_quoted(declined)}")
+    line = f"Row({', '.join(parts)}),"
+    return line if len(line) <= 116 else "Row(\n" + "".join(f"    {part},\n" for part in parts) + "),"
+
+
+def _quoted(text: object) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,95 @@
+"""What a user can change to make a program faster: from where its time went, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+from textwrap import shorten
+
+from accel.platform.ledger import Ledger, ledgers
+from accel.platform.reasons import place_of, source_line
+from accel.reports.words import as_factor, in_s
+from accel.tools.plugins.lines import NUMPY, PYTHON, Line, LineProfile
+
+MOST = 3
+"""Maximum number of lines to name."""
+
+LEAST_SHARE = 0.02
+"""Lines that take a smaller share of the run are not named. A guess."""
+
+COMPILED_ALREADY = {
+    "FFT": re.compile(r"\bi?[hr]?fft[n2]?\(|\bfft\."),
+    "random numbers": re.compile(r"\b(?:rng|random|generator)\.\w+\("),
+    "plotting": re.compile(r"\b(?:plt|ax|axes|fig|figure)\.\w+\(|savefig|imshow"),
+    "input and output": re.compile(
+        r"\bopen\(|\bprint\(|\bnp\.(?:save|load)\w*\(|netcdf|Dataset\(|\.write\(|\.read\w*\("
+    ),
+    "linear algebra": re.compile(r"\blinalg\.\w+\("),
+}
+"""Work that compiled code of a library does already, by how it is written in the line that asks for it."""
+
+_NO_REASON = "no refusal: its program is not there yet, or its calls are too few"
+_IN_PYTHON = "Python runs it element by element: one operation on the whole array"
+
+
+def advice(profile: LineProfile) -> list[str]:
+    """Return sentences: how much faster the run could become at most, and the lines that cost most on NumPy."""
+    total = profile.seconds
+    lines = [line for line in profile.lines() if line.on_numpy > 0.0]
+    fixed = [line for line in lines if kind_of(line) is not None]
+    fixed_s = sum(line.on_numpy for line in fixed)
+    if total <= 0.0:
+        return []
+    kinds = dict.fromkeys(str(kind_of(line)) for line in sorted(fixed, key=lambda line: -line.on_numpy))
+    told = []
+    if fixed_s >= LEAST_SHARE * total:
+        told.append(
+            f"{fixed_s / total:.0%} of the run is in compiled code that accel cannot help ({', '.join(kinds)}): "
+            f"at most {as_factor(total / fixed_s)}, with everything else free"
+        )
+    told += [_inside(book) for book in ledgers() if book.compiled_total_s >= LEAST_SHARE * total and book.describe]
+    others = sorted((line for line in lines if line not in fixed), key=lambda line: -line.on_numpy)
+    return told + [_told(line, total) for line in others[:MOST] if line.on_numpy >= LEAST_SHARE * total]
+
+
+def in_html(told: Iterable[str]) -> str:
+    """Return this advice as a list in HTML."""
+    return "".join(["<p>to be faster</p><ul>", *(f"<li>{escape(each)}</li>" for each in told), "</ul>"])
+
+
+def _inside(book: Ledger) -> str:
+    """Name the operations that take most of a target's compiled time, by estimate, in the program that ran most."""
+    assert book.describe is not None
+    program = max(book.describe(), key=lambda each: each["replays"])
+    parts = ", ".join(f"{each['group']} {each['share']:.0%} (most at {each['where']})" for each in program["work"])
+    return f"{book.target}: {in_s(book.compiled_total_s)} compiled, by estimate in {parts}"
+
+
+def kind_of(line: Line) -> str | None:
+    """The kind of work that is compiled code already; None for a line that accel may help."""
+    found: Iterator[str] = (kind for kind, pattern in COMPILED_ALREADY.items() if pattern.search(line.text))
+    return next(found, None)
+
+
+def _told(line: Line, total: float) -> str:
+    where = source_line(line.filename, line.number)
+    python = line.seconds.get(PYTHON, 0.0) > line.seconds.get(NUMPY, 0.0)
+    why = _refused(line) or (_IN_PYTHON if python else _NO_REASON)
+    text = shorten(line.text.strip(), 50, placeholder="...")
+    return f"{where}: {in_s(line.on_numpy)} ({line.on_numpy / total:.0%}), {text}: {why}"
+
+
+def _refused(line: Line) -> str:
+    """Why a line stays on NumPy, and what helps: its own refusal, or the most frequent one in its file; "" if none."""
+    found = [
+        (number == line.number, count, number, refusal)
+        for book in ledgers()
+        for refusal, count in book.refusals.items()
+        for file, number in [place_of(refusal.where)]
+        if file == line.filename
+    ]
+    if not found:
+        return ""
+    own, _, number, refusal = max(found, key=lambda each: each[:2])
+    return f"{'' if own else f'line {number} keeps it on NumPy: '}{refusal.why}; {refusal.hint}"

@@ -1,0 +1,241 @@
+"""The line profile: time of each line of the user's own code, on NumPy or compiled, and the reasons for NumPy.
+
+A thread samples the line of the profiled thread. The time between two samples belongs to the innermost line of the
+user's own code. If a compiled program answers a call, that is the calling line; if NumPy does, the lines inside the
+function. Nothing is traced, so calls are compiled as usual.
+"""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from types import FrameType
+from typing import NamedTuple
+
+import accel
+from accel.platform import ledger
+from accel.platform.own_code import is_project_file
+from accel.platform.reasons import place_of, source_line
+from accel.reports.figures import figures_of
+from accel.reports.html import table
+from accel.reports.words import in_s, plural
+
+INTERVAL_S = 1e-3
+"""Seconds between two samples."""
+
+_ACCEL = os.path.join(os.path.dirname(accel.__file__), "")
+_REPLAY = os.path.join(_ACCEL, "dispatch", "replay", "")
+_PLUGINS = os.path.join(_ACCEL, "tools", "plugins", "")
+_MAGIC = _PLUGINS + "notebook.py"
+
+NUMPY, PYTHON, COMPILED, ACCEL = COLUMNS = ("NumPy", "Python", "compiled", "accel")
+"""Kinds of time that a line took. NUMPY: libraries, above all NumPy. PYTHON: the interpreter. ACCEL: recording,
+loading, comparing, checking inputs."""
+
+LEAST_SHARE = 0.002
+"""The text leaves out lines that took a smaller share of the time, unless they keep something on NumPy. A guess."""
+
+_WORKING = ("CALL", "PRECALL", "BINARY_", "COMPARE_", "CONTAINS_", "UNARY_", "STORE_SUBSCR", "STORE_SLICE")
+"""Instructions, by how their names begin, that run a library's code, if that takes long enough to be seen."""
+
+
+class Line(NamedTuple):
+    """One line of the profile. seconds: by kind of time. reasons: why calls there stay on NumPy."""
+
+    filename: str
+    number: int
+    seconds: dict[str, float]
+    reasons: list[str]
+
+    @property
+    def on_numpy(self) -> float:
+        """Seconds that no program answered."""
+        return self.seconds.get(NUMPY, 0.0) + self.seconds.get(PYTHON, 0.0)
+
+    @property
+    def text(self) -> str:
+        """The source text of the line."""
+        return linecache.getline(self.filename, self.number).rstrip()
+
+
+class LineProfile:
+    """The time of each line. `str()` is text; a notebook shows a table."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._seconds: dict[tuple[str, int], dict[str, float]] = {}
+        self._before = _counts()
+        self._not_compiled: list[str] = []
+
+    def end(self, seconds: float) -> None:
+        """Set the total time, and list functions that were called but stayed on NumPy for a reason without a line."""
+        self.seconds = seconds
+        self._not_compiled = list(_not_compiled(self._before))
+
+    def note(self, frame: FrameType | None, seconds: float) -> None:
+        """Add seconds to the line at which the profiled thread is."""
+        what, found = NUMPY, frame
+        while found is not None and not is_project_file(found.f_code.co_filename):
+            filename = found.f_code.co_filename
+            if filename == _MAGIC:  # the magic's own work, and no line of the cell's
+                return
+            if filename.startswith(_REPLAY):
+                what = COMPILED
+            elif filename.startswith(_ACCEL) and not filename.startswith(_PLUGINS) and what == NUMPY:
+                what = ACCEL
+            found = found.f_back
+        if found is not None and found.f_lineno is not None:
+            if found is frame and what == NUMPY and not _runs_library(found):
+                what = PYTHON
+            entry = self._seconds.setdefault((found.f_code.co_filename, found.f_lineno), {})
+            entry[what] = entry.get(what, 0.0) + seconds
+
+    def lines(self) -> list[Line]:
+        """Return all lines that took time or keep a function on NumPy, in the order of their files."""
+        reasons = _reasons()
+        places = {source_line(*place): place for place in self._seconds}
+        files = {filename for filename, _ in self._seconds}
+        found = {where: place_of(where) for where in reasons.keys() - places.keys()}
+        places |= {where: place for where, place in found.items() if place[0] in files}
+        return [
+            Line(*place, self._seconds.get(place, {}), reasons.get(where, []))
+            for where, place in sorted(places.items(), key=lambda item: item[1])
+        ]
+
+    def __str__(self) -> str:
+        shown, filename = [f"{in_s(self.seconds)} in all", " ".join(f"{f'{what} s':>10}" for what in COLUMNS)], ""
+        for line in self.lines():
+            if not line.reasons and sum(line.seconds.values()) < LEAST_SHARE * self.seconds:
+                continue
+            if line.filename != filename:
+                filename = line.filename
+                shown.append(_title(filename))
+            shown.append(" ".join([*(f"{_in_s(line, what):>10}" for what in COLUMNS), f"{line.number:>5} {line.text}"]))
+            shown += [f"{'':>49} ^ {reason}" for reason in line.reasons]
+        shown += self._not_compiled
+        return "\n".join(shown)
+
+    def __repr__(self) -> str:
+        return str(self)  # IPython's representation in a terminal
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f"{_title(line.filename).rpartition('/')[2]}:{line.number}",
+                line.text.strip(),
+                *(_in_s(line, what) for what in COLUMNS),
+                "; ".join(line.reasons),
+            )
+            for line in self.lines()
+        ]
+        titles = ("line", "source", *(f"{what} s" for what in COLUMNS), "what keeps it on NumPy")
+        below = "".join(f"<p>{escape(each)}</p>" for each in self._not_compiled)
+        return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2) + below
+
+
+def _runs_library(frame: FrameType) -> bool:
+    """Whether the instruction that a frame of the user's own stands at may run a library's code."""
+    code = frame.f_code.co_code
+    return dis.opname[code[frame.f_lasti]].startswith(_WORKING) if 0 <= frame.f_lasti < len(code) else True
+
+
+def _title(filename: str) -> str:
+    """Return the usual name of a file: `In[3]` for a cell of a notebook, or the path that refusals show."""
+    return source_line(filename, 1).rpartition(":")[0]
+
+
+def _in_s(line: Line, what: str) -> str:
+    return f"{line.seconds[what]:.3f}" if what in line.seconds else ""
+
+
+def _reasons() -> dict[str, list[str]]:
+    """Return the reasons that keep calls on NumPy, by the line that causes them: "file:line"."""
+    found: dict[str, list[str]] = {}
+    for book in ledger.ledgers():
+        for refusal in book.refusals:
+            if refusal.where:
+                found.setdefault(refusal.where, []).append(f"{book.target}: {refusal.why}  [{refusal.reason}]")
+    return found
+
+
+_Counts = dict[str, tuple[int, int]]
+"""By target, its calls so far, and how many of them were compiled."""
+
+_TO_WAIT_FOR_IT = (
+    "accel waits until a program pays: more calls in one go get one; to try it out, a few are enough inside "
+    "`with accel.override(ahead_of_time=False):`"
+)
+
+
+def _counts() -> _Counts:
+    return {book.target: (book.calls, book.compiled_calls) for book in ledger.ledgers()}
+
+
+def _not_compiled(before: _Counts) -> Iterator[str]:
+    """Yield why functions called since then stayed on NumPy, if no single line is the cause."""
+    is_early = False
+    for book in ledger.ledgers():
+        calls, compiled = before.get(book.target, (0, 0))
+        reasons = figures_of(book)["reasons"]
+        if book.calls == calls or book.compiled_calls > compiled or any(each["where"] for each in reasons):
+            continue
+        for each in reasons[:1]:
+            waits = each["id"].startswith("wait.")
+            hint = "" if waits else f"; {each['hint']}"
+            yield f"{book.target}, {plural(book.calls - calls, 'call')} on NumPy: {each['why']}  [{each['id']}]{hint}"
+            is_early |= waits
+    if is_early:
+        yield _TO_WAIT_FOR_IT
+
+
+class Looking:
+    """A thread that profiles the thread which makes it, from then on. profile: complete once it has stopped."""
+
+    def __init__(self) -> None:
+        self.profile = LineProfile()
+        self._thread = threading.get_ident()
+        self._over = threading.Event()
+        self._looking = threading.Thread(target=self._look, name="accel-lines", daemon=True)
+        self._started = time.perf_counter()
+        self._looking.start()
+
+    def _look(self) -> None:
+        before = time.perf_counter()
+        while not self._over.wait(INTERVAL_S):
+            now = time.perf_counter()
+            self.profile.note(sys._current_frames().get(self._thread), now - before)
+            before = now
+
+    def stop(self) -> None:
+        """Look no more."""
+        seconds = time.perf_counter() - self._started
+        self._over.set()
+        self._looking.join()
+        self.profile.end(seconds)
+
+
+@contextmanager
+def line_profile() -> Iterator[LineProfile]:
+    """Profile a block, line by line: how long each line of the user's own code ran, on NumPy or compiled.
+
+    The profile is complete at the end of the block. It samples the thread that the block runs in, a thousand times a
+    second.
+
+    >>> import accel
+    >>> with accel.line_profile() as profile:
+    ...     pass
+    >>> print(str(profile).splitlines()[1].split())
+    ['NumPy', 's', 'Python', 's', 'compiled', 's', 'accel', 's']
+    """
+    looking = Looking()
+    try:
+        yield looking.profile
+    finally:
+        looking.stop()

@@ -1,0 +1,277 @@
+"""Programs of kernels: what takes them, what falls back to XLA, and the state that runs leave behind."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.backend import compile as compiling
+from accel.backend import segmented
+from accel.backend.executable import Executable
+from accel.compiler.kernels import machine_code
+from accel.compiler.kernels.segments import Choice, Kernel, Scan, Segmented, While
+from accel.platform import config, ledger
+from tests.replays import program_of, variant_of
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.usefixtures("foreground")
+
+X = np.linspace(-1.0, 2.0, 60).reshape(6, 10)
+
+
+WIDE = np.linspace(-1.0, 2.0, 300 * 400).reshape(300, 400)
+
+
+def built(function: Callable[..., Any], *arrays: Any) -> Segmented:
+    """The segments of a function of JAX's that gives a list."""
+    import jax
+
+    forms = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arrays]
+    with jax.enable_x64(True):
+        return segmented.built(lambda given, constants, scalars: (function(*given), {}), (forms, [], {}), {})
+
+
+def executable_of(function: Callable[..., Any], *args: Any) -> Executable:
+    variant = variant_of(function, lambda seed: args)
+    assert variant is not None
+    return variant.executable
+
+
+def stencil(x: Any) -> Any:
+    return np.roll(x, 1, axis=1) - 2.0 * x + np.roll(x, -1, axis=1), np.sqrt(np.abs(x)), x.sum()
+
+
+def test_a_program_of_kernels_alone_gives_numpys_bits_in_new_arrays() -> None:
+    made = executable_of(stencil, X)
+    assert [type(each) for each in made.compiled.segments] == [Kernel]
+    (first, second), packs = made([X], {})
+    np.testing.assert_array_equal(first, stencil(X)[0])
+    assert packs["f"][-1] == X.sum()
+    (again, _), _ = made([X + 1.0], {})
+    assert not np.shares_memory(first, again) and not np.shares_memory(second, X)
+    np.testing.assert_array_equal(first, stencil(X)[0])
+
+
+def test_subnormal_numbers_are_kept() -> None:
+    tiny = np.array([5e-324, 1e-310, -1e-309, 0.0] * 4)
+    made = executable_of(lambda x: (np.ceil(x), np.sign(x), x * 1e300 * 1e20, x > 0.0), tiny)
+    found, _ = made([tiny], {})
+    for mine, theirs in zip(found, (np.ceil(tiny), np.sign(tiny), tiny * 1e300 * 1e20, tiny > 0.0), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_arrays_are_read_whatever_their_place_and_layout() -> None:
+    made = executable_of(stencil, X)
+    memory = np.zeros(X.nbytes + 8, np.uint8)[8:].view(np.float64).reshape(X.shape)
+    memory[...] = X
+    for given in (memory, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
+        np.testing.assert_array_equal(made([given], {})[0][0], stencil(X)[0])
+
+
+def test_a_program_is_the_same_after_pickling() -> None:
+    made = executable_of(stencil, X)
+    again = segmented.loaded(pickle.loads(pickle.dumps(segmented.without_xla(made.compiled))), [])
+    np.testing.assert_array_equal(again([X], made.constants, {})[0][0], stencil(X)[0])
+
+
+def test_threads_have_memory_of_their_own() -> None:
+    lines = ["def case(x):", "    for _ in range(6):", "        x = np.roll(x, 1, axis=1) + np.roll(x, 1, axis=0)"]
+    source = "\n".join([*lines, "    return x", ""])
+    program = program_of(source, "threads")
+    made = executable_of(program, X)
+    wrong: list[int] = []
+
+    def run(number: int) -> None:
+        given = X + number
+        wrong.extend(number for _ in range(200) if not np.array_equal(made([given], {})[0][0], program(given)))
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert wrong == []
+
+
+def test_only_the_chosen_side_runs() -> None:
+    from jax import lax
+
+    made = built(lambda x: [lax.cond(x[0, 0] > 0.0, lambda x: x * 2.0 + 1.0, lambda x: x, x)], X)
+    choice = next(each for each in made.segments if isinstance(each, Choice))
+    assert [len(side.segments) for side in choice.programs] == [0, 1]
+    np.testing.assert_array_equal(made([X], [], {})[0][0], X)
+    np.testing.assert_array_equal(made([X + 5.0], [], {})[0][0], (X + 5.0) * 2.0 + 1.0)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("LLVM refuses it"), RecursionError(), MemoryError()])
+def test_xla_compiles_what_llvm_refuses(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(text: str) -> bytes:
+        raise error
+
+    monkeypatch.setattr(machine_code, "object_of", refuses)
+    made = executable_of(stencil, X)
+    assert not isinstance(made.compiled, Segmented)
+    np.testing.assert_allclose(made([X], {})[0][0], stencil(X)[0], rtol=1e-15)
+
+
+def test_code_that_is_damaged_or_for_another_processor_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM would end the process: there is nothing to catch."""
+    code = machine_code.object_of("define void @entry() { ret void }")
+    assert machine_code.Loaded(code).address("entry")
+    for damaged in (b"", code[:-1], code[1:], bytes(len(code))):
+        with pytest.raises(RuntimeError, match="damaged, or for another processor"):
+            machine_code.Loaded(damaged)
+    monkeypatch.setattr(machine_code, "target", lambda: ("another", "+sse2"))
+    with pytest.raises(RuntimeError, match="damaged, or for another processor"):
+        machine_code.Loaded(code)
+
+
+def test_without_llvmlite_xla_compiles_and_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_code, "problem", lambda: "ImportError: no llvmlite")
+    assert not isinstance(executable_of(stencil, X).compiled, Segmented)
+    assert any("no kernels: llvmlite cannot be used" in each for each in ledger.current_run().notes)
+
+
+def test_the_setting_turns_kernels_off() -> None:
+    with config.override(kernels=False):
+        assert not isinstance(executable_of(stencil, X).compiled, Segmented)
+
+
+def test_rounds_of_a_loop_that_arrays_decide_on_are_kernels() -> None:
+    from jax import lax
+    from jax import numpy as jnp
+
+    def halved(x: Any) -> Any:
+        def half(state: Any) -> Any:
+            return state[0] + 1, jnp.roll(state[1], 1, 0) / 2.0 + x * 0.25, state[3], state[2], state[4]
+
+        return list(lax.while_loop(lambda state: state[1].max() > 1.5, half, (0, x * 64.0, x, x + 1.0, x)))
+
+    made = built(halved, WIDE)
+    (loop,) = [each for each in made.segments if isinstance(each, While)]
+    assert not segmented.of_xla(made)
+    again = segmented.loaded(pickle.loads(pickle.dumps(segmented.without_xla(made))), [])
+    count, y, first, second = 0, WIDE * 64.0, WIDE, WIDE + 1.0
+    while y.max() > 1.5:
+        count, y, first, second = count + 1, np.roll(y, 1, 0) / 2.0 + WIDE * 0.25, second, first
+    for program in (made, again):
+        found = program([WIDE], [], {})[0]
+        assert found[0] == count > 3
+        for mine, theirs in zip(found[1:], (y, first, second, WIDE), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        given = [WIDE, *loop.programs[1].constants.values()]
+        for number, each in enumerate(found):  # each is the caller's own
+            assert not any(np.shares_memory(each, other) for other in [*given, *found[:number]])
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_loop_gives_what_its_rounds_collect(backwards: bool) -> None:
+    from jax import lax
+
+    rows = np.arange(5.0)
+
+    def summed(x: Any, factors: Any) -> Any:
+        def add(state: Any, factor: Any) -> Any:
+            after = state * 0.5 + x * factor
+            return after, (after[:, 0] - factor, factor > 2.0)
+
+        last, collected = lax.scan(add, x, factors, reverse=backwards)
+        return [last, *collected]
+
+    made = built(summed, WIDE, rows)
+    assert [type(each) for each in made.segments] == [Scan]
+    last, columns, truths = WIDE, np.empty((5, 300)), np.empty(5, bool)
+    for number in reversed(range(5)) if backwards else range(5):
+        last = last * 0.5 + WIDE * rows[number]
+        columns[number], truths[number] = last[:, 0] - rows[number], rows[number] > 2.0
+    for _ in range(2):  # what a run collects is new each time
+        for mine, theirs in zip(made([WIDE, rows], [], {})[0], (last, columns, truths), strict=True):
+            assert mine.dtype == theirs.dtype
+            np.testing.assert_array_equal(mine, theirs)
+            mine[...] = 0
+
+
+def test_a_long_loop_is_interrupted() -> None:
+    from jax import lax
+
+    made = built(lambda x: [lax.while_loop(lambda y: y[0, 0] < 1e9, lambda y: y + x * 0.0, x)], WIDE)
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        made([WIDE], [], {})
+
+
+def test_loops_with_little_to_compute_in_a_round_are_xlas() -> None:
+    def halved(x: Any) -> Any:
+        while x.max() > 1.0:
+            x = x / 2.0
+        return x
+
+    fast = accel.accelerate(halved)
+    for factor in (1.0, 3.0, 9.0, 2.0, 5.0, 7.0):
+        np.testing.assert_array_equal(fast(factor * X), halved(factor * X))
+
+
+def test_a_program_on_disk_is_found_again(tmp_path: Any) -> None:
+    with config.override(cache_dir=tmp_path):
+        first = executable_of(stencil, X)
+        assert first.key is not None
+        device = first.device or compiling.devices.start(X.size)
+        found = compiling._from_cache(first.key, device)
+    assert isinstance(found, Segmented)
+    np.testing.assert_array_equal(found([X], first.constants, {})[0][0], stencil(X)[0])
+
+
+def test_a_long_chain_of_operations_is_a_kernel() -> None:
+    import jax
+
+    def work(x: Any) -> Any:
+        for number in range(600):
+            x = x * 0.99 + float(number)
+        return x
+
+    with jax.enable_x64(True):
+        form = jax.ShapeDtypeStruct(X.shape, X.dtype)
+        made = segmented.built(lambda arrays, constants, scalars: ([work(*arrays)], {}), ([form], [], {}), {})
+    np.testing.assert_array_equal(made([X], [], {})[0][0], work(X))
+
+
+def bordered(x: Any) -> Any:
+    made = np.gradient(x, 0.5, axis=0) + np.roll(x, 1, axis=1)
+    made[0], made[-1] = 0.0, x[0]
+    return made
+
+
+def padded(x: Any) -> Any:
+    wide = np.pad(x, [(0, 0), (3, 3)], mode="symmetric")
+    return sum(wide[:, at : at + x.shape[1]] * (at + 1.0) for at in range(7))
+
+
+def wrapped(x: Any) -> Any:
+    wide = np.pad(x, [(0, 0), (2, 2)], mode="wrap")
+    return wide[:, 4:] * x - wide[:, :-4]
+
+
+@pytest.mark.parametrize(("function", "divisions"), [(bordered, 2), (padded, 1), (wrapped, 1)])
+def test_borders_do_not_repeat_the_body_of_a_loop(
+    function: Callable[..., Any], divisions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, texts, object_of = np.linspace(-1.0, 2.0, 12 * 40).reshape(12, 40), list[str](), machine_code.object_of
+
+    def noted(text: str) -> bytes:
+        texts.append(text)
+        return object_of(text)
+
+    monkeypatch.setattr(machine_code, "object_of", noted)
+    made = executable_of(lambda x: function(x) / (x + 3.0), x)
+    ((result,), _) = made([x], {})
+    np.testing.assert_array_equal(result, function(x) / (x + 3.0))
+    (text,) = texts
+    assert text.count(" fdiv ") == divisions

@@ -1,0 +1,46 @@
+"""Rounds: when a lifted loop goes back to the program's own statements for good."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from accel.entry.lift import rounds
+from accel.entry.lift.rounds import COUNTED_S, LOOK_AFTER, Rounds
+
+
+@pytest.mark.parametrize(
+    ("final", "may_try_again", "round_s", "goes_on"),
+    [
+        (False, False, 1e-3, True),
+        (True, False, 1.0, False),
+        (True, True, 2 * COUNTED_S, True),  # slower than NumPy so far: the second look is to come
+        (True, True, COUNTED_S / 2, False),
+    ],
+)
+def test_the_switch_of_a_loop_whose_program_is_given_up(
+    final: bool, may_try_again: bool, round_s: float, goes_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "Holding", lambda switch, target: None)
+    monkeypatch.setattr(rounds.resident.current, "possible", False)
+    turned_off: list[bool] = []
+    switch: Any = SimpleNamespace(column=None, turn_off=lambda: turned_off.append(True))
+    target = SimpleNamespace(
+        parts=SimpleNamespace(),
+        mode="auto",
+        final=final,
+        may_try_again=may_try_again,
+        paths=["a path"],
+    )
+
+    def accelerated(body: Any) -> Any:
+        return body()
+
+    accelerated._self_target = target  # type: ignore[attr-defined]
+    made = Rounds(switch, accelerated)
+    made._left, made._since = 1, time.perf_counter() - LOOK_AFTER * round_s
+    assert made(lambda: 7) == 7  # type: ignore[arg-type]
+    assert turned_off == ([] if goes_on else [True])

@@ -1,0 +1,315 @@
+"""Parts: when the targets inside a call come first, and when the call itself is recorded."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import accel
+from accel.backend.underway import queues
+from accel.dispatch import accelerated
+from accel.dispatch.paths.path import Path as RecordedPath
+from accel.platform import config
+from accel.platform.ledger import current_run, open_ledger
+from accel.policy import parts
+from accel.policy.account import Account
+from accel.policy.call import Call
+from accel.policy.parts import Parts
+from accel.policy.speed import NUMPY_SAMPLES, SPEED_SAMPLES, STRIKES, Speed
+
+CODE: CodeType = compile("x = 1", "loop.py", "exec")
+
+
+@pytest.fixture
+def of_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
+    """The parts of a loop that no earlier run has compiled. This process is taken to have a program."""
+    monkeypatch.setattr(current_run(), "device", "cpu")
+    with config.override(cache_dir=tmp_path, finish_s=0.0):
+        yield Parts("loop", CODE)
+
+
+def call_of(seconds: float, own_s: float) -> Call:
+    """A call that took so long, of which its own lines took a part."""
+    call = Call(lambda: None, (), {})
+    call.seconds, call.own_s = seconds, own_s
+    return call
+
+
+def test_a_loop_that_has_long_to_go_is_recorded_early(of_loop: Parts) -> None:
+    """Where nobody knows how long that is, it is expected to go on as long as it has."""
+    left = [1000]
+    for _ in range(int(parts.EARLY_S / 0.1) + 2):
+        of_loop.note(call_of(0.1, 0.001), 0.0, settled=False)
+    assert not of_loop.leave_enough
+    of_loop.note(call_of(parts.EARLY_S, 0.001), 0.0, settled=False)
+    assert of_loop.leave_enough
+    for _ in range(parts.LAST):
+        of_loop.note(call_of(0.1, 0.001), 0.0, settled=False)
+    of_loop.calls_left = lambda: left[0]
+    assert of_loop.leave_enough and of_loop.pay and not of_loop.come_first
+    left[0] = 10
+    assert not of_loop.leave_enough, "what is left is over before the whole is compiled"
+    left[0] = 1000
+    of_loop.note(call_of(0.001, 0.0), 0.0, settled=False)
+    assert not of_loop.leave_enough, "the parts have their programs: there is little left to gain"
+
+
+def test_a_loop_is_not_recorded_before_its_parts_had_time(of_loop: Parts) -> None:
+    of_loop.calls_left = lambda: 10**6
+    of_loop.note(call_of(0.5 * parts.EARLY_S, 0.001), 0.0, settled=False)
+    assert not of_loop.leave_enough
+
+
+def test_a_function_has_no_parts() -> None:
+    made = Parts("function", None)
+    assert not made.come_first
+    assert not made.pay
+    assert made.pay_for_another(1.0, 10, wanting=False)
+    assert made.pay_for_a_look(1.0, 0)
+
+
+def test_the_parts_come_first_until_enough_is_missed(of_loop: Parts) -> None:
+    assert of_loop.come_first
+    of_loop.note(call_of(1.0, 0.1), 2.0 * parts.MISSED_S, settled=False)
+    assert of_loop.come_first, "what is compiled now may have a program soon"
+    parts.recorded.count += 1
+    of_loop.note(call_of(1.0, 0.1), 2.0 * parts.MISSED_S, settled=True)
+    assert of_loop.come_first, "and so may what was recorded"
+    of_loop.note(call_of(1.0, 0.1), 0.6 * parts.MISSED_S, settled=True)
+    assert of_loop.come_first
+    of_loop.note(call_of(1.0, 0.1), 0.6 * parts.MISSED_S, settled=True)
+    assert not of_loop.come_first
+
+
+def test_a_loop_that_ends_before_its_program_can_be_there_is_not_recorded(of_loop: Parts) -> None:
+    left = [100]
+    of_loop.calls_left = lambda: left[0]
+    for _ in range(3):
+        of_loop.note(call_of(0.5 * parts.EARLY_S / 100, 0.001), 2.0 * parts.MISSED_S, settled=True)
+    assert of_loop.come_first
+    left[0] = 1000
+    assert not of_loop.come_first, "whether the first few calls are typical or not"
+
+
+def test_they_do_not_come_first_where_they_take_little_or_too_long(of_loop: Parts) -> None:
+    of_loop.note(call_of(0.01, 0.008), 0.01, settled=False)
+    assert not of_loop.come_first
+    of_loop.note(call_of(0.01, 0.001), 0.01, settled=False)
+    assert of_loop.come_first
+    of_loop.note(call_of(parts.PATIENCE_S, 0.0), 0.01, settled=False)
+    assert not of_loop.come_first
+
+
+@pytest.mark.parametrize(
+    ("finishes", "waited_s", "left", "comes_first"),
+    [(True, 2.5, 30, False), (True, 2.5, 10, True), (True, 1.5, 30, True), (False, 2.5, 30, True)],
+    ids=["it is begun", "too few rounds are left for that", "too few have run", "nothing finishes it"],
+)
+def test_a_loop_that_ends_too_early_is_begun_for_later_runs(
+    of_loop: Parts, finishes: bool, waited_s: float, left: int, comes_first: bool, tmp_path: Path
+) -> None:
+    of_loop.calls_left = lambda: left
+    for _ in range(parts.LAST):
+        of_loop.note(call_of(0.1, 0.01), 0.01, settled=False)
+    of_loop.note(call_of(waited_s - 0.1 * parts.LAST, 0.01), 0.01, settled=False)
+    of_loop.note(call_of(0.1, 0.01), 0.01, settled=False)
+    with config.override(finish_s=60.0 if finishes else 0.0, cache_dir=tmp_path):
+        assert of_loop.come_first is comes_first
+
+
+def test_only_what_large_parts_leave_pays_for_recordings(of_loop: Parts) -> None:
+    assert not of_loop.pay, "of a loop without parts, the budget does"
+    of_loop.note(call_of(0.01, 0.008), 0.01, settled=True)
+    assert not of_loop.pay
+    of_loop.note(call_of(0.01, 0.001), 0.01, settled=True)
+    assert of_loop.pay
+
+
+def test_a_loop_that_an_earlier_run_has_compiled_is_recorded_at_once(of_loop: Parts) -> None:
+    of_loop.note_begun()
+    other = compile("x = 2; y = 3", "loop.py", "exec")
+    for code, sooner in ((CODE, True), (other, False)):
+        assert Parts("loop", code).come_first is not sooner
+
+
+def test_without_any_path_refused_recordings_are_paid_for_before_the_next(of_loop: Parts) -> None:
+    assert of_loop.pay_for_a_retry
+    of_loop.note_unmatched(100.0)
+    of_loop.note_refused(1.0)
+    assert not of_loop.pay_for_a_retry, "what was missed before has paid for the refused one"
+    of_loop.note_unmatched(0.9)
+    assert not of_loop.pay_for_a_retry
+    of_loop.note_unmatched(0.2)
+    assert of_loop.pay_for_a_retry, "the other rounds may be unlike that one"
+    of_loop.note_refused(1.0)
+    of_loop.note_unmatched(1.5 * parts.RETRY_SHARE)
+    assert not of_loop.pay_for_a_retry, "for all of them"
+    of_loop.note_unmatched(0.6 * parts.RETRY_SHARE)
+    assert of_loop.pay_for_a_retry
+    of_loop.note_begun()
+    known = Parts("loop", CODE)
+    known.note_refused(0.5)
+    known.note_refused(0.5)
+    known.note_unmatched(1.1)
+    assert known.pay_for_a_retry, "it has had a program"
+    function = Parts("function", None)
+    function.note_refused(1.0)
+    assert function.pay_for_a_retry
+
+
+def test_calls_that_are_not_examined_count_as_the_last_one_did(of_loop: Parts) -> None:
+    """Where none of its programs takes them, most are not: their kind would never be recorded."""
+    of_loop.note_kind("rain")
+    of_loop.note_unmatched(0.25)
+    of_loop.note_rested(3)
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
+    of_loop.note_unmatched(0.25)
+    of_loop.note_matched(1.0)
+    of_loop.note_rested(100)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False), "the last one was of a known kind"
+
+
+def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS - 1, wanting=False)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
+    of_loop.note_unmatched(1.5)
+    assert not of_loop.pay_for_another(2.0, parts.FREE_KINDS, wanting=False)
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
+    assert of_loop.pay_for_another(1.0, 6, wanting=True), "an earlier run's program has it"
+    of_loop.note_refused(2.0)
+    of_loop.note_unmatched(2.5)
+    assert not of_loop.pay_for_another(1.0, 6, wanting=False), "a refused one is paid for first"
+    of_loop.note_unmatched(1.0)
+    assert of_loop.pay_for_another(1.0, 6, wanting=False)
+    of_loop.note_refused(5.0)
+    of_loop.note_kind(("model.py", 7))
+    of_loop.note_unmatched(1.1)
+    of_loop.note_kind(None)
+    assert not of_loop.pay_for_another(1.0, 6, wanting=False), "calls of each kind pay for themselves"
+    of_loop.note_kind(("model.py", 7))
+    assert of_loop.pay_for_another(1.0, 6, wanting=False), "and not for refusals of others"
+    assert not of_loop.pay_for_a_look(1.0, 0)
+    of_loop.note_matched(1.5)
+    assert of_loop.pay_for_a_look(1.0, 0)
+    assert not of_loop.pay_for_a_look(1.0, 0)
+    of_loop.note_look(found=False)
+    of_loop.note_matched(1.5)
+    assert not of_loop.pay_for_a_look(1.0, 0), "one look in vain doubles the price of the next"
+    of_loop.note_matched(1.5)
+    assert of_loop.pay_for_a_look(1.0, 0)
+
+
+@pytest.mark.parametrize(("compiled_s", "verdict"), [(0.02, "20 ms compiled, 10 ms in parts"), (0.011, None)])
+def test_a_program_that_is_much_slower_than_the_parts_is_given_up(
+    compiled_s: float, verdict: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accel.policy.speed.APART_S", 0.0)
+    speed = Speed()
+    for _ in range(NUMPY_SAMPLES):
+        speed.numpy_s.add(0.05)
+        speed.parts_s.add(0.01)
+    verdicts: list[Any] = []
+    for _ in range(STRIKES):
+        for _ in range(SPEED_SAMPLES):
+            speed.compiled_s.add(compiled_s)
+        verdicts.append(speed.evidence_of_slowness())
+        for _ in range(NUMPY_SAMPLES):
+            speed.numpy_s.add(0.05)
+    assert verdicts == [None, verdict]
+
+
+def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outer function's program never comes; the inner one's comes at once."""
+    inner = accel.accelerate(lambda x: np.sin(x) * 2.0 + 1.0, name="inner")
+
+    def outer(x: Any) -> Any:
+        return inner(x) - 1.0
+
+    fast = accelerated(outer, name="outer", in_parts=outer.__code__)
+    # on a busy machine the inner program is no faster than NumPy
+    monkeypatch.setattr("accel.policy.speed.SPEED_SAMPLES", 10**9)
+    monkeypatch.setattr("accel.policy.speed.MAX_LOSS_S", float("inf"))
+    monkeypatch.setattr("accel.dispatch.paths.known.FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr("accel.policy.rest.SMALL_CALL_S", 0.0)
+    monkeypatch.setattr("accel.platform.gain.COMPILE_GAIN_S", 0.0)
+    monkeypatch.setattr(queues, "compile_in_background", lambda *given, **_: queues.compile_now(*given))
+    monkeypatch.setattr(
+        Parts, "come_first", property(lambda made: made.used and not open_ledger("inner").compiled_calls)
+    )
+    monkeypatch.setattr(RecordedPath, "is_ready", lambda path: path.name != "outer" and path.pending is not None)
+    x = np.linspace(1.0, 2.0, 100_000)  # so long that each call is examined
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where it is an error, calls stay on NumPy
+        for _ in range(60):
+            np.testing.assert_allclose(fast(x), np.sin(x) * 2.0, rtol=1e-12)
+    assert open_ledger("inner").compiled_calls > 20
+    assert open_ledger("outer").compiled_calls == 0
+    assert len(fast._self_target.paths) == 1
+
+
+@pytest.mark.parametrize("pays", [False, True])
+def test_a_loop_that_was_refused_is_recorded_again_only_when_rounds_have_paid(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch, pays: bool
+) -> None:
+    def outer(x: Any) -> Any:
+        # an outcome that only a run could tell: later calls are not known for ones that were refused
+        return np.sin(x) + time.time() * 0.0 if np.sin(x).sum() > 0.0 else x
+
+    fast = accelerated(outer, name="outer", in_parts=outer.__code__)
+    monkeypatch.setattr("accel.policy.rest.SMALL_CALL_S", 0.0)
+    monkeypatch.setattr("accel.platform.gain.COMPILE_GAIN_S", 0.0)
+    monkeypatch.setattr(Parts, "come_first", False)
+    monkeypatch.setattr(Parts, "pay", True)
+    monkeypatch.setattr(Parts, "note_unmatched", lambda made, missed_s: None)
+    if pays:
+        monkeypatch.setattr(Parts, "pay_for_a_retry", True)
+    x = np.linspace(1.0, 2.0, 100_000)
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where it is an error, calls stay on NumPy
+        for _ in range(60):
+            np.testing.assert_array_equal(fast(x), np.sin(x))
+    assert (fast._self_target.recordings.count > 1) is pays
+    assert fast._self_target.recordings.count >= 1
+
+
+def test_a_round_whose_recording_was_broken_off_is_recorded_again_once_that_may_take_longer(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outer(x: Any) -> Any:
+        for k in range(300):
+            x = x * float(k % 3) + 1.0
+        return x
+
+    fast = accelerated(outer, name="outer", in_parts=outer.__code__)
+    recordings, longest_s = fast._self_target.recordings, [1e-9]
+    monkeypatch.setattr(Parts, "come_first", False)
+    monkeypatch.setattr(Parts, "pay", True)
+    monkeypatch.setattr(Parts, "pay_for_a_retry", True)
+    monkeypatch.setattr(Account, "longest_recording_s", property(lambda _: longest_s[0]))
+    x = np.linspace(1.0, 2.0, 1000)
+
+    def play(times: int) -> int:
+        for _ in range(times):
+            np.testing.assert_array_equal(fast(x), outer(x))
+        return recordings.count
+
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where it is an error, calls stay on NumPy
+        assert play(20) == 2 and recordings.broken_off_s == 1e-9, "one broken-off round says little of the others"
+        longest_s[0] *= 2.0
+        assert play(20) == 2, "it would be broken off again"
+        longest_s[0] *= 2.0
+        assert play(20) == 3 and recordings.broken_off_s == 4e-9
+        longest_s[0] = 1e9
+        assert play(2) == 4 and recordings.broken_off_s == 0.0
+    assert len(fast._self_target.paths) == 1

@@ -1,0 +1,132 @@
+"""Runs that are left alone: those that are too short for accel to gain anything, or in which it gained nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel.platform import config
+from accel.tools.cli import lengths
+from accel.tools.cli.commandline import parse
+from accel.tools.cli.lengths import PAYS_FACTOR, History, Length
+from accel.tools.cli.program import enter
+from tests.tools.cli.bench import Bench
+
+SHORT = """
+import atexit, sys
+import numpy as np
+
+atexit.register(lambda: print(sorted({"jax", "wrapt", "accel.dispatch"} & set(sys.modules))))
+print(float(np.ones(3).sum()), sys.argv[1:])
+"""
+ALONE = "accel: left to NumPy: this program takes "
+
+
+@pytest.fixture
+def kept(bench: Bench, tmp_path: Path) -> dict[str, str]:
+    (bench.work / "short.py").write_text(SHORT, encoding="utf-8")
+    return {"QD_JAX_CACHE_DIR": str(tmp_path)}
+
+
+def test_the_second_run_of_a_short_program_imports_nothing_heavy(bench: Bench, kept: dict[str, str]) -> None:
+    first, second = (bench.accel("short.py", "-x", env=kept) for _ in range(2))
+    assert first.out == "3.0 ['-x']\n['accel.dispatch', 'wrapt']\n", first.err
+    assert second.out == "3.0 ['-x']\n[]\n", second.err
+    assert second.err.startswith(ALONE) and second.err.count("\n") == 1 and second.code == 0
+
+
+@pytest.mark.parametrize("other", ["arguments", "variable", "source", "report", "policy", "quiet"])
+def test_what_may_be_another_run_is_not_left_alone(bench: Bench, kept: dict[str, str], other: str) -> None:
+    bench.accel("short.py", "-x", env=kept)
+    words, env = ["short.py", "-x"], dict(kept)
+    if other == "arguments":
+        words = ["short.py", "-y"]
+    elif other == "variable":
+        env["STEPS"] = "1000"
+    elif other == "source":
+        with (bench.work / "short.py").open("a", encoding="utf-8") as file:
+            file.write("# longer now\n")
+    elif other == "report":
+        words = ["--report", "-", *words]
+    elif other == "policy":
+        env["QD_JAX_POLICY"] = "eager"
+    done = bench.accel(*(["--quiet"] if other == "quiet" else []), *words, env=env)
+    assert ALONE not in done.err
+    assert done.out.endswith("[]\n" if other == "quiet" else "['accel.dispatch', 'wrapt']\n"), "it is quiet, and alone"
+
+
+def test_errors_and_exit_codes_of_a_run_that_is_left_alone_are_pythons(bench: Bench, kept: dict[str, str]) -> None:
+    (bench.work / "ends.py").write_text("import numpy\ndef f():\n    1 / 0\nf()\n", encoding="utf-8")
+    plain = bench.python("ends.py")
+    for _ in range(2):
+        done = bench.accel("ends.py", env=kept)
+    traceback, _, last = done.err.rstrip().rpartition("\n")
+    assert (done.code, traceback) == (plain.code, plain.err.rstrip()) and last.startswith(ALONE)
+
+
+@pytest.mark.parametrize(
+    ("length", "alone"),
+    [
+        (Length(0.1), True),
+        (Length(100.0), False),
+        (Length(100.0, lost_s=1.0), True),
+        (Length(100.0, lost_s=1.0, alone_s=1.01 * PAYS_FACTOR), False),
+        (Length(0.1, lost_s=1.0, alone_s=100.0), True),
+    ],
+)
+def test_a_run_is_left_alone_if_it_is_short_or_accel_has_lost(length: Length, alone: bool) -> None:
+    assert length.is_left_alone == alone
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], History]:
+    monkeypatch.setenv("QD_JAX_CACHE_DIR", str(tmp_path))
+    config.set_current(None)
+    (tmp_path / "program.py").write_text("")
+    plan = parse([str(tmp_path / "program.py")])
+    assert lengths.counts(plan)
+    return lambda: History(plan, enter(plan.command))
+
+
+def _figures(net: str, saved_s: float, programs: list[dict[str, Any]]) -> dict[str, Any]:
+    function = {"programs": programs, "numpy_s": 50.0, "compiled_s": 1.0, "gained_s": 5.0}
+    return {"wall_s": 100.0, "finishing": 0, "totals": {"saved_s": saved_s, "net": net}, "functions": [function]}
+
+
+@pytest.mark.parametrize(
+    ("net", "found", "lost"),
+    [("lost", True, True), ("lost", False, False), ("unknown", True, False), ("gained", True, False)],
+)
+def test_a_loss_counts_unless_the_next_run_finds_more(
+    net: str, found: bool, lost: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    saved_s = 10.0 if net == "gained" else -10.0
+    made().note_accelerated(_figures(net, saved_s, [{"state": "in use", "found_on_disk": found}]))
+    last = made().last
+    assert last is not None and (last.numpy_s, last.lost_s) == (100.0 + saved_s, 10.0 if lost else 0.0)
+    assert (last.gain_s > 0.0) == (not lost and net != "unknown")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4, 5]}'])
+def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], tmp_path: Path) -> None:
+    made().note_alone()
+    place = tmp_path / lengths.NAME
+    (key,) = json.loads(place.read_bytes())
+    place.write_text(content.replace("KEY", key))
+    again = made()
+    assert again.last is None
+    again.note_alone()
+    assert made().last is not None
+
+
+def test_accel_compile_has_the_next_run_accelerated(made: Callable[[], History]) -> None:
+    made().note_alone()
+    assert made().last is not None
+    lengths.forget()
+    assert made().last is None
+    lengths.forget()

@@ -1,0 +1,266 @@
+"""`doctor --run`: what was measured, what really stops a function, and a catalogue that works."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accel.tools.inspect.doctor import write
+from accel.tools.inspect.doctor.command import main
+from accel.tools.inspect.explain import apart
+
+
+@pytest.fixture(scope="module")
+def measured(climate: Any) -> dict[str, Any]:
+    """The package's account, measured once; with the catalogue in rows.py."""
+    done = climate.doctor(
+        "climate", "--format", "json", "--catalogue", "rows.py", "--run", "climate.run", "an argument"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "argument ['an argument']" in done.stderr  # the program's output, so that stdout is the account alone
+    account: dict[str, Any] = json.loads(done.stdout)
+    account["by_name"] = {
+        each["target"].removeprefix("climate."): each for each in account["functions"] if each["calls"]
+    }
+    return account
+
+
+def test_calls_and_times_are_counted_without_counting_twice(measured: dict[str, Any]) -> None:
+    functions = measured["by_name"]
+    step, diffuse, net = (
+        functions[name] for name in ("core:Model.step", "core:Model.diffuse", "physics.radiation:net")
+    )
+    assert (step["calls"], diffuse["calls"], net["calls"], functions["run:main"]["calls"]) == (40, 40, 40, 1)
+    assert step["total_ms"] == pytest.approx(step["own_ms"] + diffuse["total_ms"] + net["total_ms"])
+    assert sum(each["own_ms"] for each in functions.values()) == pytest.approx(1e3 * measured["inside_s"])
+    assert functions["run:main"]["share"] == pytest.approx(1.0, abs=0.05)
+    assert measured["inside_s"] <= measured["wall_s"]
+
+
+def test_verdicts_are_what_recording_a_real_call_says(measured: dict[str, Any]) -> None:
+    verdicts = {name: each["verdict"] for name, each in measured["by_name"].items()}
+    assert verdicts["core:Model.step"] == verdicts["core:Model.diffuse"] == verdicts["physics.radiation:net"] == "row"
+    assert verdicts["physics.radiation:scale"] == verdicts["core:Model.mean"] == "row"
+    assert verdicts["core:Model.noisy"] == verdicts["core:Model.tell"] == "stopped"
+    assert verdicts["physics.radiation:made.<locals>.inner"] == "unreachable"
+    assert verdicts["run:main"] == verdicts["core:Model.__post_init__"] == "rare"
+
+
+def test_stops_are_told_with_their_lines(measured: dict[str, Any]) -> None:
+    functions = measured["by_name"]
+    (noise,) = functions["core:Model.noisy"]["stops"]
+    assert noise["id"] == "effect.random" and noise["source"][noise["column"] :].startswith("np.random.bytes(")
+    (tell,) = functions["core:Model.tell"]["stops"]
+    assert (tell["id"], tell["source"]) == ("effect.print", 'print("mean", m)')
+
+
+def test_each_key_of_the_json_is_explained(measured: dict[str, Any]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    section = page.partition("\n## accel doctor\n")[2].partition("\n## ")[0]
+    names = [line.partition(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    keys = set(measured) - {"by_name"} | set(measured["functions"][0])
+    assert keys == set(re.findall(r"`(\w+)`", " ".join(names)))
+
+
+def test_files_that_cannot_be_read_are_left_out(measured: dict[str, Any]) -> None:
+    assert (measured["schema"], measured["files"]) == (1, 6)
+    assert [each["why"] for each in measured["problems"]] == ["line 1: SyntaxError: invalid syntax"]
+
+
+def test_markdown_has_a_row_for_each_function(measured: dict[str, Any]) -> None:
+    out = write.as_markdown(measured, None)
+    assert "| `climate.core:Model.step` | row |" in out and "| `effect.random` |" in out
+
+
+def test_traits_are_told(measured: dict[str, Any]) -> None:
+    functions = measured["by_name"]
+    assert functions["core:Model.step"]["outer"] and functions["core:Model.step"]["mutates"]
+    assert not functions["core:Model.diffuse"]["outer"] and not functions["core:Model.diffuse"]["mutates"]
+
+
+CHECK = """
+import numpy as np
+import accel
+from accel.platform import ledger
+from climate import Model
+from climate.physics import radiation
+from rows import CATALOGUE
+
+def play():
+    model, found = Model.of_size(120), []
+    for _ in range(12):
+        model.step(0.1)
+        found += [model.t.copy(), radiation.scale(model.t), model.mean, model.tell()]
+    return found
+
+plain = play()
+with accel.installed(CATALOGUE):
+    fast = play()
+assert Model.step.__qualname__ == "Model.step" and not hasattr(Model.step, "__wrapped__")
+for left, right in zip(plain, fast, strict=True):
+    assert type(left) is type(right)
+    np.testing.assert_allclose(right, left, rtol=1e-12)
+compiled = sorted(book.target for book in ledger.ledgers() if book.compiled_calls)
+print("compiled", *compiled)
+print(accel.report(full=True))
+"""
+
+
+def test_the_catalogue_works_and_agrees_with_numpy(climate: Any, measured: dict[str, Any]) -> None:
+    assert measured["catalogue"] == "rows.py"
+    done = climate.python("-c", CHECK)
+    assert done.returncode == 0, done.stderr
+    compiled = next(line for line in done.stdout.splitlines() if line.startswith("compiled"))
+    assert "climate.core:Model.step" in compiled.split() and "climate.physics.radiation:scale" in compiled.split()
+    assert "left out by choice" in done.stdout  # the functions that stop, declined with their reason
+
+
+def test_the_catalogues_text_is_tidy(climate: Any, measured: dict[str, Any]) -> None:
+    text = (Path(climate.folder) / "rows.py").read_text(encoding="utf-8")
+    assert max(map(len, text.splitlines())) <= 120
+    assert '"effect.random at climate/core.py:' in text
+    assert text.count('"Model.step"') == 1 and "<locals>" not in text
+
+
+# -- a script ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_script_is_measured_and_told_how_to_go_on(script: Any) -> None:
+    done = script.doctor("nbody.py", "--run", "nbody.py")
+    assert done.returncode == 0
+    assert all(line.startswith("accel: the program has run") for line in done.stderr.splitlines())  # if it takes long
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    rows = done.stdout.partition("worth a row in a catalogue (2)")[2].partition("\n\n")[0]
+    assert "nbody:step" in rows and "nbody:acceleration" in rows
+    assert "catalogue: accel doctor nbody.py --catalogue NAME.py --run nbody.py" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("argument", "code", "says", "trace"),
+    [
+        ("7", 1, "note: the program ended with exit code 7", ""),
+        ("fail", 1, "note: the program failed (ValueError: the sun went out)", "ValueError: the sun went out"),
+        ("stop", 0, "note: the program was interrupted", ""),
+        ("fork", 1, "note: the program ended with exit code 3", ""),
+    ],
+)
+def test_what_was_seen_of_a_program_that_ends_early_is_kept(
+    script: Any, argument: str, code: int, says: str, trace: str
+) -> None:
+    done = script.doctor("nbody.py", "--run", "nbody.py", argument)
+    assert done.returncode == code and says in done.stdout and trace in done.stderr
+    assert "nbody:step" in done.stdout
+
+
+def test_a_program_that_leaves_no_measurements_is_told(bench_of: Any) -> None:
+    bench = bench_of({"abrupt.py": "import os\n\ndef f(x):\n    return x\n\nf(1)\nos._exit(4)\n"})
+    done = bench.doctor("abrupt.py", "--run", "abrupt.py")
+    assert done.returncode == 1
+    assert "the process that ran it ended with exit code 4 and left no measurements" in " ".join(done.stdout.split())
+
+
+def test_without_fork_functions_are_only_timed(
+    script: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(apart, "available", lambda: False)
+    monkeypatch.chdir(script.folder)
+    assert main(["nbody.py", "--run", "nbody.py"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "note: functions were timed, but not recorded: that needs os.fork" in out
+    assert "worth a row" not in out.partition("next")[0] and "nbody: step, acceleration" in out
+
+
+def test_where_nothing_is_worth_a_row_no_catalogue_is_written(bench_of: Any) -> None:
+    bench = bench_of({"idle.py": "def f(x):\n    return x + 1\n\nprint(f(1))\n"})
+    done = bench.doctor("idle.py", "--catalogue", "rows.py", "--run", "idle.py")
+    assert done.returncode == 0 and done.stderr == "2\naccel: rows.py was not written: no function is worth a row\n"
+    assert "nothing is worth a row here" in done.stdout and not (bench.folder / "rows.py").exists()
+
+
+def test_a_flat_script_is_told_of_auto(bench_of: Any) -> None:
+    flat = "x = 0\nwhile x < 3_000_000:\n    x += 1\n"
+    done = bench_of({"flat.py": flat}).doctor("flat.py", "--run", "flat.py")
+    told = " ".join(done.stdout.split())
+    assert "accel run --auto flat.py compiles the rounds of its loops" in told
+    assert "nothing is worth a row" not in told
+
+
+# -- what a row would not gain -----------------------------------------------------------------------------------------
+
+GROWING = {
+    "grow.py": """
+        import numpy as np
+
+        def reads_all(history, u):
+            mean = np.asarray(history).mean()
+            history.append(float(np.sqrt(u * u + mean).mean()))
+
+        def appends(history, u):
+            history.append(np.sqrt(u * u + 1.0).mean())
+
+        def lengthens(a, u):
+            return np.concatenate([a, np.sqrt(u * u + 1.0)[:5]])
+
+        def fits(x, y):
+            return np.polyfit(x, y, 2)
+
+        def main():
+            u, a = np.linspace(0.0, 1.0, 400_000), np.ones(3)
+            x = u[:100_000].astype(np.float32)
+            one, two = [0.0], []
+            for _ in range(20):
+                fits(x, x)
+                appends(two, u)
+                reads_all(one, u)
+                a = lengthens(a, u)
+
+        if __name__ == "__main__":
+            main()
+        """
+}
+
+
+@pytest.fixture(scope="module")
+def growing(bench_of: Any) -> Any:
+    """A program whose lists and arrays grow, and its account."""
+    done = bench_of(GROWING).doctor("grow.py", "--format", "json", "--run", "grow.py")
+    assert done.returncode == 0, done.stderr
+    return {each["qualname"]: each for each in json.loads(done.stdout)["functions"]}
+
+
+def test_what_reads_all_of_something_that_grows_is_told(growing: Any) -> None:
+    assert {growing[name]["verdict"] for name in ("reads_all", "appends", "lengthens")} == {"row"}
+    (note,) = growing["reads_all"]["notes"]
+    assert re.match(
+        r"its calls differ in size: history \(\d+ elements, \d+ elements\); each size needs a program", note
+    )
+    (note,) = growing["lengthens"]["notes"]
+    assert re.match(r"its calls differ in size: a \(float64\[\d+\], float64\[\d+\]\); ", note)
+    assert growing["appends"]["notes"] == [], "it needs to know nothing of what the list holds"
+
+
+def test_jax_is_asked_whether_it_takes_what_was_recorded(growing: Any) -> None:
+    assert growing["appends"]["jax"] is True and growing["main"]["jax"] is None
+    assert growing["fits"]["verdict"] == "stopped"
+    assert growing["fits"]["stops"][0]["id"] == "rule.parameter" and "polyfit" in growing["fits"]["stops"][0]["why"]
+
+
+def test_rows_for_which_jax_was_not_asked_are_named(growing: Any) -> None:
+    row = growing["appends"] | {"jax": False}
+    account = {
+        **dict.fromkeys(("target", "run"), "grow.py"),
+        **dict.fromkeys(("wall_s", "inside_s", "files"), 1),
+        "ending": "",
+        "tried": True,
+        "top_level_loops": False,
+        "problems": [],
+        "functions": [row],
+    }
+    said = "note grow:appends: recorded, but JAX was not asked whether it takes all their operations;"
+    assert said in " ".join(write.as_text(account, None).split())
+    row["jax"] = True
+    assert "not asked" not in write.as_text(account, None)

@@ -1,0 +1,107 @@
+"""What a user is told to change: the ceiling that compiled code sets, and the lines that cost most."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from accel.platform import ledger
+from accel.platform.reasons import Refusal, source_line
+from accel.reports import brief, text
+from accel.reports.advice import IN_SHELL
+from accel.reports.figures import figures_of_run
+from accel.tools.plugins import faster, lines
+from accel.tools.plugins.lines import ACCEL, COMPILED, NUMPY, PYTHON, LineProfile
+from tests.tools.cli.bench import Bench
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+SOURCE = """import numpy as np
+x = np.fft.fft(x)
+n = rng.normal(size=3)
+for i in range(9): total += x[i]
+z = np.exp(x)
+w = z.sum()
+"""
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> LineProfile:
+    path = tmp_path / "script.py"
+    path.write_text(SOURCE)
+    made = LineProfile()
+    made.seconds = 10.0
+    for number, seconds in {2: {NUMPY: 3.0}, 3: {NUMPY: 1.0}, 4: {PYTHON: 2.0, NUMPY: 0.5}, 5: {NUMPY: 1.5}}.items():
+        made._seconds[str(path), number] = seconds
+    made._seconds[str(path), 6] = {COMPILED: 1.0, ACCEL: 0.5, NUMPY: 0.1}
+    return made
+
+
+def test_the_ceiling_and_the_costliest_lines_are_told(profile: LineProfile, tmp_path: Path, books: None) -> None:
+    told = faster.advice(profile)
+    assert told[0] == (
+        "40% of the run is in compiled code that accel cannot help (FFT, random numbers): "
+        "at most 2.5x, with everything else free"
+    )
+    place = source_line(str(tmp_path / "script.py"), 4)
+    assert told[1] == (
+        f"{place}: 2.5 s (25%), for i in range(9): total += x[i]: "
+        "Python runs it element by element: one operation on the whole array"
+    )
+    assert "no refusal: " in told[2] and len(told) == 3, "line 6 takes one hundredth"
+
+
+def test_a_line_is_told_with_its_refusal_and_what_helps(profile: LineProfile, tmp_path: Path, books: None) -> None:
+    refusal = Refusal("effect.file", source_line(str(tmp_path / "script.py"), 5), "open()")
+    ledger.open_ledger("script:f").refuse(refusal)
+    own = next(each for each in faster.advice(profile) if ":5:" in each)
+    assert own.endswith(f"z = np.exp(x): {refusal.why}; {refusal.hint}")
+    other = next(each for each in faster.advice(profile) if ":4:" in each)
+    assert f": line 5 keeps it on NumPy: {refusal.why}; " in other
+
+
+def test_what_takes_the_time_inside_a_program_is_told(profile: LineProfile, books: None) -> None:
+    book = ledger.open_ledger("script:f")
+    book.count_compiled(4.0, 9.0)
+    parts = [{"group": "exponentials", "share": 0.62, "where": "script.py:5"}]
+    programs = [{"replays": 1, "work": []}, {"replays": 9, "work": parts}]
+    book.describe = lambda: programs
+    assert "script:f: 4.0 s compiled, by estimate in exponentials 62% (most at script.py:5)" in faster.advice(profile)
+
+
+def test_reports_end_with_it(books: None) -> None:
+    figures = figures_of_run()
+    assert "to be faster" not in brief.brief(figures, IN_SHELL)
+    figures["faster"] = ["50% of the run ..."]
+    assert brief.brief(figures, IN_SHELL).endswith("\n\nto be faster\n  50% of the run ...\n")
+    assert "\nto be faster\n  50% of the run ...\n" in text.text(figures, IN_SHELL)
+
+
+def test_python_s_own_time_is_told_apart() -> None:
+    def look(_: object) -> bool:
+        return lines._runs_library(sys._getframe(1))
+
+    assert list(map(look, "ab")) == [True, True], "it stands at a call of compiled code"
+    steps = (i for i in range(3))
+    next(steps)
+    assert not lines._runs_library(steps.gi_frame), "it stands at its yield"
+
+
+def test_accel_run_lines_shows_the_table_and_keeps_it_in_the_report_and_on_the_page(
+    bench: Bench, tmp_path: Path
+) -> None:
+    script = tmp_path / "mix.py"
+    script.write_text("import numpy as np\nx = np.ones(90_000)\nfor i in range(60):\n    y = np.fft.fft(x)\n")
+    page, report = tmp_path / "p.html", tmp_path / "r.json"
+    done = bench.accel("--lines", "--profile", str(page), "--report", str(report), str(script))
+    assert done.code == 0
+    assert "NumPy s   Python s compiled s    accel s" in done.err and "y = np.fft.fft(x)" in done.err
+    assert "<h2>Lines</h2>" in page.read_text()
+    assert isinstance(json.loads(report.read_text())["faster"], list)
