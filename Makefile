@@ -34,6 +34,7 @@ PYTEST = $(BIN)/python -m pytest -n auto --dist worksteal --durations=10 --durat
 
 # No whole programs, few processes, no compiling of many programs: what a slip of the pen breaks first.
 CHECKED = $(filter-out tests/test_second_process.py tests/test_examples.py,$(wildcard tests/test_*.py)) \
+          $(addprefix tests/platform/test_,config.py logs.py project.py reasons.py versions.py ledger.py) \
           tests/entry/hook tests/ir tests/record tests/reports tests/tools/cli/test_commands.py
 
 check: $(VENV)/.test

@@ -16,223 +16,29 @@ import accel
 PACKAGE = Path(accel.__file__).parent
 ROOT = PACKAGE.parent
 
-LAYERS = (
-    (
-        "process.forks",
-        "process.files",
-        "process.filters",
-        "process.jax_internals",
-        "process.pickling",
-        "process.processors",
-        "process.tracebacks",
-        "process.underflow",
-    ),
-    ("process.notebook_cells", "process.bars", "process.background"),
-    ("process.interrupts", "process.ending", "process.status", "process.own_code", "process.bodies", "process.ranks"),
-    ("process.observers",),
-    ("project", "spelling", "distances"),
-    ("config", "reasons", "logs", "process.memory", "reports.timeline", "machines.chatter"),
-    ("process.tuning", "process.gain", "backend.callbacks"),
-    ("cli.options", "versions", "variables"),
-    (
-        "reports.ledger",
-        "catalogue",
-        "backend.disk.cache",
-        "backend.lapack",
-        "backend.alignment",
-        "backend.shards",
-        "machines",
-        "machines.crew",
-        "machines.launchers",
-        "machines.pieces",
-    ),
-    ("backend.devices",),
-    ("ir.template", "ir.bits"),
-    ("ir.tape", "ir.views", "ir.overlap"),
-    ("ir.loop", "ir.vast"),
-    ("ir.fingerprint",),
-    ("ndimage",),
-    ("rules",),
-    ("record.state",),
-    ("record.values",),
-    ("record.objects",),
-    ("record.run",),
-    ("record",),
-    ("merge.alignment", "merge.inputs"),
-    ("merge.recorded",),
-    ("merge.writer",),
-    ("loops.draft",),
-    ("loops.rounds",),
-    ("loops.bodies",),
-    ("loops.rolled",),
-    ("loops",),
-    ("merge.draws", "merge.outputs"),
-    ("merge.members",),
-    ("merge.following",),
-    ("merge.placing",),
-    ("merge.trace",),
-    ("merge",),
-    ("inspect.coverage",),
-    ("lower.written",),
-    ("lower.program",),
-    ("lower.passes.rewriting",),
-    (
-        "lower.passes.union_find",
-        "lower.repetition",
-        "lower.passes.nesting",
-        "lower.passes.positions",
-        "lower.passes.loops.moving_box",
-        "lower.passes.stretches",
-        "lower.passes.value_store",
-    ),
-    ("lower.passes.loops.operands",),
-    ("lower.passes.loops.loop",),
-    ("lower.passes.loops.dependences", "lower.passes.loops.scan"),
-    ("lower.passes.loops.reroll", "lower.passes.loops.batch"),
-    ("lower.exact",),
-    ("lower.operations",),
-    ("lower.passes.aliasing", "lower.passes.branches"),
-    ("lower.passes.arrange",),
-    ("lower.folding", "lower.pipeline", "lower.listing"),
-    ("lower.arguments", "lower.looping"),
-    ("lower.values", "lower.renewing", "lower.precision.widths"),
-    ("lower.precision.evaluation",),
-    ("lower.precision", "lower.rounding"),
-    ("lower.lowering",),
-    ("lower",),
-    ("kernels.graph", "kernels.ir", "kernels.machine_code"),
-    ("kernels.elementary",),
-    ("kernels.operations", "kernels.accumulators"),
-    ("kernels.reductions", "kernels.jaxprs"),
-    ("kernels.indexing",),
-    ("kernels.plan", "kernels.importing"),
-    ("kernels.memory",),
-    ("kernels.nest", "kernels.sharing", "kernels.helpers"),
-    ("kernels.module",),
-    ("kernels.segments",),
-    ("kernels",),
-    ("backend.job", "backend.disk.experience"),
-    ("backend.disk.together", "backend.disk.references", "backend.disk.products"),
-    ("backend.disk.recordings", "backend.disk.vain"),
-    ("backend.options",),
-    ("machines.common",),
-    ("backend.resident",),
-    ("backend.executable", "machines.serving"),
-    ("machines.joining",),
-    ("backend.segmented", "backend.trial", "backend.refolding"),
-    ("backend.serializing",),
-    ("backend.compile",),
-    ("backend.underway.priority",),
-    ("backend.underway.last",),
-    ("backend.underway.worker",),
-    ("backend.underway.supervisor",),
-    ("backend.underway.pending",),
-    ("backend.underway.queues",),
-    ("dispatch.replay.host", "dispatch.replay.build", "dispatch.replay.steps", "dispatch.replay.kept"),
-    ("dispatch.replay.commit", "dispatch.replay.draws"),
-    ("dispatch.replay.guards", "dispatch.replay.variant"),
-    ("dispatch.replay.merged",),
-    ("dispatch.replay",),
-    ("dispatch.comparing.errors", "dispatch.comparing.snapshot"),
-    ("dispatch.comparing.nonfinite",),
-    ("dispatch.comparing.monte_carlo", "dispatch.comparing.changes", "dispatch.comparing.texts"),
-    ("dispatch.comparing.comparison", "dispatch.comparing.first_run"),
-    ("dispatch.call", "dispatch.refusals", "dispatch.paths.kinds", "dispatch.late"),
-    ("dispatch.costs.budget", "dispatch.costs.rest", "dispatch.costs.speed", "dispatch.preconditions"),
-    ("dispatch.costs.account", "dispatch.costs.parts", "dispatch.costs.second_look", "dispatch.costs.transfers"),
-    ("dispatch.paths.constants", "dispatch.paths.refolds", "dispatch.paths.work"),
-    ("dispatch.paths.path", "dispatch.recordings"),
-    ("dispatch.paths.joint",),
-    ("dispatch.paths.joining",),
-    ("dispatch.paths.known",),
-    ("dispatch.compiling", "dispatch.earlier"),
-    ("dispatch.comparing.policy",),
-    ("dispatch.numpy_calls", "dispatch.replaying"),
-    ("dispatch.target",),
-    ("reports.figures",),
-    ("reports.children",),
-    ("dispatch.decorator",),
-    ("dispatch",),
-    ("lift.names", "lift.source", "lift.tracebacks", "lift.between", "lift.passed"),
-    ("lift.assigned",),
-    ("lift.checks", "lift.regions"),
-    ("lift.transform",),
-    ("lift.switch",),
-    ("lift.codes",),
-    ("lift.lifting", "lift.holding", "lift.shares"),
-    ("lift.rounds",),
-    ("reports.words", "reports.advice"),
-    ("reports.summary",),
-    ("reports.text", "reports.markdown", "reports.brief", "reports.html"),
-    ("reports.reporting",),
-    ("reports.steps",),
-    ("reports.drawing",),
-    ("reports.profiling", "reports.last"),
-    ("lift.decorator",),
-    ("hook.loader",),
-    ("hook.patterns", "hook.attributes", "hook.imports", "hook.lines", "hook.watching", "hook.hopeless"),
-    ("hook.lifts", "hook.aliases"),
-    ("hook.misnamed",),
-    ("hook.installation",),
-    ("hook.patching", "comparison.observer", "comparison.runs"),
-    ("plugins.pytest_session",),
-    ("plugins.pytest_options",),
-    ("inspect.sources",),
-    ("plugins.lines", "plugins.cell_errors"),
-    ("plugins.notebook", "plugins.faster"),
-    ("inspect.programs",),
-    ("inspect.explain",),
-    ("pure.recorded", "pure.ways", "pure.gates", "pure.host", "pure.norms", "pure.writes"),
-    ("pure.places", "pure.stills"),
-    ("pure.evaluation",),
-    ("pure.results",),
-    ("pure.program",),
-    ("pure.function",),
-    ("pure.transforms",),
-    ("pure",),
-    ("ensembles.addresses", "ensembles.division", "ensembles.groups"),
-    ("ensembles.inventory", "ensembles.copies"),
-    ("ensembles.working_copy",),
-    ("ensembles.batch", "ensembles.values", "ensembles.unseen"),
-    ("ensembles.paths", "ensembles.joining", "ensembles.dataset"),
-    ("ensembles.agreement",),
-    ("ensembles.ensemble", "ensembles.variables", "ensembles.perturbation", "ensembles.saving"),
-    ("ensembles.loops",),
-    ("ensembles.members",),
-    ("ensembles",),
-    ("inspect.doctor",),
-    ("cli.starts",),
-    ("cli.program",),
-    ("cli.commandline", "cli.chosen", "cli.choices", "cli.enable", "cli.minutes", "cli.bundle"),
-    ("cli.joining", "cli.lengths"),
-    ("cli.running",),
-    ("cli.run",),
-    ("run", "comparison.child", "hook.starting"),
-    ("precompile",),
-    ("cli.info", "cli.docs", "cli.report"),
-    ("cli.commands",),
-    ("__main__",),
-    (
-        "cli",
-        "comparison",
-        "hook",
-        "inspect",
-        "lift",
-        "reports",
-        "plugins",
-        "backend",
-        "process",
-        "ir",
-        "lower.passes",
-        "lower.passes.loops",
-        "dispatch.paths",
-        "dispatch.costs",
-        "dispatch.comparing",
-    ),
+ROOMS = (
+    "platform",
+    "ir",
+    "ndimage",
+    "rules",
+    "record",
+    "compiler",
+    "backend",
+    "policy",
+    "reports",
+    "dispatch",
+    "entry",
+    "transform",
+    "tools",
 )
-"""accel's modules and packages in the order of the pipeline: each may import those above it."""
+"""The packages at the root of accel: each may import those before it."""
 
-RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+AT_THE_ROOT = {"catalogue": "entry", "run": "tools", "__main__": "tools"}
+"""The modules at the root of accel, and the package that each counts as."""
+
+RECORD = ("state", "values", "objects", "run")
+"""The packages in accel.record: each may import those before it, for types too."""
+
 HEAVY = ("jax", "jaxlib", "numpy", "scipy", "wrapt")
 
 
@@ -265,41 +71,57 @@ def _imports(tree: ast.AST) -> Iterator[str]:
         yield from _imports(node)
 
 
-def _part(name: str) -> str | None:
-    """Return the part of accel, as LAYERS has it, that a name under accel belongs to: the narrowest one."""
-    while name not in RANK and "." in name:
-        name = name.rpartition(".")[0]
-    return name if name in RANK else None
+def _room(name: str) -> str:
+    """Return the package at the root of accel that a name under accel belongs to."""
+    first = name.partition(".")[0]
+    return AT_THE_ROOT.get(first, first)
 
 
-def _parts_of_accel(path: Path) -> set[str]:
-    """Return the parts of accel that a file imports."""
-    names = {name for name in _imports(ast.parse(path.read_text(encoding="utf-8"))) if name.startswith("accel.")}
-    return {part for part in (_part(name.removeprefix("accel.")) for name in names) if part is not None}
+def _modules_of_accel(tree: ast.AST) -> set[str]:
+    """Return the modules under accel that a source imports."""
+    names = (name.removeprefix("accel.") for name in _imports(tree) if name.startswith("accel."))
+    return {module for name in names if (module := name if name in MODULES else name.rpartition(".")[0]) in MODULES}
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_module_has_its_layer(name: str) -> None:
-    assert _part(name) is not None, "put the new module into LAYERS, where the data flows through it"
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+IMPORTED = {name: _modules_of_accel(tree) for name, tree in TREES.items()}
+
+
+def test_the_rooms_are_the_packages_at_the_root() -> None:
+    assert sorted(ROOMS) == sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+    assert set(AT_THE_ROOT) == {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_imports_point_one_way(name: str) -> None:
-    own = _part(name)
-    assert own is not None
-    later = {part for part in _parts_of_accel(MODULES[name]) if part != own and RANK[part] >= RANK[own]}
-    assert later == set(), f"accel.{name} imports from its own layer or a later one"
+    allowed = ROOMS[: ROOMS.index(_room(name)) + 1]
+    assert {each for each in IMPORTED[name] if _room(each) not in allowed} == set()
+
+
+def test_modules_import_in_no_circle() -> None:
+    waiting = {name: imported - {name} for name, imported in IMPORTED.items()}
+    while waiting:
+        ready = {name for name, imported in waiting.items() if not imported & waiting.keys()}
+        assert ready, f"each of these imports another one of them: {sorted(waiting)}"
+        waiting = {name: imported for name, imported in waiting.items() if name not in ready}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.split(".")[0] == "record" and "." in name])
+def test_record_imports_one_way_for_types_too(name: str) -> None:
+    allowed = RECORD[: RECORD.index(name.split(".")[1]) + 1]
+    modules = [each.module or "" for each in ast.walk(TREES[name]) if isinstance(each, ast.ImportFrom)]
+    assert {each.split(".")[2] for each in modules if each.startswith("accel.record.")} <= set(allowed)
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_accel_imports_no_catalogue_and_no_program(name: str) -> None:
-    tops = {each.split(".")[0] for each in _imports(ast.parse(MODULES[name].read_text(encoding="utf-8")))}
+    tops = {each.split(".")[0] for each in _imports(TREES[name])}
     assert tops & {"pygcm", "pygcm_patch", "benchmarks", "tests", "scripts"} == set()
 
 
 def test_the_catalogue_imports_nothing_of_accel_but_what_rows_are() -> None:
     for path in (ROOT / "pygcm_patch").glob("*.py"):
-        assert _parts_of_accel(path) <= {"catalogue"}
+        assert _modules_of_accel(ast.parse(path.read_text(encoding="utf-8"))) <= {"catalogue"}
 
 
 def _loaded_by(statement: str, names: tuple[str, ...]) -> str:

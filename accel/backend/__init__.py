@@ -10,10 +10,9 @@ resident    the program's arrays whose values are on the device
 refolding   a compiled program with other constants
 disk/       what is kept for later runs: programs, and what was learnt of paths
 devices     which device there is; importing JAX
+machines/   several machines: the ranks that serve rank 0
 shards      fields divided by rows among several devices
 trial       whether a program for several devices computes what one for a single device does
-alignment   memory that XLA on the CPU reads without a copy
 options     those of XLA that programs are compiled with
-callbacks   functions of Python's that a program calls in the middle of its run
 lapack      functions of jaxlib's that a program from disk calls by name
 """

@@ -4,7 +4,6 @@ decorator      the wrapper, which asks its target at each call
 target         chooses how each call runs: on NumPy, recorded, or replayed; decides what a refusal leads to
 numpy_calls    runs calls on NumPy, as a whole or in parts, and counts them
 replaying      runs calls by a path's program; what follows where that cannot answer one
-call           one call, and whether the program's own function has run for it
 preconditions  the state of the process that keeps every call on NumPy
 recordings     records calls; which ones were refused, and when the next recording is made
 earlier        recordings of earlier runs: taken up from disk at the first calls, kept there
@@ -13,7 +12,6 @@ compiling      when a path gets its program, and what happens until then
 paths/         the recorded paths of a target, which of them a call may take, and which get one program
 replay/        matches a call against a path's guards, runs the path's program, commits its outputs
 comparing/     compares replays with NumPy's calls, and explains the differences
-costs/         what helping costs and may cost: account, budget, rest, speed
 late           modules that are imported when the first call is recorded
 
 The way of a compiled call: decorator, target (is it allowed at all? see preconditions), paths/known (which path

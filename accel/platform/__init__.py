@@ -1,5 +1,18 @@
-"""Settings, threads and facts of the whole process.
+"""The platform: settings, figures, threads and facts of the whole process. It imports nothing above it.
 
+config          the settings, from the environment, the project's table and the command line
+variables       environment variables without effect: misspelt ones, missing folders
+options         the argument parser that all commands share
+reasons         every reason for which code stays on NumPy
+ledger          counts and times of each target and of the run, updated as they happen
+timeline        rare events, and single calls while a profile is made
+logs            the logger named "accel", and its handlers
+project         the table `[tool.accel]` of the program's `pyproject.toml`
+spelling        names of functions, and suggestions for misspelt words
+versions        supported versions of Python and of the dependencies
+distances       the difference of two arrays of numbers, as one figure
+callbacks       functions of Python's that a compiled program calls in the middle of its run
+alignment       memory that XLA on the CPU reads without a copy
 forks           what a forked child has to do
 ending          what is let go of at the end
 interrupts      Ctrl-C and signal handlers that raise: when they may come in

@@ -1,7 +1,5 @@
-"""The figures of a run, and the reports made from them.
+"""Reports of a run, made from the figures in `accel.platform.ledger`.
 
-ledger                counts and times of each target and of the run, updated as they happen
-timeline              rare events, and single calls while a profile is made
 figures               the ledgers as plain dicts, with sums: the JSON report
 children              the figures of child processes
 words                 figures as people read them; columns and groups that the views share

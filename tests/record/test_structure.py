@@ -1,9 +1,8 @@
-"""The recorder's own structure: what code it follows, and that its modules import one another one way only."""
+"""The recorder's own structure: what code it follows, and that no import hides in a function."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,54 +14,6 @@ from accel.record.objects import scan
 from accel.record.state.writer import frozen
 
 FOLDER = Path(accel.record.__file__).parent
-
-
-MODULES = {
-    ".".join(path.relative_to(FOLDER).with_suffix("").parts): path
-    for path in FOLDER.rglob("*.py")
-    if path.name != "__init__.py" or path.parent == FOLDER
-}
-
-
-def _at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes below `tree`, less what only a type checker reads."""
-    for node in ast.iter_child_nodes(tree):
-        if not (isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")):
-            yield node
-            yield from _at_run_time(node)
-
-
-def imported(path: Path) -> set[str]:
-    """The modules of accel.record that a file imports, wherever in it."""
-    names = set()
-    for node in _at_run_time(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("accel.record"):
-            module = (node.module or "").removeprefix("accel.record").lstrip(".")
-            names |= {module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names)}
-    return names & set(MODULES)
-
-
-def test_imports_point_one_way() -> None:
-    waiting = {name: imported(path) for name, path in MODULES.items()}
-    while waiting:
-        ready = [name for name, needs in waiting.items() if not needs & set(waiting)]
-        assert ready, f"a cycle among {sorted(waiting)}"
-        for name in ready:
-            del waiting[name]
-
-
-FOLDERS = ("state", "values", "objects", "run")
-"""The folders of accel.record: each may import those before it, for types too."""
-
-
-@pytest.mark.parametrize("name", sorted(MODULES))
-def test_folders_import_downwards_for_types_too(name: str) -> None:
-    own = name.partition(".")[0]
-    if own in FOLDERS:
-        nodes = ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))
-        names = [each.module or "" for each in nodes if isinstance(each, ast.ImportFrom)]
-        imported_folders = {each.split(".")[2] for each in names if each.startswith("accel.record.")}
-        assert imported_folders <= set(FOLDERS[: FOLDERS.index(own) + 1])
 
 
 def test_no_import_hides_in_a_function() -> None:

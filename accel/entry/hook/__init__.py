@@ -10,7 +10,6 @@ lifts         the loops that rows name, outlined
 lines         a callback before each line at the top level of the program
 watching      which functions take the time, for `accel run --auto`
 hopeless      programs that spend their time in compiled code: later runs are left alone
-starting      the start of Python after `accel enable`
 imports       finding modules, and patching them as soon as they are imported
 loader        runs the code of such a module, and patches it then
 """

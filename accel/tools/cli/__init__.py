@@ -15,5 +15,5 @@ bundle       `accel bundle`
 minutes      progress in a batch log
 enable       `accel enable`, `accel disable`
 docs, info   `accel docs`, `accel info`
-options      the argument parser that all commands share
+starting     the start of Python after `accel enable`
 """
