@@ -150,6 +150,8 @@ def _advice(figures: dict[str, Any], words: Advice) -> list[str]:
         slowest = max(refused, key=lambda each: float(each["numpy_s"]))["target"]
         why = f"which cannot be compiled: `{words.full}` says why"
         return [f"much of its time is in {slowest}, {why}", f"much of its time is in code {why}"]
+    if not done["compiled"] and figures.get("finishing"):
+        return [f"{plural(figures['finishing'], 'program')} being finished for later runs"]
     if not done["compiled"]:
         first = None if _found_all(figures) else words.compile_first
         longer = "a longer run may gain"

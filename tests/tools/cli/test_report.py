@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(run, tmp_path: Path) -> Non
     (tmp_path / "cache").write_text("a file", encoding="utf-8")
     done = run("run", "scripts.go")
     assert (done.code, done.out) == (0, "2.0\n")
-    assert done.err.endswith("(see --report - for reasons)\n")
+    assert "--report -" in done.err, "accel report has nothing to show"
 
 
 def test_a_forked_child_keeps_none(run) -> None:  # type: ignore[no-untyped-def]

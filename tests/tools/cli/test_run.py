@@ -67,7 +67,7 @@ def test_the_demo_has_a_default_target_and_ends_with_the_report(bench: Bench) ->
     assert "not in this revision of the program" not in done.err, "all of the installed catalogue is another program's"
     short = bench.accel("--demo", "scripts.main")
     assert short.out == "demo []\n"
-    assert "was called (see --report -)" in " ".join(short.err.split()) and "\n\nwhat to do\n" in short.err
+    assert "was called\n\nwhat to do\n" in short.err
     assert bench.accel("--demo", "--quiet") == Done(0, "demo []\n", "")
 
 
