@@ -7,6 +7,7 @@ import logging
 import os
 import re
 from collections import Counter
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -22,7 +23,7 @@ ROWS = CATALOGUE.rows
 
 def _points(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
     points = [EntryPoint(f"n{index}", value, catalogue.ENTRY_POINTS) for index, value in enumerate(values)]
-    monkeypatch.setattr(catalogue.metadata, "entry_points", lambda group: points)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: points)
 
 
 def test_catalogues_are_found_through_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:

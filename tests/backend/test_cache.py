@@ -7,7 +7,6 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -260,11 +259,14 @@ def test_another_users_folder_is_used_only_where_it_is_named_as_shared(
 def test_roots_folder_is_used_and_not_written_to(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.save(KEY, b"program")
 
-    def refused(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied")
+    def refused(path: Any, flags: int, *mode: Any) -> int:
+        if flags & os.O_CREAT:
+            raise PermissionError(13, "Permission denied")
+        return open_of(path, flags, *mode)
 
+    open_of = os.open
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_001)
-    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    monkeypatch.setattr(os, "open", refused)
     assert cache.read(KEY) == b"program"
     assert cache.save(OTHER, b"x") == f"cannot write to {folder} (Permission denied)"
 
