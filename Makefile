@@ -7,7 +7,7 @@
 #                programs compiled with all of LLVM's optimizations. It takes hours
 #   make docs    the documents as pages in build/site; warnings are errors
 #   make test-matrix  a part of the tests on the oldest and the newest NumPy, SciPy, JAX and wrapt, for each Python
-#                from 3.11 to 3.13, which must be on the PATH; FULL=1: all tests
+#                from 3.11 to 3.14, which must be on the PATH; FULL=1: all tests
 #   make dist-test  build the source distribution and the wheel, warnings being errors, and try the wheel in fresh
 #                environments of the lowest and the newest Python
 #   make bench   run all benchmarks, tables and plots going to build/bench; QUICK=1 only tries them out

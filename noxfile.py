@@ -15,7 +15,7 @@ nox.options.envdir = "build/nox"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_missing_interpreters = True  # a combination that was not tried is none that passed
 
-PYTHONS = ["3.11", "3.12", "3.13"]
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 SUBSET = """
     tests/rules/test_conformance.py tests/rules/test_signatures.py tests/record tests/dispatch
     tests/platform/test_versions.py tests/entry/hook/test_hook.py tests/tools/cli/test_run.py

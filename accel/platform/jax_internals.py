@@ -7,6 +7,7 @@ Nothing here imports JAX, and nothing raises. If a version of JAX lacks an inter
 from __future__ import annotations
 
 import atexit
+import functools
 import logging
 import sys
 import threading
@@ -94,6 +95,27 @@ def quiet_logs() -> Iterator[None]:
         yield
     finally:
         _hushed.depth -= 1
+
+
+def expanded(eqn: Any) -> Any:
+    """Return the traced implementation of one of JAX's composite operations (from 0.12 on); None for other operations.
+
+    `jnp.nonzero`, `jnp.searchsorted` and `jnp.einsum` are among them.
+    """
+    composite = eqn.params.get("_prim")
+    if eqn.primitive.name != "call_hi_primitive" or not {"expand", "in_tree"} <= {*dir(composite)}:
+        return None
+    return _expanded(composite, tuple((var.aval.shape, var.aval.dtype) for var in eqn.invars))
+
+
+@functools.lru_cache(maxsize=256)
+def _expanded(composite: Any, forms: tuple[Any, ...]) -> Any:
+    jax = sys.modules["jax"]
+
+    def implementation(*operands: Any) -> Any:
+        return jax.tree.leaves(composite.expand(*jax.tree.unflatten(composite.in_tree, operands)))
+
+    return jax.make_jaxpr(implementation)(*(jax.ShapeDtypeStruct(*form) for form in forms))
 
 
 def has_listeners() -> bool:

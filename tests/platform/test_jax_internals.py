@@ -67,6 +67,14 @@ def test_who_listens_to_jax_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jax_internals.has_listeners()
 
 
+def test_composite_operations_are_expanded() -> None:
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.arange(3.0)
+    for function in (lambda x: jax.numpy.nonzero(x, size=3), lambda x: jax.numpy.searchsorted(x, x)):
+        for eqn in jax.make_jaxpr(function)(x).jaxpr.eqns:
+            assert ("hi_primitive" in eqn.primitive.name) == (jax_internals.expanded(eqn) is not None)
+
+
 def test_the_threads_that_lower_are_known() -> None:
     pytest.importorskip("jax").devices()
     assert [type(each).__name__ for each in jax_internals.thread_pools()] == ["ThreadPool"]

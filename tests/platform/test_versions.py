@@ -176,14 +176,20 @@ def test_a_build_without_the_gil_is_refused(monkeypatch: pytest.MonkeyPatch, pre
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [("CPython", (3, 14)), ("CPython", (3, 10)), ("PyPy", (3, 11)), ("GraalVM", (3, 12))]
+    ("name", "version"),
+    [
+        ("CPython", (versions.PYTHONS[1][0], versions.PYTHONS[1][1] + 1)),
+        ("CPython", (3, 10)),
+        ("PyPy", (3, 11)),
+        ("GraalVM", (3, 12)),
+    ],
 )
 def test_an_unknown_python_is_refused_and_not_tried(
     monkeypatch: pytest.MonkeyPatch, pretend: object, books: object, name: str, version: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(versions.platform, "python_implementation", lambda: name)
     monkeypatch.setattr(versions.sys, "version_info", (*version, 0))
-    expected = f"accel supports CPython 3.11 to 3.13, and this is {name} {version[0]}.{version[1]}"
+    expected = f"accel supports CPython 3.11 to 3.14, and this is {name} {version[0]}.{version[1]}"
     fast = accel.accelerate(double)
     np.testing.assert_array_equal(fast(np.arange(3.0)), [0.0, 2.0, 4.0])
     (refusal,) = open_ledger(fast._self_target.name).refusals

@@ -59,6 +59,8 @@ def _taken(graph: Graph, step: Equation, node: Callable[[Atom], KernelNode]) -> 
         return None
     if step.name in SAME:
         return [node(each) for each in step.operands]
+    if step.name == "unstack":
+        return _unstack(graph, step, node(step.operands[0]))
     take = TAKEN.get(step.name)
     if take is None and step.name not in OPERATIONS:
         return None
@@ -175,6 +177,15 @@ def _stack(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelN
     axis, shape = step.eqn.params["axis"], step.results[0].shape
     one = (*shape[:axis], 1, *shape[axis + 1 :])
     return graph.pieces([graph.reshape(each, one) for each in given], axis)
+
+
+def _unstack(graph: Graph, step: Equation, given: KernelNode) -> list[KernelNode]:
+    at = step.eqn.params["axis"]
+    axes = [Axis(dim - (dim > at), 1, 0) for dim in range(len(given.shape))]
+    return [
+        graph.view(given, each.shape, [*axes[:at], Axis(None, 0, place), *axes[at + 1 :]])
+        for place, each in enumerate(step.results)
+    ]
 
 
 def _pad(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
@@ -326,7 +337,7 @@ TAKEN: Mapping[str, Callable[[Graph, Equation, Sequence[KernelNode]], KernelNode
 
 MOVED = SAME | {
     *("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "slice", "rev"),
-    *("concatenate", "stack", "pad", "iota", "tile"),
+    *("concatenate", "stack", "unstack", "pad", "iota", "tile"),
 }
 """Operations that only move values."""
 

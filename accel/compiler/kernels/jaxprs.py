@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accel.compiler.kernels.elementary import FUNCTIONS
-from accel.compiler.lower.precision.widths import INLINED, is_literal
+from accel.compiler.lower.precision.widths import function_of, is_literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,6 @@ def flat(closed: Any) -> Flat:
 _JITTED = frozenset({"jit", "pjit"})
 """Names of operations that call a named function."""
 
-_FUNCTIONS = {**INLINED, "custom_vmap_call": "call"}
-"""Operations that call a function: by name, the parameter that holds it."""
-
 
 def _variable(var: Any) -> Variable:
     return Variable(tuple(var.aval.shape), np.dtype(var.aval.dtype))
@@ -92,7 +89,7 @@ def _flatten(closed: Any, given: Sequence[Atom], steps: list[Equation]) -> list[
 
     for eqn in jaxpr.eqns:
         operands = [atom(var) for var in eqn.invars]
-        inner = eqn.params.get(_FUNCTIONS.get(eqn.primitive.name))
+        inner = eqn.params["call"] if eqn.primitive.name == "custom_vmap_call" else function_of(eqn)
         if inner is not None and not (eqn.params.get("name") in FUNCTIONS and _has_one_dtype(eqn)):
             values.update(zip(eqn.outvars, _flatten(inner, operands, steps), strict=True))
             continue

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.compiler.lower.precision.evaluation import ReducedEvaluation, retraced
-from accel.compiler.lower.precision.widths import INLINED, AsTraced, is_literal
+from accel.compiler.lower.precision.widths import INLINED, AsTraced, function_of, is_literal
 from accel.platform.config import FLOAT64
 
 PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
@@ -38,7 +38,7 @@ UNCONTRACTED = frozenset(
 
 THROUGH = frozenset(
     ["broadcast_in_dim", "convert_element_type", "copy", "neg", "reshape", "rev", "squeeze", "transpose"]
-    + ["cond", "outside", "scan", "while", *INLINED]
+    + ["cond", "outside", "scan", "while", "call_hi_primitive", *INLINED]
 )
 """Readers that XLA looks through: moves that it may remove, functions, branches and loops."""
 
@@ -205,8 +205,9 @@ def _plain_results(eqn: Any, plain: Collection[Any]) -> Collection[Any]:
     name, given = eqn.primitive.name, eqn.invars
     if name == REPEATS:
         return list(eqn.outvars)
-    if name in INLINED:
-        inner = eqn.params[INLINED[name]].jaxpr
+    function = function_of(eqn)
+    if function is not None:
+        inner = function.jaxpr
         passed = [mine for mine, var in zip(inner.invars, given, strict=True) if is_literal(var) or var in plain]
         found = _plain_vars(inner, [*passed, *inner.constvars])
         return [mine for mine, var in zip(eqn.outvars, inner.outvars, strict=True) if is_literal(var) or var in found]

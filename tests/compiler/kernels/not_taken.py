@@ -57,3 +57,6 @@ _TABLE = {
 NOT_TAKEN = frozenset(
     text.strip() for rows in _TABLE.values() for line in rows.strip().splitlines() for text in line.split(" | ")
 )
+
+COMPLEX_SINCE_2_5 = frozenset({"np.sort(np.linalg.eigvals(p).real)"})
+"""Expressions of complex numbers from NumPy 2.5 on, which gives all eigenvalues as such."""

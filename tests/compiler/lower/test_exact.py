@@ -41,7 +41,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "special": lambda x: special.erf(x) + special.expit(x),
     "sums": lambda x: x.sum(axis=1) + x.mean() * x.std(axis=1) - np.cumsum(x, axis=1)[:, -1],
     "masked sums": lambda x: np.where(x > 1.0, x[x > 2.0].mean(), x) - x[x < 1.0].sum(),
-    "products": lambda x: (x[:, :37] @ x) + (x[:, :3] @ x[0, :3])[:, None],
+    "products": lambda x: (x[:, :37] @ x) + (x.reshape(-1, 3) @ x[0, :3])[:37, None],
     "interpolation": interpolated,
     "filters": lambda x: ndimage.gaussian_filter(x, 1.3) - ndimage.uniform_filter(x, 3, mode="wrap"),
     "order": lambda x: np.median(x, axis=1) + np.percentile(x, 30.0, axis=1),

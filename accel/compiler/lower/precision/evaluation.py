@@ -10,9 +10,9 @@ import numpy as np
 
 from accel.compiler.lower.precision.widths import (
     EACH_ITS_OWN,
-    INLINED,
     NARROW,
     Widths,
+    function_of,
     is_literal,
     is_wide,
     parted,
@@ -92,8 +92,9 @@ class ReducedEvaluation:
     def step(self, eqn: Any, given: Sequence[Any]) -> Sequence[Any]:
         """The results of one operation."""
         name, widths = eqn.primitive.name, self._widths
-        if name in INLINED:
-            return self.closed(eqn.params[INLINED[name]], given)
+        inner = function_of(eqn)
+        if inner is not None:
+            return self.closed(inner, given)
         if widths.has_sides(eqn):
             return self._choice(eqn, given)
         if widths.is_loop(eqn):

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from accel.platform import jax_internals
 from accel.platform.config import MIXED
 
 DType: TypeAlias = "np.dtype[Any]"
@@ -40,7 +41,8 @@ COMPARED = frozenset(
 MOVED = frozenset(
     """
     abs broadcast_in_dim complex concatenate conj copy copy_p dynamic_slice dynamic_update_slice expand_dims gather imag
-    neg pad real reshape rev scatter scatter-max scatter-min select_n slice squeeze stop_gradient transpose
+    neg pad real reshape rev scatter scatter-max scatter-min select_n slice squeeze stack stop_gradient transpose
+    unstack
     """.split()
 )
 """Narrow where all operands are narrow."""
@@ -63,7 +65,13 @@ INLINED = {
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
 }
-"""Operations that are a function: by name, the parameter that holds it."""
+"""Operations that call a function: by name, the parameter that holds it."""
+
+
+def function_of(eqn: Any) -> Any:
+    """Return the traced function that an operation stands for; None if it is an operation of its own."""
+    parameter = INLINED.get(eqn.primitive.name)
+    return jax_internals.expanded(eqn) if parameter is None else eqn.params[parameter]
 
 
 def is_wide(var: Any) -> bool:
@@ -110,9 +118,9 @@ class Widths:
 
     def after(self, eqn: Any, given: Sequence[DType]) -> list[DType]:
         """The dtypes that an operation gives, from those of its operands."""
-        name, params = eqn.primitive.name, eqn.params
-        if name in INLINED:
-            return self.of(params[INLINED[name]], given)
+        name, inner = eqn.primitive.name, function_of(eqn)
+        if inner is not None:
+            return self.of(inner, given)
         if self.has_sides(eqn):
             return self.of_choice(eqn, given[1:])
         if self.is_loop(eqn):
