@@ -45,8 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         atexit.register(_end_alone, plan, os.getpid(), history)
         return execute(start, hooked=False)
     began = time.process_time()
-    from accel.tools.cli import running  # which takes long to import
-
+    try:
+        from accel.tools.cli import running  # which takes long to import
+    except Exception as error:
+        sys.stderr.write(f"accel: cannot be imported ({type(error).__name__}: {error}): this run uses NumPy only\n")
+        return execute(start, hooked=False)
     return running.run(plan, settings, start, history, time.process_time() - began)
 
 

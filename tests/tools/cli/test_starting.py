@@ -112,7 +112,7 @@ def test_code_and_sessions_are_accelerated_in_the_process_itself(environment: En
     waiting = "while type(model.warm).__name__ == 'function': time.sleep(0.01)"
     code = f"import model, sys, time\n{waiting}\nprint(model.warm(1.0), sys.argv)"
     done = environment.run("-c", code, "x", QD_USE_JAX="1")
-    assert done.out == "2.0 ['-c', 'x']\n" and "0 of 1 call compiled" in done.err, "model imports NumPy itself"
+    assert done.out == "2.0 ['-c', 'x']\n" and "No calls compiled" in done.err, "model imports NumPy itself"
     quiet = environment.run(
         "-c", "import sys; print([n for n in sys.modules if n.startswith('numpy')])", QD_USE_JAX="1"
     )
