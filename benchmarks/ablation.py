@@ -196,7 +196,9 @@ def script_rows(_: argparse.Namespace) -> Rows:
 def model_rows(options: argparse.Namespace) -> Rows:
     """The miniature, and a checkout of PyGCM if one is named."""
     rows = {"miniature": of_process("--demo")}
-    return rows | ({"PyGCM": of_process("--pygcm", str(options.pygcm))} if options.pygcm else {})
+    return rows | (
+        {"PyGCM": of_process("--pygcm", str(options.pygcm), "scripts.run_simulation")} if options.pygcm else {}
+    )
 
 
 def of_process(*arguments: str) -> dict[str, float]:

@@ -126,7 +126,7 @@ def whole_step(shape: tuple[int, int], rounds: int) -> dict[str, Any]:
     path.variant.executable = captured
     calls, programs = [], []
     for _ in range(rounds):
-        target.final, path.stage = False, Stage.COMPILED
+        target.state.final, path.stage = False, Stage.COMPILED
         calls += harness.interleaved({"call": lambda: fast(theirs, 1e-3)}, tuple, rounds=1)["call"]
         programs += harness.interleaved({"program": _run_again(captured)}, tuple, rounds=1)["program"]
     call_us, program_us = 1e3 * harness.median_ms(calls), 1e3 * harness.median_ms(programs)

@@ -1,11 +1,13 @@
 """Dispatch: what one call of an accelerated function does.
 
 decorator      the wrapper, which asks its target at each call
-target         chooses how each call runs: on NumPy, recorded, or replayed; decides what a refusal leads to
+target         the way in and out of a call: threads, signals, faults
+routing        which way a call takes: on NumPy, recorded, or replayed; what a refusal leads to
+state          a target's settings and books, which the parts below share
 numpy_calls    runs calls on NumPy, as a whole or in parts, and counts them
 replaying      runs calls by a path's program; what follows where that cannot answer one
 preconditions  the state of the process that keeps every call on NumPy
-recordings     records calls; which ones were refused, and when the next recording is made
+recordings     whether a call is recorded; records it; which calls were refused
 earlier        recordings of earlier runs: taken up from disk at the first calls, kept there
 refusals       says why calls stay on NumPy
 compiling      when a path gets its program, and what happens until then
@@ -14,9 +16,9 @@ replay/        matches a call against a path's guards, runs the path's program, 
 comparing/     compares replays with NumPy's calls, and explains the differences
 late           modules that are imported when the first call is recorded
 
-The way of a compiled call: decorator, target (is it allowed at all? see preconditions), paths/known (which path
-first?), replay/guards (does the path match?), replaying, replay/variant (the run), comparing/policy (is it compared?),
-replay/commit (the effects).
+The way of a compiled call: decorator, target, routing (is it allowed at all? see preconditions), paths/known (which
+path first?), replay/guards (does the path match?), replaying, replay/variant (the run), comparing/policy (is it
+compared?), replay/commit (the effects).
 
 Four words for four things: *guards* are checked before a run, *outcomes* after it, *comparisons* are with NumPy, and
 *preconditions* are of the process.

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accel.backend import resident
 from accel.backend.disk import cache
 from accel.dispatch import late
+from accel.dispatch.earlier import Earlier
 from accel.dispatch.paths import joining
+from accel.dispatch.paths.constants import Refold
 from accel.dispatch.paths.joint import JointPath
-from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.paths.path import Path, Stage
-from accel.dispatch.paths.refolds import Refold
+from accel.dispatch.state import TargetState
 from accel.platform import config, gain, logs, timeline
 from accel.platform.ledger import current_run, open_ledger
 from accel.platform.reasons import Refusal
 from accel.policy import budget
-from accel.policy.account import expected_gain_s
 from accel.policy.call import Call, note_counted
 
 if TYPE_CHECKING:
@@ -37,27 +38,51 @@ compile for later runs."""
 
 
 class Compiling:
-    """Gets the paths of one target compiled. name: the target's. tolerance: gives the target's, as of `Replaying`."""
+    """Gets the paths of one target compiled."""
 
-    def __init__(self, name: str, paths: KnownPaths, tolerance: Callable[[], tuple[float, float | None]]) -> None:
-        self._name = name
-        self._paths = paths
-        self._tolerance = tolerance
+    def __init__(self, state: TargetState, earlier: Earlier) -> None:
+        self._state = state
+        self._earlier = earlier
+        self._name = state.name
+        self._paths = state.paths
 
     # -- before a program is there ------------------------------------------------------------------------------------
 
-    def observe(self, path: Path, values: list[Any], call: Call, *, limited: bool, settled: bool) -> None:
-        """Observe one more call's inputs, and start compiling the path if it is due.
+    def advance(self, path: Path, values: list[Any], call: Call) -> Refusal | None:
+        """Take a path on towards its program, as far as this call allows. Returns why it gets none, if so."""
+        if path.stage is Stage.OBSERVING and self.may_start(path):
+            self._observe(path, values, call)
+            self.keep([path])
+        if path.is_ready():
+            return self.finish(path)
+        if path.pending is not None:  # what only later runs will use comes after all else
+            path.pending.is_for_this_run = not self._state.parts.is_for_later_runs
+        return path.abandon_if_overdue()
 
-        limited: whether the budget holds; otherwise the path is compiled whatever it costs. settled: whether the paths
-        that its program should have besides have been recorded.
-        """
+    def may_start(self, path: Path) -> bool:
+        """Whether the budget covers what it takes in this process to have a path compiled."""
+        if not path.may_start:
+            state = self._state
+            # they are looked through together, to give them one program
+            price_s = sum(other.start_s for other in self._paths)
+            covers = budget.covers(state.ledger, price_s, state.account.call_s, state.account.total_s)
+            missed = state.parts.pay and state.parts.leave_enough and budget.grants(price_s)
+            path.may_start = covers or missed or not state.is_limited or budget.for_later_runs
+        return path.may_start
+
+    def keep(self, paths: Iterable[Path]) -> None:
+        """Keep what later runs can use of paths that have programs or soon will."""
+        if self._earlier.keep(paths):
+            self._state.parts.note_begun()
+
+    def _observe(self, path: Path, values: list[Any], call: Call) -> None:
+        """Observe one more call's inputs, and start compiling the path if it is due."""
         path.observe(values)
         if budget.for_later_runs:
             self._let_others_observe(path, call)
         # `observed` includes this call: compiling starts at the next call after OBSERVED of them
-        if path.observed > OBSERVED and (settled or path.is_on_disk) and self._is_due(path, limited):
-            path.confirm(values)
+        if path.observed > OBSERVED and self._is_due(path):
+            path.constants.compare(values, looks_at_all=True)
             # a later run may meet the paths in another order: each gets a program, and in the end all get one together
             alone = budget.for_later_runs or path is self._paths.joint
             joint = None if alone else joining.joint_with(path, self._paths, self._name)
@@ -73,8 +98,15 @@ class Compiling:
                 if isinstance(values, list):
                     other.observe(values)
 
-    def _is_due(self, path: Path, limited: bool) -> bool:
-        """Whether to compile the path: not before its calls have taken a share of its expected compile time."""
+    def _is_due(self, path: Path) -> bool:
+        """Whether to compile the path: not before its calls have taken a share of its expected compile time.
+
+        Nor before the paths that its program should have besides have been recorded. If no budget holds, at once.
+        """
+        limited, parts = self._state.is_limited, self._state.parts
+        settled = path in self._earlier.taken or (parts.leave_enough and parts.kinds_are_settled)
+        if limited and not settled and not path.is_on_disk:
+            return False
         if budget.for_later_runs:
             # the programs of nested targets first: a later run may call them before it has the outer one's
             return path.observed > MAX_OBSERVED or not any(nested.is_observing for nested in path.trace.inlined)
@@ -84,30 +116,9 @@ class Compiling:
         settings = config.current()
         if not settings.ahead_of_time or settings.policy == config.EAGER:
             return True
-        return _is_worth_starting() and self._paths.is_worth_compiling(path)
-
-    def note_missed(self, path: Path | None, seconds: float, calls: int = 1) -> None:
-        """Note calls that have run on NumPy while the path had no program, and their seconds."""
-        if path is not None:
-            path.wait(seconds)
-            gain.potential_gain.add(expected_gain_s(seconds, calls))
-
-    def note_without_program(self, path: Path, call: Call, *, quiet: bool) -> None:
-        """Note a call of a path that has no program: the time on NumPy, and by how much compiling slowed it down."""
-        seconds = call.seconds or 0.0
-        path.note_numpy(call.fair_s, quiet=quiet)
-        self.note_missed(path, seconds)
-        # compiling in the background costs what it slows the program down by, and not what it takes
-        if not quiet:
-            path.speed.note_disturbed(seconds)
-            open_ledger(self._name).charge("slowdown", path.speed.more_slowdown_s())
-
-    def note_in_parts(self, path: Path, call: Call, missed_s: float, *, quiet: bool) -> None:
-        """As `note_without_program`, for a call that has run in parts. missed_s: while no program ran."""
-        if quiet:
-            path.speed.parts_s.add(call.seconds or 0.0)
-        path.wait(missed_s)
-        gain.potential_gain.add(expected_gain_s(call.own_s))
+        # whether programs could have saved enough so far for the first of them to be compiled or loaded
+        starts = gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs)
+        return starts and self._paths.is_worth_compiling(path)
 
     # -- its program --------------------------------------------------------------------------------------------------
 
@@ -118,7 +129,7 @@ class Compiling:
         """
         started = time.perf_counter()
         # what an earlier run has compiled, it has tried
-        path.start(joint, None if path.is_on_disk else (joint or path).trial_on(call, *self._tolerance()))
+        path.start(joint, None if path.is_on_disk else (joint or path).trial_on(call, *self._state.tolerance))
         waited = time.perf_counter() - started
         call.began += waited
         note_counted(waited)
@@ -129,26 +140,25 @@ class Compiling:
         if joint is not None and not budget.for_later_runs:
             joint.admit(path)
 
-    def _let_others_join(self, joint: JointPath) -> None:
-        """Let paths share the program if they were recorded while it was compiled. It may be an earlier run's."""
-        for path in self._paths:
-            if path.stage is Stage.OBSERVING and joining.may_join(path):
-                self.join_at_once(path)
-
     def finish(self, path: Path) -> Refusal | None:
         """Put the program that is ready to use. Returns why there is none, if so."""
-        joint = path.joint
+        joint, before = path.joint, path.variant if path.has_program else None
         refusal = path.finish()
-        if refusal is not None or path.stage is Stage.PENDING:  # it failed with others, and is compiled alone
+        # it failed with others, and is compiled alone; or the program in use stays
+        if refusal is not None or path.stage is Stage.PENDING or (path.has_program and path.variant is before):
             return refusal
         if path.stage is Stage.JOINED:
             assert joint is not None
             self._paths.use(joint)
-            self._let_others_join(joint)
+            # paths that were recorded while it was compiled; it may be an earlier run's
+            for other in self._paths:
+                if other.stage is Stage.OBSERVING and joining.may_join(other):
+                    self.join_at_once(other)
             path = joint
         for inlined in path.trace.inlined:
             inlined.ledger.count_inlined()
         self.note_compiled(path)
+        self.keep(self._paths)
         return None
 
     def note_compiled(self, path: Path) -> None:
@@ -181,13 +191,14 @@ class Compiling:
             return found
         if is_first and found is Refold.GOES_ON:
             logs.LOGGER.info("%s goes on with other constants: %s changed", self._name, ", ".join(names))
-        if (often or found is Refold.OTHER_WAY) and path.begin_successor(changed):
+        if (often or found is Refold.OTHER_WAY) and path.replace(changed):
             logs.LOGGER.info("%s is compiled again meanwhile: %s changed", self._name, ", ".join(names))
             self._paths.stop_folding(names, path)
         return found
 
-    def renew(self, path: Path, call: Call) -> None:
+    def renew_precision(self, path: Path, call: Call) -> None:
         """The settings name another precision than the path's program has: compile it again."""
+        resident.current.bring_up_to_date("the settings have changed")
         logs.LOGGER.info("%s is compiled again, in %s", self._name, config.current().precision)
         path.drop_program()
         self.start(path, call)
@@ -222,11 +233,6 @@ def is_quiet() -> bool:
     from accel.backend.underway import queues
 
     return not queues.busy()
-
-
-def _is_worth_starting() -> bool:
-    """Whether programs could have saved enough so far for the first of them to be compiled or loaded."""
-    return gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs)
 
 
 def _note_device(executable: Executable) -> None:

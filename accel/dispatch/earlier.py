@@ -6,11 +6,12 @@ loaded. What was recorded in vain, up to a limit, it records again only if it ru
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from accel.backend.disk import cache, experience, vain
 from accel.dispatch import late
@@ -25,40 +26,43 @@ if TYPE_CHECKING:
     from accel.record import Trace
 
 
+TARGETS: WeakValueDictionary[str, Any] = WeakValueDictionary()
+"""Targets by name: recordings on disk name those that ran inside them."""
+
 _WORTH_KEEPING = (Stage.PENDING, Stage.COMPILED, Stage.JOINED)
 
 
 class Earlier:
     """Recordings of one target that are on disk.
 
-    code: the code that its calls run, if it is not the recorded function's own. effects: whether replays may show text.
-    looked: whether the disk was searched. taken: the paths that were restored from there.
+    function: the recorded one. code: that its calls run, if it is not the function's own. effects: whether replays may
+    show text. looked: whether the disk was searched. taken: the paths that were restored from there.
     """
 
-    def __init__(self, name: str, code: CodeType | None, effects: bool) -> None:
+    def __init__(self, name: str, function: FunctionType, code: CodeType | None, effects: bool) -> None:
         self._name = name
+        self._function = function
         self._code = code
         self._effects = effects
         self.looked = False
-        self._key: str | None = None
         self.taken: WeakSet[Path] = WeakSet()
         self._kept: WeakSet[Path] = WeakSet()
         self._vain: vain.Vain | None = None  # what earlier runs have recorded in vain, once it has been looked for
         self._vain_now = vain.NONE  # with this run's
 
-    def take_up(self, function: FunctionType, targets: Callable[[str], Any]) -> Iterator[Trace]:
-        """The recordings of `function` on disk. targets: gives a target by its name, or None."""
+    def take_up(self) -> Iterator[Trace]:
+        """The recordings on disk."""
         self.looked = True
         # where calls wait for their programs, each run of a program computes the same as the one before; and one that
         # compiles for later runs is to see all there is
         if budget.for_later_runs or not config.current().ahead_of_time or not cache.is_used():
             return
         started = time.perf_counter()
-        if experience.recordings_of(self._key_of(function)):
+        if experience.recordings_of(self._key):
             late.import_now()
             from accel.backend.disk import recordings
 
-            yield from recordings.read(self._key_of(function), self._own(function), targets)
+            yield from recordings.read(self._key, self._own, TARGETS.get)
         open_ledger(self._name).charge("loading", time.perf_counter() - started)
 
     def note_taken(self, path: Path) -> None:
@@ -66,7 +70,7 @@ class Earlier:
         self.taken.add(path)
         self._kept.add(path)
 
-    def keep(self, function: FunctionType, paths: Iterable[Path], stages: Collection[Stage] = _WORTH_KEEPING) -> bool:
+    def keep(self, paths: Iterable[Path], stages: Collection[Stage] = _WORTH_KEEPING) -> bool:
         """Keep the recordings of paths in these stages. Returns whether there were any new."""
         found = [path for path in paths if path.stage in stages and path not in self._kept]
         for path in found:
@@ -75,51 +79,49 @@ class Earlier:
                 continue
             from accel.backend.disk import recordings
 
-            recordings.save(self._key_of(function), path.key, path.trace, self._own(function))
+            recordings.save(self._key, path.key, path.trace, self._own)
         return bool(found)
 
-    def in_vain(self, function: FunctionType, call_s: float, total_s: float, telling: int) -> Refusal | None:
+    def in_vain(self, call_s: float, total_s: float, telling: int) -> Refusal | None:
         """Why earlier runs' recordings ended at a limit, where one more would not pay yet; None if it may be made.
 
         call_s, total_s: what this run's last call, and what all its calls so far, have taken on NumPy, in seconds.
         telling: the least number of recordings that says something of other calls.
         """
-        known = self._vain_before(function)
+        known = self._vain_before()
         return known.refusal if known.count >= telling and known.holds(call_s, total_s) else None
 
-    def _vain_before(self, function: FunctionType) -> vain.Vain:
+    def _vain_before(self) -> vain.Vain:
         if self._vain is None:
-            self._vain = vain.read(self._key_of(function)) if cache.is_used() else vain.NONE
+            self._vain = vain.read(self._key) if cache.is_used() else vain.NONE
             self._vain_now = self._vain
         return self._vain
 
-    def note_vain(
-        self, function: FunctionType, refusal: Refusal, seconds: float, call_s: float, trace: Trace | None
-    ) -> None:
+    def note_vain(self, refusal: Refusal, seconds: float, call_s: float, trace: Trace | None) -> None:
         """Note for later runs a recording that ended at a limit, or took long. trace: as far as it got.
 
         seconds: of the recording. call_s: of a call on NumPy.
         """
         if refusal.reason != "limit.nodes" and seconds - call_s < vain.LONG_S:
             return
-        self._vain_before(function)
+        self._vain_before()
         self._vain_now = self._vain_now.with_another(seconds, call_s, refusal)
         nodes = () if trace is None else trace.tape.nodes
-        files = {self._own(function)[1].co_filename, *(node.where[0] for node in nodes)}
-        vain.save(self._key_of(function), self._vain_now, sorted(files))
+        files = {self._own[1].co_filename, *(node.where[0] for node in nodes)}
+        vain.save(self._key, self._vain_now, sorted(files))
 
-    def forget_vain(self, function: FunctionType) -> None:
+    def forget_vain(self) -> None:
         """A recording has succeeded: later runs need not wait for one."""
         if self._vain_now.seconds:
             self._vain = self._vain_now = vain.NONE
-            vain.forget(self._key_of(function))
+            vain.forget(self._key)
 
-    def _key_of(self, function: FunctionType) -> str:
-        if self._key is None:
-            from accel.ir.fingerprint import code_number, digest
+    @functools.cached_property
+    def _key(self) -> str:
+        from accel.ir.fingerprint import code_number, digest
 
-            self._key = digest(self._name, code_number(self._own(function)[1]), self._effects)
-        return self._key
+        return digest(self._name, code_number(self._own[1]), self._effects)
 
-    def _own(self, function: FunctionType) -> tuple[FunctionType, CodeType]:
-        return function, self._code or as_written(function.__code__)
+    @property
+    def _own(self) -> tuple[FunctionType, CodeType]:
+        return self._function, self._code or as_written(self._function.__code__)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from accel.dispatch.compiling import is_quiet
-from accel.dispatch.paths.known import KnownPaths
+from accel.dispatch.paths.path import Path
+from accel.dispatch.state import TargetState
+from accel.platform import gain
 from accel.platform.ledger import current_run
-from accel.policy.account import Account
+from accel.policy import budget
+from accel.policy.account import expected_gain_s
 from accel.policy.call import THREAD, Call
-from accel.policy.parts import Parts
+from accel.policy.speed import Speed
 
 
 class NumPyCalls:
-    """Answers calls of one target on NumPy. Their caller has noted why. All of them raise what the program's code does.
+    """Answers calls of one target on NumPy. Their caller has noted why. What the program's code raises is raised."""
 
-    is_limited: whether the budget holds.
-    """
-
-    def __init__(self, account: Account, parts: Parts, paths: KnownPaths, is_limited: Callable[[], bool]) -> None:
-        self._account = account
-        self._parts = parts
-        self._paths = paths
-        self._is_limited = is_limited
+    def __init__(self, state: TargetState) -> None:
+        self._state = state
+        self._account = state.account
+        self._parts = state.parts
+        self._paths = state.paths
 
     def whole(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer an examined call. Targets inside it do not use their programs, unless the caller has allowed that.
@@ -37,7 +36,7 @@ class NumPyCalls:
         finally:
             if call.seconds is not None:
                 self._account.count_numpy(call, looked_s, quiet=quiet)
-                if self._is_limited() and not (self._paths.with_program and self._account.gains_by_looking):
+                if self._state.is_limited and not (self._paths.with_program and self._account.gains_by_looking):
                     self._account.begin_rest(looked_s, call.seconds)
 
     def uncovered(self, call: Call, *, quiet: bool = False) -> Any:
@@ -47,14 +46,14 @@ class NumPyCalls:
         only late, the time without any program is wanted: `late`.
         """
         if self._parts.used:
-            return self.in_parts(call)[0]
+            return self._in_parts(call)[0]
         THREAD.inside = False  # `Target.answer` puts it back
         return self.whole(call, quiet=quiet)
 
     def unmatched(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer a call that no known path takes, and that is not recorded either."""
         if self._parts.used:
-            result, missed_s = self.in_parts(call)
+            result, missed_s = self._in_parts(call)
             self._parts.note_unmatched(missed_s)
             return result
         try:
@@ -72,13 +71,52 @@ class NumPyCalls:
     def late(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer a call whose program is still to come."""
         if self._parts.used:
-            return self.in_parts(call)[0]
+            return self._in_parts(call)[0]
         try:
             return self.whole(call, quiet=quiet)
         finally:
             self._note_unmatched(call)
 
-    def in_parts(self, call: Call) -> tuple[Any, float]:
+    def without_program(self, path: Path, call: Call) -> Any:
+        """Answer a call of a path that is to get a program, to learn how long it takes on NumPy."""
+        quiet = is_quiet()
+        if budget.for_later_runs:  # nested targets get programs of their own: a later run may want those first
+            result = self.uncovered(call, quiet=quiet)
+        elif not self._parts.used:
+            result = self.late(call, quiet=quiet)
+        elif path.is_coming:  # its parts need not even be recorded
+            result = self.whole(call, quiet=quiet)
+        else:
+            result, missed_s = self._in_parts(call)
+            self._parts.note_matched(missed_s)
+            if quiet:
+                path.speed.parts_s.add(call.seconds or 0.0)
+            path.wait(missed_s)
+            gain.potential_gain.add(expected_gain_s(call.own_s))
+            return result
+        self._note_without_program(path, call, quiet=quiet)
+        return result
+
+    def instead_of_program(self, speed: Speed, call: Call, *, quiet: bool) -> Any:
+        """Answer a call of a path with a program, to time NumPy. Or not quiet: while something else is compiled."""
+        if quiet:
+            result = self.whole(call, quiet=True)
+            speed.note_wanted(call.fair_s)
+            return result
+        if self._parts.used:
+            return self._in_parts(call)[0]
+        result = self.whole(call)
+        speed.note_disturbed(call.seconds or 0.0)
+        return result
+
+    def enter_rested(self) -> None:
+        """Account for the calls of a rest. Their time counts for a path that waits to be compiled, too."""
+        calls, seconds = self._account.add_rested()
+        if calls:
+            self._note_missed(self._paths.waiting, seconds, calls)
+            self._parts.note_rested(calls)
+
+    def _in_parts(self, call: Call) -> tuple[Any, float]:
         """Answer a call by the programs of the targets inside it, where they have some: that is no time of NumPy's.
 
         Returns the result, and the seconds in which no program has run.
@@ -97,6 +135,22 @@ class NumPyCalls:
         settled = bool(self._paths.with_program) or (is_quiet() and run.device is not None)
         self._parts.note(call, missed_s, settled=settled)
         return result, missed_s
+
+    def _note_without_program(self, path: Path, call: Call, *, quiet: bool) -> None:
+        """Note a call of a path that has no program: the time on NumPy, and by how much compiling slowed it down."""
+        seconds = call.seconds or 0.0
+        path.note_numpy(call.fair_s, quiet=quiet)
+        self._note_missed(path, seconds)
+        # compiling in the background costs what it slows the program down by, and not what it takes
+        if not quiet:
+            path.speed.note_disturbed(seconds)
+            self._account.ledger.charge("slowdown", path.speed.more_slowdown_s())
+
+    def _note_missed(self, path: Path | None, seconds: float, calls: int = 1) -> None:
+        """Note calls that have run on NumPy while the path had no program, and their seconds."""
+        if path is not None:
+            path.wait(seconds)
+            gain.potential_gain.add(expected_gain_s(seconds, calls))
 
     def _note_unmatched(self, call: Call) -> None:
         if self._paths.with_program:

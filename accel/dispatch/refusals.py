@@ -5,7 +5,7 @@ The ledger counts the refusals that are noted, each kind with its number. The ti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from accel.backend import devices
 from accel.platform import logs, timeline
@@ -21,13 +21,18 @@ def why_not_run(error: Exception) -> Refusal:
     return Refusal(reason, "", f"{type(error).__name__}: {error}")
 
 
-class Refusals:
-    """The refusals of one target. name: the target's. mode: gives its mode. last: the latest refusal, or None."""
+class _HasMode(Protocol):
+    @property
+    def mode(self) -> str: ...
 
-    def __init__(self, name: str, mode: Callable[[], str]) -> None:
+
+class Refusals:
+    """The refusals of one target. name: the target's. state: has its mode. last: the latest refusal, or None."""
+
+    def __init__(self, name: str, state: _HasMode) -> None:
         self.last: Refusal | None = None
         self._name = name
-        self._mode = mode
+        self._state = state
 
     def refuse(self, refusal: Refusal) -> None:
         """Note why a call stays on NumPy. Raises Refused in mode "strict"."""
@@ -36,13 +41,13 @@ class Refusals:
 
     def raise_if_strict(self) -> None:
         """Raise Refused in mode "strict", for a call that stays on NumPy for a reason that an earlier one noted."""
-        if self.last is not None and self._mode() == "strict":
+        if self.last is not None and self._state.mode == "strict":
             raise Refused(self.last.message(self._name))
 
     def demote(self, refusal: Refusal) -> None:
         """Note that the target was taken back to NumPy; the log gets a warning. Raises Refused in mode "strict"."""
         self.note_demotion(refusal)
-        if self._mode() == "strict":
+        if self._state.mode == "strict":
             raise Refused(refusal.message(self._name, _TAKEN_BACK))
 
     def note_demotion(self, refusal: Refusal) -> None:
@@ -63,7 +68,7 @@ class Refusals:
             timeline.note_event(kind, self._name, f"[{refusal.reason}] {refusal.where or refusal.detail}")
             logs.LOGGER.info("%s", refusal.message(self._name))
 
-    def note_wait(self, reason: str) -> None:
+    def note_wait(self, refusal: Refusal) -> None:
         """Note why a call is not accelerated yet. As long as the reason stays the same, one call stands for all."""
-        if self.last is None or self.last.reason != reason:
-            self.note(Refusal(reason))
+        if self.last is None or self.last.reason != refusal.reason:
+            self.note(refusal)

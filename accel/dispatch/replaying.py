@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from accel.backend import resident
 from accel.dispatch.comparing.policy import Comparisons
-from accel.dispatch.compiling import Compiling, is_quiet
-from accel.dispatch.paths.known import KnownPaths
+from accel.dispatch.compiling import is_quiet
 from accel.dispatch.paths.path import Path
 from accel.dispatch.refusals import why_not_run
+from accel.dispatch.state import TargetState
 from accel.platform import underflow
 from accel.platform.reasons import Refusal
 from accel.policy import budget
-from accel.policy.account import Account
 from accel.policy.call import THREAD, Call, is_fault, note_counted
 
 if TYPE_CHECKING:
@@ -25,13 +23,9 @@ if TYPE_CHECKING:
 
 
 class Answered(NamedTuple):
-    """The call has been answered: what it returned or raised is in the call.
+    """The call has been answered: what it returned or raised is in the call. refusal: why the program is given up."""
 
-    slower: figures that show that the program is slower than NumPy. differs: why it may not be used any more.
-    """
-
-    slower: str | None = None
-    differs: Refusal | None = None
+    refusal: Refusal | None = None
 
 
 class Unanswered(NamedTuple):
@@ -42,26 +36,13 @@ class Unanswered(NamedTuple):
 
 
 class Replaying:
-    """Runs the programs of one target's paths. comparisons: with NumPy.
+    """Runs the programs of one target's paths. comparisons: with NumPy."""
 
-    mode, tolerance: give the target's, the latter with the unit in the last place by which rounding may explain more.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        paths: KnownPaths,
-        account: Account,
-        compiling: Compiling,
-        mode: Callable[[], str],
-        tolerance: Callable[[], tuple[float, float | None]],
-    ) -> None:
-        self._paths = paths
-        self._account = account
-        self._compiling = compiling
-        self._mode = mode
-        self._tolerance = tolerance
-        self.comparisons = Comparisons(name)
+    def __init__(self, state: TargetState) -> None:
+        self._state = state
+        self._paths = state.paths
+        self._account = state.account
+        self.comparisons = Comparisons(state.name)
 
     def replay(self, path: Path, values: list[Any], call: Call) -> Answered | Unanswered | SideExit | StaleConstants:
         """Answer a call by the path's program, or say what it has met: nothing has happened then."""
@@ -84,18 +65,19 @@ class Replaying:
         if given.drawn is not None:
             call.put_back = given.drawn.put_back
         taken = path.taken(given)
-        if self.comparisons.is_due(taken, self._mode()) or self.comparisons.is_suspect(taken, given, underflowed):
+        if self.comparisons.is_due(taken, self._state.mode) or self.comparisons.is_suspect(taken, given, underflowed):
             if given.unfetched is not None or resident.current.is_held:
                 given.fetch("it is compared with NumPy")
             path.accept_run()
-            return Answered(differs=self._compare(path, taken, given, call))
+            return Answered(self._compare(path, taken, given, call))
         try:
             commit(given, call)
         except Unshowable as error:
             path.back_off(self._account.charge_discarded(call), self._account.call_s)
             return Unanswered(Refusal("effect.print", "", str(error)))
         path.accept_run()
-        return Answered(slower=self._count(path, taken, time.perf_counter() - call.began))
+        slower = self._count(path, taken, time.perf_counter() - call.began)
+        return Answered(None if slower is None else Refusal("speed.slower", "", slower))
 
     def _count(self, path: Path, taken: Path, seconds: float) -> str | None:
         """Count a call. path: whose program has run. taken: the recorded path that the call has taken.
@@ -109,19 +91,15 @@ class Replaying:
         self._note_taken(taken)
         quiet = is_quiet()
         (taken.speed.compiled_s if quiet else taken.speed.busy_s).add(seconds)
-        if path.successor is not None and path.successor.done() and resident.current.is_held:
-            resident.current.bring_up_to_date("a program is put to use")
-        if path.reconsider():
-            self._compiling.note_compiled(path)
         # while another program is on its way, the one in use is not judged: the other may be faster
-        if path.successor is not None or budget.for_later_runs:
+        if path.pending is not None or budget.for_later_runs:
             return None
         return taken.speed.evidence_of_slowness() if quiet else taken.speed.evidence_while_busy()
 
     def _compare(self, path: Path, taken: Path, staged: StagedOutputs, call: Call) -> Refusal | None:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""
-        tolerance, unit = self._tolerance()
-        executable, whole = path.variant.executable, self._mode() == "verify"
+        tolerance, unit = self._state.tolerance
+        executable, whole = path.variant.executable, self._state.mode == "verify"
         refusal = self.comparisons.compare(taken, executable, staged, call, tolerance=tolerance, unit=unit, whole=whole)
         if call.raised is None:
             self._note_taken(taken)

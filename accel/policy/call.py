@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accel.backend import resident
 from accel.platform import interrupts
 from accel.platform.ledger import current_run
+from accel.platform.tracebacks import Again
 
 if TYPE_CHECKING:
     from accel.dispatch.paths.path import Path
@@ -102,6 +103,13 @@ class Call:
             self.fair_s = current_run().fair_s(self.seconds, time.thread_time() - worked)
             self.own_s = self.seconds - (THREAD.counted_s - before)
             THREAD.counted_s = before + self.seconds
+        return self.result
+
+    def answer(self) -> Any:
+        """Return what the call has returned, or raise again what the program's own code has raised."""
+        if self.raised is not None:
+            with Again(self.raised) as error:
+                raise error
         return self.result
 
 

@@ -20,7 +20,7 @@ import accel
 from accel import dispatch
 from accel.backend.underway import queues
 from accel.backend.underway.pending import PendingProgram
-from accel.dispatch import compiling, target
+from accel.dispatch import compiling, routing
 from accel.dispatch.comparing import policy
 from accel.dispatch.paths import known
 from accel.dispatch.paths.path import Stage
@@ -92,7 +92,7 @@ def test_a_long_first_call_does_not_keep_its_inner_targets_on_numpy(monkeypatch:
 
     for seconds, compiles in ((0.0, True), (1e9, False)):
         reset_ledgers()
-        monkeypatch.setattr(target, "LONG_CALL_S", seconds)
+        monkeypatch.setattr(routing, "LONG_CALL_S", seconds)
         with config.override(ahead_of_time=True):
             outer = accel.accelerate(simulate, name="outer")
             assert np.array_equal(outer(some(1), 60), some(1))

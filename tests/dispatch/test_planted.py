@@ -357,13 +357,13 @@ def test_comparisons_stay_within_their_share_of_what_is_saved_by_the_function_an
     for _ in range(speed.NUMPY_SAMPLES):
         path.speed.numpy_s.add(1.0)
     path.replays, path.compared_at = 50, 40
-    target._replaying.comparisons.last_s = 1.0
+    target._routing.replaying.comparisons.last_s = 1.0
     run = current_run()
     for saved, in_all, expected in ((100.0, 100.0, True), (100.0, 20.0, False), (20.0, 100.0, False)):
         ledger.gained_s, run.gained_s = saved, in_all
         ledger.costs["comparing"] = run.costs["comparing"] = 1  # second
-        assert target._replaying.comparisons.is_due(path, "auto") is expected
+        assert target._routing.replaying.comparisons.is_due(path, "auto") is expected
     with config.override(check_share=0.5):
-        assert target._replaying.comparisons.is_due(path, "auto")
+        assert target._routing.replaying.comparisons.is_due(path, "auto")
     path.replays = policy.COMPARE_AGAIN_FACTOR * path.compared_at
-    assert target._replaying.comparisons.is_due(path, "auto"), "never stopping altogether"
+    assert target._routing.replaying.comparisons.is_due(path, "auto"), "never stopping altogether"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import accel
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch.compiling import Compiling
-from accel.dispatch.paths import refolds
+from accel.dispatch.paths import constants
 from accel.dispatch.paths.path import Path
 from accel.platform import config
 from accel.platform.ledger import open_ledger
@@ -94,7 +94,7 @@ def weighted_field(model: Any, x: Any) -> Any:
 @pytest.fixture
 def always_refolded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often a constant changes, it stays one."""
-    monkeypatch.setattr(refolds, "REFOLD_SHARE", 1e9)
+    monkeypatch.setattr(constants, "REFOLD_SHARE", 1e9)
 
 
 def with_two(model: Any, x: Any) -> Any:
@@ -165,7 +165,7 @@ def read_in_many_ways(model: Any, x: Any) -> Any:
 
 
 def test_what_changes_often_becomes_an_input(built: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refolds, "REFOLD_SHARE", 0.0)
+    monkeypatch.setattr(constants, "REFOLD_SHARE", 0.0)
     model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
     fast = accel.accelerate(weighted)
     with at_once():
@@ -268,26 +268,26 @@ def test_a_program_goes_on_while_the_one_that_succeeds_it_is_compiled(
     built: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speed, "SPEED_SAMPLES", 10**9)
-    monkeypatch.setattr(refolds, "REFOLD_SHARE", 0.0)
-    monkeypatch.setattr(refolds.Refolds, "cost_more", lambda self, seconds: False)
+    monkeypatch.setattr(constants, "REFOLD_SHARE", 0.0)
+    monkeypatch.setattr(constants.Refolds, "cost_more", lambda self, seconds: False)
     late = Late(monkeypatch)
     model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
     fast: Any = accel.accelerate(weighted, name="weighted")
     called(fast, weighted, model, 12)
     assert len(built) == 1
     ledger, late.released = open_ledger("weighted"), False
-    before, waits = ledger.compiled_calls, 3 * refolds.REFOLD_AFTER
+    before, waits = ledger.compiled_calls, 3 * constants.REFOLD_AFTER
     for round in range(waits):
         model.weights[round] += 1.0
         called(fast, weighted, model, 1, seed=round)
     assert ledger.compiled_calls == before + waits and len(built) == 1
     (path,) = fast._self_target.paths
-    assert path.successor is not None
+    assert path.pending is not None
     late.released = True
     for round in range(waits):
         model.weights[round] += 1.0
         called(fast, weighted, model, 2, seed=round)
-    assert path.successor is None and len(built) == 2
+    assert path.pending is None and len(built) == 2
     assert built[0] < built[1], "the second one computes what the first took for constant"
     assert ledger.compiled_calls == before + 3 * waits
 

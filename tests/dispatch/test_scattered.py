@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch import compiling, target
+from accel.dispatch import compiling, recordings
 from accel.dispatch.paths import known
 from accel.entry.lift import shares
 from accel.platform import gain
@@ -60,7 +60,7 @@ def test_lengths_that_differ_in_each_call_are_recorded_a_few_times_only() -> Non
 def test_the_statements_around_such_a_length_are_targets(
     write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "LIFTED_CALL_S", 0.0)
+    monkeypatch.setattr(recordings, "LIFTED_CALL_S", 0.0)
     monkeypatch.setattr(shares, "LEAST_SHARE", 0.0)
     source = (
         "import numpy as np\n\n\ndef step(x, limit):\n    y = np.sin(x) * 2.0\n    z = np.cos(y) + x\n"
@@ -107,8 +107,8 @@ LINES = {
 def test_a_number_that_no_two_recordings_share_splits_the_function_without_a_program(
     write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(target, "LIFTED_CALL_S", 0.0)
-    monkeypatch.setattr(target, "FIRST_AGAIN", 1)
+    monkeypatch.setattr(recordings, "LIFTED_CALL_S", 0.0)
+    monkeypatch.setattr(recordings, "FIRST_AGAIN", 1)
     monkeypatch.setattr(shares, "LEAST_SHARE", 0.0)
     monkeypatch.setattr(compiling, "OBSERVED", 10**9)  # none is compiled
     module = "turned_" + name.split()[1]

@@ -29,7 +29,7 @@ def test_calls_that_each_took_another_way_have_a_reason(books: ModuleType) -> No
         paths = fast._self_target.paths
         for path in paths:
             path.start()
-            fast._self_target._finish(path)
+            fast._self_target._routing._compiling.finish(path)
     book = open_ledger("ways")
     assert book.state is State.NUMPY and len(paths) > 1 and not book.refusals
     told = book.waits() if book.waits is not None else None

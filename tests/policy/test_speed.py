@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import accel
 from accel.dispatch import late
 from accel.dispatch.comparing import policy
-from accel.dispatch.compiling import Compiling, is_quiet
+from accel.dispatch.compiling import is_quiet
+from accel.dispatch.numpy_calls import NumPyCalls
 from accel.dispatch.paths.path import Stage
 from accel.platform.ledger import open_ledger
 from accel.policy.speed import (
@@ -235,10 +236,10 @@ def test_calls_that_pause_run_on_numpy_while_something_is_compiled(monkeypatch: 
     path.speed.note_disturbed(1e-9)
     monkeypatch.setattr("accel.policy.speed.MAX_LOSS_S", 0.0)
     monkeypatch.setattr("accel.policy.speed.FAR_SLOWER", math.inf)  # it would be given up
-    for module in ("replaying", "comparing.policy", "target"):
+    for module in ("replaying", "comparing.policy", "routing"):
         monkeypatch.setattr(f"accel.dispatch.{module}.is_quiet", lambda: False)
     assert compiled(8) == MIN_SAMPLES
-    monkeypatch.setattr("accel.dispatch.target.is_quiet", lambda: True)
+    monkeypatch.setattr("accel.dispatch.routing.is_quiet", lambda: True)
     assert compiled(8) == 8
     assert path.stage is Stage.COMPILED
 
@@ -284,7 +285,7 @@ def test_calls_are_no_samples_while_the_worker_starts(monkeypatch: pytest.Monkey
 def test_a_comparison_during_a_compile_is_better_than_no_time_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "is_quiet", lambda: False)
     # as where the program comes from disk: no call of its path has run on NumPy by itself
-    monkeypatch.setattr(Compiling, "note_without_program", lambda *args, **kwargs: None)
+    monkeypatch.setattr(NumPyCalls, "_note_without_program", lambda *args, **kwargs: None)
 
     @accel.accelerate
     def body(x: Any) -> Any:

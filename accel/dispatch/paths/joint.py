@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
-from accel.dispatch.paths.constants import as_known, have_one_form
+from accel.dispatch.paths.constants import Refold, as_known, have_one_form
 from accel.dispatch.paths.path import Path, Stage
-from accel.dispatch.paths.refolds import Refold
 from accel.ir.bits import same_value
 from accel.platform import logs
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from accel.compiler.lower import Known
     from accel.compiler.merge import MergedTrace
     from accel.dispatch.replay import Launchable, MergedMatcher, StagedOutputs
-    from accel.ir.tape import Outcome
     from accel.record import Trace
 
 
@@ -78,6 +76,7 @@ class JointPath(Path):
             self.constants.inherit(path.constants, member.placement.slots)
             self.observed = max(self.observed, path.observed)
             self.waited_s += path.waited_s
+            self.numpy_call_s = max(self.numpy_call_s, path.numpy_call_s)
 
     def _adopt(self, known: Mapping[int, Any]) -> None:
         """Take for constant what an earlier run did, but for numbers that are known to be others here.
@@ -151,19 +150,12 @@ class JointPath(Path):
             values.update(copies)
         return found
 
-    @property
-    def usual_s(self) -> float:
-        return max(path.numpy_call_s for path in self.members)
-
     def vary(self, changed: Collection[int]) -> None:
         super().vary(changed)
         # nor does a program that they have with further paths
         for member in self.trace.members:
             path, slots = self._by_trace[id(member.trace)], member.placement.slots
             path.constants.rule_out([slot for slot in path.constants.values if slots[slot] in changed])
-
-    def _drawn_outcomes(self) -> list[Outcome]:
-        return []  # not asked for: which paths the draws leave, the program's matcher knows
 
     def taken(self, staged: StagedOutputs) -> Path:
         return self._by_trace[id(staged.trace)]

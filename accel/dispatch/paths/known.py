@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from accel.dispatch.paths.joining import expected_compile_s, joins_more, may_start
-from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths.path import Path, Stage, shape_of
 from accel.ir.loop import body_of
 from accel.platform import config, processors
 from accel.platform.reasons import Refusal
@@ -185,7 +185,7 @@ class KnownPaths:
 
     def hold_trace(self, trace: Trace) -> bool:
         """Whether a known path does the same as the one that `trace` recorded. Their guards may differ."""
-        return any(path.has_same_trace(trace) for path in self._paths)
+        return shape_of(trace) in [shape_of(path.trace) for path in self._paths]
 
     def add(self, trace: Trace, name: str) -> Path:
         """Add a recorded path of the target of that name. Returns it."""
@@ -264,6 +264,11 @@ class KnownPaths:
         joint = [] if self.joint is None else [self.joint]
         return [path for path in (*joint, *self._paths) if path.has_program]
 
+    def ready(self) -> Iterator[Path]:
+        """Paths whose program has become ready. To use one may change the others: each is asked when it is reached."""
+        joint = () if self.joint is None else (self.joint,)
+        return (path for path in (*joint, *self._paths) if path.is_ready())
+
     @property
     def waiting(self) -> Path | None:
         """The first path that is to get a program."""
@@ -308,7 +313,7 @@ class KnownPaths:
         """Whether the path's calls on NumPy have taken a large enough share of what compiling it will take."""
         known = [other.variant.executable.seconds for other in self.with_program]
         # one after the other: the next joins what the one before has brought together
-        if not may_start(self) or (self.joint is not None and self.joint.successor is not None):
+        if not may_start(self) or (self.joint is not None and self.joint.pending is not None):
             return False
         # what the first programs took is the best estimate for the next
         if known:

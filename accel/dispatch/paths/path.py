@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from accel.backend.disk import cache
 from accel.dispatch.paths import work
-from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants, have_one_form
-from accel.dispatch.paths.refolds import Refold, Refolds
+from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants, Refold, Refolds, have_one_form
 from accel.platform import config, interrupts, logs
 from accel.platform.ledger import current_run, open_ledger
 from accel.platform.reasons import Refusal
@@ -27,13 +26,8 @@ if TYPE_CHECKING:
     from accel.compiler.lower import Known
     from accel.dispatch.paths.joint import JointPath
     from accel.dispatch.replay import Launchable, Matcher, MergedMatcher, SideExit, StagedOutputs
-    from accel.ir.tape import Outcome
     from accel.policy.call import Call
     from accel.record import Trace
-
-MAX_RESPECIALIZED = 3
-"""Maximum number of times that a path is compiled again because a constant changed. Then none of its inputs is
-folded."""
 
 START_NODE_S = 1.2e-4
 """Seconds per operation that describing a path takes, for its key on disk and for the process that compiles it."""
@@ -66,23 +60,16 @@ class Stage(Enum):
     GIVEN_UP = "given up"
 
 
-TRANSITIONS = {
-    (Stage.OBSERVING, Stage.PENDING): "start: it is worth compiling",
-    (Stage.PENDING, Stage.COMPILED): "finish: the program is ready",
-    (
-        Stage.PENDING,
-        Stage.OBSERVING,
-    ): "stop_folding: a constant changed on another path; not compiled yet",
-    (Stage.COMPILED, Stage.OBSERVING): "respecialize: a constant has changed, the program is dropped",
-    (Stage.OBSERVING, Stage.JOINED): "join: there is a program of several paths, and this is one of them",
-    (Stage.PENDING, Stage.JOINED): "join",
-    (Stage.COMPILED, Stage.JOINED): "join; its own program is dropped",
-    (Stage.JOINED, Stage.OBSERVING): "part: that program is given up",
-    (Stage.PENDING, Stage.GIVEN_UP): "give_up: compiling failed, or took too long",
-    (Stage.COMPILED, Stage.GIVEN_UP): "give_up: the program is slower than NumPy, or cannot be run",
-    (Stage.GIVEN_UP, Stage.COMPILED): "try_again: it was slower; the machine may have been busy",
+TRANSITIONS: Mapping[Stage, tuple[Stage, ...]] = {
+    Stage.OBSERVING: (Stage.PENDING, Stage.JOINED),  # start, join
+    # finish; stop_folding, as a constant changed on another path; join; give_up, as compiling failed or took too long
+    Stage.PENDING: (Stage.COMPILED, Stage.OBSERVING, Stage.JOINED, Stage.GIVEN_UP),
+    # drop_program, as a constant changed; join; give_up, as the program is slower than NumPy or cannot be run
+    Stage.COMPILED: (Stage.OBSERVING, Stage.JOINED, Stage.GIVEN_UP),
+    Stage.JOINED: (Stage.OBSERVING,),  # part: that program is given up
+    Stage.GIVEN_UP: (Stage.COMPILED,),  # try_again: it was slower, but the machine may have been busy
 }
-"""Transitions between a path's stages: the method that makes each, and when. A path begins in OBSERVING."""
+"""Stages that may follow each stage, and the methods that lead there. A path begins in OBSERVING."""
 
 
 class Path:
@@ -92,8 +79,8 @@ class Path:
     stage: see TRANSITIONS.
     observed: calls in stage OBSERVING so far.
     constants: the inputs that have not changed so far, and may be folded.
-    pending: the program that is being compiled. successor: one that is being compiled while another is in use, to take
-    its place: with inputs in the place of constants that change often.
+    pending: the program that is being compiled. In stage COMPILED, it is to replace the one in use: inputs take the
+    place of constants that change often.
     numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the recording that had no program.
     found_on_disk, kept, unkept: of its program (see `PendingProgram`).
     replays: of its program. compared_at: the value of `replays` at the last comparison.
@@ -105,6 +92,8 @@ class Path:
     """
 
     def __init__(self, trace: Trace, name: str) -> None:
+        from accel.dispatch.replay.draws import drawn_outcomes
+
         self.trace = trace
         self.name = name
         self.matcher = self._matcher()
@@ -115,13 +104,10 @@ class Path:
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = ""
         self.pending: PendingProgram | None = None
-        self.successor: PendingProgram | None = None
         self.joint: JointPath | None = None
         self.apart = ""
-        self._respecialized = 0
         self.refolded: set[int] = set()
         self._refolds = Refolds()
-        self._begun: frozenset[int] = frozenset()  # slots that a program reads which is to succeed the one in use
         self.numpy_call_s = 0.0
         self.waited_s = 0.0
         self.replays = 0
@@ -134,7 +120,7 @@ class Path:
         self.speed = Speed()
         # the others depend on scalars alone, and are guards: the matcher checks them before a run
         self.outcomes = [outcome for outcome in trace.tape.outcomes if not outcome.node.host]
-        self.drawn_outcomes = self._drawn_outcomes()
+        self.drawn_outcomes = drawn_outcomes(trace)
         self.constants = PathConstants(self._foldable())
 
     def _matcher(self) -> Matcher | MergedMatcher:
@@ -146,13 +132,6 @@ class Path:
         from accel.compiler.lower.folding import foldable
 
         return foldable(self.trace)
-
-    def _drawn_outcomes(self) -> list[Outcome]:
-        """Outcomes that Python knows once a run has made its draws."""
-        from accel.dispatch.replay.draws import drawn_nodes
-
-        drawn = drawn_nodes(self.trace.tape.nodes, self.trace.draws)
-        return [outcome for outcome in self.trace.tape.outcomes if outcome.node.index in drawn]
 
     def taken(self, staged: StagedOutputs) -> Path:
         """The recorded path that a run of the program has taken."""
@@ -185,19 +164,11 @@ class Path:
         """The sides of branches that it takes: by the branch's file and line, its value as text."""
         return frozenset((outcome.where[:2], repr(outcome.expected)) for outcome in self.trace.tape.outcomes)
 
-    def has_same_trace(self, trace: Trace) -> bool:
-        """Whether `trace` recorded the same path."""
-        return _shape_of(trace) == _shape_of(self.trace)
-
     def observe(self, values: list[Any]) -> None:
         """Note the inputs of one more call, before it runs: an input that differs is no constant."""
         looks_at_all = self.observed < COMPARED_CALLS or not self.observed & (self.observed - 1)
         self.constants.compare(values, looks_at_all=looks_at_all)
         self.observed += 1
-
-    def confirm(self, values: list[Any]) -> None:
-        """Look at all inputs of the call once more, before a program takes any of them for constant."""
-        self.constants.compare(values, looks_at_all=True)
 
     def folded_slots(self, names: Collection[str]) -> tuple[int, ...]:
         """The slots with one of these names that are folded, or may be."""
@@ -253,7 +224,7 @@ class Path:
         """A program of several paths replays the calls of this one from now on."""
         if self.pending is not None and self.joint is None:
             self.pending.withdraw()
-        self._variant = self.pending = self.successor = self.joint = None
+        self._variant = self.pending = self.joint = None
         self._enter(Stage.JOINED)
         self.forget_replays()
 
@@ -261,10 +232,6 @@ class Path:
         """The program of several paths is given up: this one gets a program of its own."""
         self.apart = why
         self._enter(Stage.OBSERVING)
-
-    def is_compared(self, times: int) -> bool:
-        """Whether its first `times` replays have been compared."""
-        return self.replays >= times
 
     def note_compared(self) -> None:
         """A replay has been compared with NumPy."""
@@ -297,17 +264,14 @@ class Path:
         """Whether its program is likely to come from disk within its next few calls."""
         return self.is_on_disk and self.waited_s < COMES_WITHIN_S
 
-    def let_others_first(self, others_first: bool) -> None:
-        """Whether all else that waits to be compiled comes before its program: only later runs will use that."""
-        if self.pending is not None:
-            self.pending.is_for_this_run = not others_first
-
     def is_ready(self) -> bool:
         """Whether compiling has ended, with a program or with an error."""
         return self.pending is not None and self.pending.done()
 
     def give_up(self, *, is_slower: bool = False) -> None:
         """Keep its calls on NumPy; for good, or until `try_again` where its program is slower."""
+        self.withdraw()
+        self.pending = None  # even if it is too late to cancel it: nobody is to use it
         self._is_slower = is_slower
         self._enter(Stage.GIVEN_UP)
 
@@ -318,7 +282,7 @@ class Path:
             self.speed.begin_anew()
 
     def _enter(self, stage: Stage) -> None:
-        assert (self.stage, stage) in TRANSITIONS, f"from {self.stage} to {stage}"
+        assert stage in TRANSITIONS[self.stage], f"from {self.stage} to {stage}"
         self.stage = stage
 
     def _compile(self, missed_s: float, trial: Trial | None = None) -> PendingProgram:
@@ -352,7 +316,7 @@ class Path:
     def finish(self) -> Refusal | None:
         """Use the program that is ready from now on. Returns why there is none if compiling failed, else None.
 
-        Where compiling it with others failed, the path is compiled alone.
+        Where compiling it with others failed, the path is compiled alone. Where there is a program, that stays in use.
         """
         from accel.rules.rule import Unsupported
 
@@ -371,6 +335,9 @@ class Path:
                 self.pending = pending  # the program is still there for the next call
                 raise
             refusal = Refusal("compile.failed", "", f"{type(error).__name__}: {error}")
+        if self.stage is Stage.COMPILED:  # the program in use stays
+            logs.LOGGER.info("%s could not be compiled again: %s", self.name, refusal.detail)
+            return None
         if self.joint is None:
             return refusal
         self.start_alone(f"compiling it with others failed: {refusal.detail}")
@@ -383,7 +350,7 @@ class Path:
         if undivided:
             current_run().note(f"{self.name} runs on one device: {undivided}")
         self.found_on_disk, self.kept, self.unkept = made.found_on_disk, made.kept, made.unkept
-        self._refolds, self._begun = Refolds(), frozenset()
+        self._refolds = Refolds()
         if self.stage is not Stage.COMPILED:  # as it is if a program takes the place of another
             self._enter(Stage.COMPILED)
         self.forget_replays()
@@ -408,7 +375,7 @@ class Path:
         """
         known = self.variant.executable.program.known.arrays
         same_form = all(slot in known and have_one_form(array, known[slot]) for slot, array in changed.items())
-        if not same_form or (self._refolds.cost_more(self.usual_s) and self.changes_often):
+        if not same_form or (self._refolds.cost_more(self.numpy_call_s) and self.changes_often):
             return Refold.ANOTHER
         from accel.backend.refolding import refolded
         from accel.compiler.lower import OtherWay
@@ -432,39 +399,30 @@ class Path:
         return Refold.GOES_ON
 
     @property
-    def usual_s(self) -> float:
-        """Seconds of a call on NumPy, about."""
-        return self.numpy_call_s
-
-    @property
     def changes_often(self) -> bool:
         """Whether constants have changed often."""
         return self._refolds.are_often
 
-    def begin_successor(self, changed: Collection[int]) -> bool:
+    def replace(self, changed: Collection[int]) -> bool:
         """Compile a program that takes these constants as inputs. The one in use goes on with new constants meanwhile.
 
         Returns whether a compile was started.
         """
-        if self._begun.issuperset(changed) or not self.withdraw():
+        if self.constants.values.keys().isdisjoint(changed) or not self.withdraw():
             return False
-        self._begun |= frozenset(changed)
         self.vary(changed)
-        self.successor = self._compile(self.numpy_call_s)
+        self.pending = self._compile(self.numpy_call_s)
         return True
 
     def vary(self, changed: Collection[int]) -> None:
         """Constants in these slots have changed: no further program takes them for constant."""
-        self._respecialized += 1
-        self.constants.rule_out(changed)
-        if self._respecialized >= MAX_RESPECIALIZED:
-            self.constants.rule_out(self.constants.values)
+        self.constants.note_changed(changed)
 
     def withdraw(self) -> bool:
         """Cancel any pending replacement of the program in use. Returns whether that was possible."""
-        if self.successor is not None and not self.successor.withdraw():
+        if self.pending is not None and not self.pending.withdraw():
             return False
-        self.successor = None
+        self.pending = None
         return True
 
     def respecialize(self, changed: tuple[int, ...]) -> None:
@@ -476,7 +434,7 @@ class Path:
     def drop_program(self) -> None:
         """Forget the program: another one is to be compiled."""
         self.withdraw()
-        self._variant = self.successor = None
+        self._variant = self.pending = None
         self._enter(Stage.OBSERVING)
 
     def stop_folding(self, names: Collection[str]) -> None:
@@ -487,22 +445,6 @@ class Path:
             self._enter(Stage.OBSERVING)
         if self.stage is Stage.OBSERVING:
             self.constants.rule_out(slots)
-
-    def reconsider(self) -> bool:
-        """Put the successor to use if it is compiled. Returns whether a program has just taken the place of another."""
-        # until it is there, the program in use goes on
-        return self.successor is not None and self.successor.done() and self._renew()
-
-    def _renew(self) -> bool:
-        assert self.successor is not None
-        again, self.successor = self.successor, None
-        try:
-            self._install(again)
-        except Exception as error:
-            # the program in use stays
-            logs.LOGGER.info("%s could not be compiled again: %s", self.name, error)
-            return False
-        return True
 
     def back_off(self, discarded_s: float, call_s: float) -> None:
         """A run was discarded, and its call's path has no program: try ever more rarely (exponential backoff).
@@ -546,7 +488,7 @@ class Path:
         }
 
 
-def _shape_of(trace: Trace) -> tuple[Any, ...]:
+def shape_of(trace: Trace) -> tuple[Any, ...]:
     """A key that is equal for two recordings of the same path."""
     operations = [(node.rule.name, node.shape, str(node.dtype), node.where) for node in trace.tape.nodes]
     draws = [(draw.owner, draw.method) for draw in trace.draws]

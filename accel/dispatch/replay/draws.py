@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from accel.compiler.lower.program import Lowerable
 from accel.dispatch.replay.host import Expressions
-from accel.ir.tape import Node, nodes_in
+from accel.ir.tape import Node, Outcome, nodes_in
 from accel.record.state.draw import Draw, Form
 from accel.record.values.draws.early import early_nodes, is_given
 from accel.record.values.draws.generators import MAKERS, GeneratorKind, is_same_state, kind_of
@@ -123,6 +124,12 @@ class _Maker(Expressions):
 def _by_numpy(node: Node, values: dict[int, Any]) -> Any:
     with np.errstate(all="ignore"):
         return evaluate(node, lambda operand: values[operand.index])
+
+
+def drawn_outcomes(trace: Lowerable) -> list[Outcome]:
+    """Outcomes that Python knows once a run has made its draws."""
+    drawn = drawn_nodes(trace.tape.nodes, trace.draws)
+    return [outcome for outcome in trace.tape.outcomes if outcome.node.index in drawn]
 
 
 def drawn_nodes(nodes: Iterable[Node], draws: Iterable[Draw]) -> frozenset[int]:

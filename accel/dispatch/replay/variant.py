@@ -20,7 +20,7 @@ from accel.compiler.lower.program import Fixed, OutputNumber, Packed
 from accel.compiler.lower.written import OnHost, Written
 from accel.compiler.merge import ABSENT
 from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
-from accel.dispatch.replay.draws import Drawn, Draws, drawn_nodes
+from accel.dispatch.replay.draws import Drawn, Draws, drawn_outcomes
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.kept import Unfetched
 from accel.ir.bits import Content, same_scalar
@@ -297,8 +297,7 @@ class Variant(Launchable):
     def __init__(self, trace: Trace, executable: Executable) -> None:
         super().__init__(executable, trace.draws)
         self.trace = trace
-        drawn = drawn_nodes(trace.tape.nodes, trace.draws)
-        self._known = DrawnOutcomes([each for each in trace.tape.outcomes if each.node.index in drawn])
+        self._known = DrawnOutcomes(drawn_outcomes(trace))
         # compared as one vector; the program returns all outcomes as float64, branches as 0.0 and 1.0
         self._expected = np.array([float(outcome.expected) for outcome in executable.program.outcomes])
         self._forms = forms_of(trace.outputs.arrays)

@@ -231,7 +231,7 @@ class Installation:
         """Outline parts of a function once the function as a whole is refused."""
         target = getattr(replacement.new, "_self_target", None)
         if target is not None:
-            target.on_refused = functools.partial(self.lifts.lift_refused, row, replacement.old)
+            target.recordings.on_refused = functools.partial(self.lifts.lift_refused, row, replacement.old)
 
     def _lift(self, row: Row, raw: object) -> None:
         inner = replace(raw, lambda function: function)

@@ -62,7 +62,7 @@ class Lifts:
         return None
 
     def lift_refused(self, row: Row, function: FunctionType, refusals: Sequence[Refusal], call_s: float) -> bool:
-        """Outline parts of a function that is refused as a whole. See `OnRefused` in accel.dispatch.target."""
+        """Outline parts of a function that is refused as a whole. See `OnRefused` in accel.dispatch.recordings."""
         if self._start is None or any(each.function is function for each in self._functions):
             return False
         from accel.entry.lift.rounds import lift_refused

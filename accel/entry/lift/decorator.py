@@ -92,13 +92,13 @@ def _outline_once_refused(made: Any, start: Callable[..., None]) -> None:
     """Outline parts of an accelerated function once it is refused as a whole."""
     target = getattr(getattr(made, "__func__", made), "_self_target", None)
     if target is not None:
-        target.on_refused = functools.partial(_outline, target.function, target.name, start)
+        target.recordings.on_refused = functools.partial(_outline, target.function, target.name, start)
 
 
 def _outline(
     function: FunctionType, name: str, start: Callable[..., None], refusals: Sequence[Refusal], call_s: float
 ) -> bool:
-    """See `OnRefused` in accel.dispatch.target."""
+    """See `OnRefused` in accel.dispatch.recordings."""
 
     def begin(switch: Switch, title: str, splits: Splits) -> None:
         start(switch, function.__globals__, title, splits=splits)

@@ -121,9 +121,9 @@ class Rounds:
         now, target = time.perf_counter(), self._target
         round_s = (now - self._since) / LOOK_AFTER
         self._left, self._since = LOOK_AFTER, now
-        is_small = account.is_limited(target.mode) and not target.paths and round_s < rest.SMALL_CALL_S
-        stays = target.final and not (target.may_try_again and round_s >= COUNTED_S)
-        if target.mode != "strict" and (stays or is_small):
+        is_small = account.is_limited(target.state.mode) and not target.paths and round_s < rest.SMALL_CALL_S
+        stays = target.state.final and not (target.state.may_try_again and round_s >= COUNTED_S)
+        if target.state.mode != "strict" and (stays or is_small):
             self._switch.turn_off()
 
 
@@ -171,7 +171,7 @@ def start(
     if switch.column is not None:
         target.function = calling(switch, names, _call_plain)
     again = functools.partial(start, rtol=rtol, mode=mode, effects=effects, splits=splits or Splits())
-    target.on_refused = functools.partial(_split_body, switch, name, names, again)
+    target.recordings.on_refused = functools.partial(_split_body, switch, name, names, again)
     switch.call = Rounds(switch, made)
     switch.on = True
 

@@ -30,9 +30,7 @@ def test_the_switch_of_a_loop_whose_program_is_given_up(
     switch: Any = SimpleNamespace(column=None, turn_off=lambda: turned_off.append(True))
     target = SimpleNamespace(
         parts=SimpleNamespace(),
-        mode="auto",
-        final=final,
-        may_try_again=may_try_again,
+        state=SimpleNamespace(mode="auto", final=final, may_try_again=may_try_again),
         paths=["a path"],
     )
 

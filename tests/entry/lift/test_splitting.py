@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch import target as targets
+from accel.dispatch import recordings
 from accel.entry.lift import shares
 from accel.entry.lift.lifting import lift_function
 from accel.entry.lift.source import NotLiftable
@@ -29,7 +29,7 @@ Made = Callable[[str], ModuleType]
 def module(write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch) -> Made:
     """Give a function that imports a source as the module `planet`."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.setattr(targets, "LIFTED_CALL_S", 0.0)
+    monkeypatch.setattr(recordings, "LIFTED_CALL_S", 0.0)
     monkeypatch.setattr(shares, "LEAST_SHARE", 0.0)  # whatever the parts take
 
     def make(source: str) -> ModuleType:
