@@ -46,10 +46,10 @@ def was_off(figures: dict[str, Any]) -> bool:
 def _result(figures: dict[str, Any]) -> str:
     """Return the first line: the run's time and NumPy's, the share of compiled calls, the largest error."""
     totals = figures["totals"]
-    line = f"accel: {_time(figures)}. {_share(figures['steps'], totals)}"
+    line = f"accel: {_time(figures)}. {_share(figures['steps'], totals)}{_precision(figures, ' in ')}"
     if totals["max_rel_error"] is None:
         return f"{line}."
-    error = f"{totals['max_rel_error']:.1g}{_precision(figures, ' in ')}"
+    error = f"{totals['max_rel_error']:.1g}"
     shorter = line.replace("(about ", "(")
     wordings = (f"{line}, error at most {error}.", f"{line}, error {error}.", f"{shorter}, error {error}.")
     return next((each for each in wordings if len(each) <= WIDTH), f"{shorter}.")
