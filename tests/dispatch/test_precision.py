@@ -202,7 +202,7 @@ def test_the_report_says_it(foreground: None, caplog: pytest.LogCaptureFixture) 
         called(smooth)
     assert json.loads(accel.report("json"))["precision"] == "float32"
     assert "; precision: float32" in accel.report(full=True)
-    assert " in float32." in summary.summary_line()
+    assert " compiled in float32" in summary.summary_line()
 
 
 def test_of_float64_the_report_says_nothing(foreground: None) -> None:
