@@ -143,8 +143,10 @@ def test_children_compute_end_and_report(how: str, tmp_path: Path, cache: Path) 
     assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
     same, compiled, reasons = done.stdout.split(maxsplit=2)
     assert same == "True", done.stdout
-    assert ("environment.forked" in reasons) == (how == "fork"), done.stdout
-    assert int(compiled) >= (3 if how == "fork" else 6)
+    # from Python 3.14 on the fork server imports the program, and accel with it, before it forks
+    is_forked = how == "fork" or (how == "forkserver" and sys.version_info >= (3, 14))
+    assert ("environment.forked" in reasons) == is_forked, done.stdout
+    assert int(compiled) >= (3 if is_forked else 6)
     assert not list(tmp_path.glob("accel-children-*")), "the folder of the figures has stayed"
 
 
