@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import time
 from collections.abc import Sequence
 
-from accel.platform import config, ranks
+from accel.platform import config, logs, ranks
 from accel.platform.config import SettingError
 from accel.platform.options import refuse
 from accel.tools.cli import lengths
@@ -48,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         from accel.tools.cli import running  # which takes long to import
     except Exception as error:
-        sys.stderr.write(f"accel: cannot be imported ({type(error).__name__}: {error}): this run uses NumPy only\n")
+        logs.say_at_end(f"accel: cannot be imported ({type(error).__name__}: {error}): this run uses NumPy only\n")
         return execute(start, hooked=False)
     return running.run(plan, settings, start, history, time.process_time() - began)
 
@@ -58,9 +57,8 @@ def _end_alone(plan: CommandLine, process: int, history: lengths.History) -> Non
     if os.getpid() != process or not ranks.is_first():
         return
     sentence = history.note_alone()
-    if not (plan.quiet or plan.settings.quiet) and sys.stderr is not None and not sys.stderr.closed:
-        sys.stdout.flush()
-        sys.stderr.write(f"accel: {sentence}\n")
+    if not (plan.quiet or plan.settings.quiet):
+        logs.say_at_end(f"accel: {sentence}\n")
 
 
 def compare(argv: Sequence[str]) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +69,27 @@ def test_errors_and_exit_codes_of_a_run_that_is_left_alone_are_pythons(bench: Be
         done = bench.accel("ends.py", env=kept)
     traceback, _, last = done.err.rstrip().rpartition("\n")
     assert (done.code, traceback) == (plain.code, plain.err.rstrip()) and last.startswith(ALONE)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("streams", ["1>&-", "2>&-", "1>/dev/full 2>/dev/full"])
+def test_closed_and_full_streams_are_no_error_of_a_run_that_is_left_alone(
+    bench: Bench, kept: dict[str, str], tmp_path: Path, streams: str
+) -> None:
+    log = tmp_path / "log"
+    # what an atexit function raises is told to this hook, whatever the streams are
+    (bench.work / "quick.py").write_text(f"""
+import pathlib, sys, numpy
+log = pathlib.Path({str(log)!r})
+log.touch()
+sys.unraisablehook = lambda about: log.write_text(repr(about.exc_value))
+""")
+    assert ALONE not in bench.accel("quick.py", env=kept).err
+    log.unlink()
+    started = f"exec {sys.executable} -m accel.run quick.py {streams}"
+    subprocess.run(["sh", "-c", started], cwd=bench.work, env=bench.environment(kept), timeout=300, check=False)
+    assert log.read_text() == "", "it ran, and nothing was raised at its end"
+    assert ALONE in bench.accel("quick.py", env=kept).err
 
 
 @pytest.mark.parametrize(
