@@ -32,6 +32,7 @@ _OPAQUE_REASONS = {
     "posix": "effect.file",
     "logging": "effect.print",
     "warnings": "effect.print",
+    "py_warnings": "effect.print",
     "sys": "effect.print",
 }
 """Reasons by the module that a call outside the followed package goes to; others are call.opaque."""
@@ -48,10 +49,10 @@ EFFECTS_IN_NUMPY = {
 """Reasons of NumPy's own functions and methods that do more than compute, by name."""
 
 
-_WARNINGS = "warnings", "_py_warnings"
+WARNINGS = "warnings", "_py_warnings"
 """The module that defines the functions of `warnings`; the second one from Python 3.14 on."""
 
-_HARMLESS_MODULES = frozenset({*_WARNINGS, "numpy"})
+_HARMLESS_MODULES = frozenset({*WARNINGS, "numpy"})
 
 
 _HARMLESS = frozenset({"errstate", "catch_warnings", "simplefilter", "filterwarnings"})
@@ -113,7 +114,7 @@ class Harmless(StandIn):
         display = self._recording_.display
         if display.settings is None:
             display.settings = settings_now()
-        display.filters_changed |= getattr(self._plain_, "__module__", "") in _WARNINGS
+        display.filters_changed |= getattr(self._plain_, "__module__", "") in WARNINGS
         # `with warnings.catch_warnings(record=True) as log`: the program looks at the warnings, of which a replay gives
         # none.
         if kwargs.get("record"):

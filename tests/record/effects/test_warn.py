@@ -11,6 +11,18 @@ import pytest
 import accel
 from accel.platform import config
 from accel.platform.ledger import open_ledger
+from accel.record.objects.sinks.streams import TextObserver
+from accel.record.state.opaque import WARNINGS
+
+
+@pytest.mark.parametrize("module", WARNINGS)
+def test_text_that_the_module_writes_is_not_the_programs(module: str) -> None:
+    noted: list[str] = []
+    written: list[str] = []
+    observer = TextObserver(written.append, noted.append)
+    exec("observer('a warning')", {"__name__": module, "observer": observer})
+    observer("a result")
+    assert (noted, written) == (["a result"], ["a warning", "a result"])
 
 
 def helper(x: Any, limit: float) -> Any:

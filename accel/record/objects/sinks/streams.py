@@ -10,6 +10,7 @@ from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 from accel.platform.status import Erasing
+from accel.record.state.opaque import WARNINGS
 
 
 def handed_on_to(write: object) -> Any:
@@ -49,7 +50,7 @@ class TextObserver:
     def __call__(self, what: Any) -> Any:
         # `warnings` writes what a replay does not
         try:
-            if self._thread == threading.get_ident() and sys._getframe(1).f_globals.get("__name__") != "warnings":
+            if self._thread == threading.get_ident() and sys._getframe(1).f_globals.get("__name__") not in WARNINGS:
                 self._note(what)
         except Exception:  # the program's own call must not fail
             pass
