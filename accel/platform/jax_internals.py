@@ -97,13 +97,17 @@ def quiet_logs() -> Iterator[None]:
         _hushed.depth -= 1
 
 
+COMPOSITE = "call_hi_primitive"
+"""Name of JAX's composite operations (from 0.12 on)."""
+
+
 def expanded(eqn: Any) -> Any:
-    """Return the traced implementation of one of JAX's composite operations (from 0.12 on); None for other operations.
+    """Return the traced implementation of one of JAX's composite operations; None for other operations.
 
     `jnp.nonzero`, `jnp.searchsorted` and `jnp.einsum` are among them.
     """
     composite = eqn.params.get("_prim")
-    if eqn.primitive.name != "call_hi_primitive" or not {"expand", "in_tree"} <= {*dir(composite)}:
+    if eqn.primitive.name != COMPOSITE or not (hasattr(composite, "expand") and hasattr(composite, "in_tree")):
         return None
     return _expanded(composite, tuple((var.aval.shape, var.aval.dtype) for var in eqn.invars))
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from accel.compiler.lower.precision.evaluation import ReducedEvaluation, retraced
 from accel.compiler.lower.precision.widths import INLINED, AsTraced, function_of, is_literal
+from accel.platform import jax_internals
 from accel.platform.config import FLOAT64
 
 PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
@@ -38,7 +39,7 @@ UNCONTRACTED = frozenset(
 
 THROUGH = frozenset(
     ["broadcast_in_dim", "convert_element_type", "copy", "neg", "reshape", "rev", "squeeze", "transpose"]
-    + ["cond", "outside", "scan", "while", "call_hi_primitive", *INLINED]
+    + ["cond", "outside", "scan", "while", jax_internals.COMPOSITE, *INLINED]
 )
 """Readers that XLA looks through: moves that it may remove, functions, branches and loops."""
 
