@@ -20,7 +20,7 @@ from accel.dispatch.state import TargetState
 from accel.platform import config, gain, logs, timeline
 from accel.platform.ledger import current_run, open_ledger
 from accel.platform.reasons import Refusal
-from accel.policy import budget
+from accel.policy import budget, prices
 from accel.policy.call import Call, note_counted
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Compiling:
         if path.is_ready():
             return self.finish(path)
         if path.pending is not None:  # what only later runs will use comes after all else
-            path.pending.is_for_this_run = not self._state.parts.is_for_later_runs
+            path.pending.is_for_this_run = not self._state.parts.end_before(path.compile_s)
         return path.abandon_if_overdue()
 
     def may_start(self, path: Path) -> bool:
@@ -66,7 +66,7 @@ class Compiling:
             # they are looked through together, to give them one program
             price_s = sum(other.start_s for other in self._paths)
             covers = budget.covers(state.ledger, price_s, state.account.call_s, state.account.total_s)
-            missed = state.parts.pay and state.parts.leave_enough and budget.grants(price_s)
+            missed = state.parts.pay and budget.grants(price_s)
             path.may_start = covers or missed or not state.is_limited or budget.for_later_runs
         return path.may_start
 
@@ -82,6 +82,7 @@ class Compiling:
             self._let_others_observe(path, call)
         # `observed` includes this call: compiling starts at the next call after OBSERVED of them
         if path.observed > OBSERVED and self._is_due(path):
+            started = time.perf_counter()
             path.constants.compare(values, looks_at_all=True)
             # a later run may meet the paths in another order: each gets a program, and in the end all get one together
             alone = budget.for_later_runs or path is self._paths.joint
@@ -89,6 +90,8 @@ class Compiling:
             if joint is not None and self._paths.joint is not None:
                 joint.fold_no_more_than(self._paths.joint)
             self.start(path, call, joint)
+            operations = sum(len(other.trace.tape.nodes) for other in ((path,) if joint is None else joint.members))
+            (prices.loading if path.is_on_disk else prices.describing).note(time.perf_counter() - started, operations)
 
     def _let_others_observe(self, path: Path, call: Call) -> None:
         """Let the other paths observe the call too, if it matches them: a later run may have recorded them first."""
@@ -104,9 +107,11 @@ class Compiling:
         Nor before the paths that its program should have besides have been recorded. If no budget holds, at once.
         """
         limited, parts = self._state.is_limited, self._state.parts
-        settled = path in self._earlier.taken or (parts.leave_enough and parts.kinds_are_settled)
-        if limited and not settled and not path.is_on_disk:
-            return False
+        if limited and path not in self._earlier.taken and not path.is_on_disk:
+            if parts.end_before(path.compile_s) and not parts.are_for_later_runs:
+                return False
+            if not parts.show_their_kinds(path.waited_s, path.compile_s, path.price_s + path.start_s):
+                return False
         if budget.for_later_runs:
             # the programs of nested targets first: a later run may call them before it has the outer one's
             return path.observed > MAX_OBSERVED or not any(nested.is_observing for nested in path.trace.inlined)
@@ -118,7 +123,7 @@ class Compiling:
             return True
         # whether programs could have saved enough so far for the first of them to be compiled or loaded
         starts = gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs)
-        return starts and self._paths.is_worth_compiling(path)
+        return starts and self._paths.is_worth_compiling(path, parts.certain_miss_s)
 
     # -- its program --------------------------------------------------------------------------------------------------
 
@@ -165,6 +170,8 @@ class Compiling:
         """Enter a new program of a path into the books."""
         executable, ledger = path.variant.executable, open_ledger(self._name)
         operations = executable.program.operations
+        if not path.found_on_disk:
+            prices.compiling.note(executable.seconds, len(path.trace.tape.nodes))
         ledger.compile_s += executable.seconds
         ledger.variants = len(self._paths.with_program)
         ledger.describe = self._paths.describe

@@ -21,7 +21,7 @@ from accel.dispatch.state import TargetState
 from accel.platform import config, logs, timeline
 from accel.platform.ledger import current_run
 from accel.platform.reasons import Refusal
-from accel.policy import account, budget, parts
+from accel.policy import account, budget, parts, prices
 from accel.policy.call import Call, note_counted
 
 if TYPE_CHECKING:
@@ -212,6 +212,7 @@ class Recordings:
                 self._earlier.forget_vain()
                 self._compiling.keep(state.paths)
                 operations = len(recorded.trace.tape.nodes)
+                prices.recording.note(spent - state.account.call_s, operations)
                 timeline.note_event(timeline.RECORDED, state.name, f"{operations} operations", spent)
                 logs.LOGGER.info("%s recorded, %d operations", state.name, operations)
         return True

@@ -30,7 +30,8 @@ class TargetState:
         self.final = False
         self.account = Account(name)
         self.parts = Parts(name, in_parts)
-        self.paths = KnownPaths(in_parts=in_parts is not None)
+        self.parts.recording_s = lambda: self.account.recording_s
+        self.paths = KnownPaths()
         self.refusals = Refusals(name, self)
         self._second_look: SecondLook | None = None  # if the target is `final` because its programs are slower
 

@@ -47,6 +47,9 @@ may have taken long, and for some programs no call on NumPy has been timed."""
 LAUNCH_S = 1e-4
 """Seconds that launching a program takes off what it saves."""
 
+FIRST_CALLS = 4
+"""Number of first calls whose fastest one shows how long a call without any program takes."""
+
 RELIABLE_CALL_S = 1e-3
 """A first call that takes longer tells how long later calls take. A shorter one may mostly have warmed something up."""
 
@@ -95,7 +98,8 @@ recorded = _Recorded()
 class Account:
     """Times of one target's calls, entered into its ledger.
 
-    rest: see accel.policy.rest. call_s: seconds of the last call on NumPy. numpy_calls: calls on NumPy so far,
+    rest: see accel.policy.rest. call_s, first_s: seconds of the last call on NumPy, and of the fastest of the first
+    ones. numpy_calls: calls on NumPy so far,
     but for rested ones. total_s: seconds of all calls on NumPy, nested targets included; rested calls add their own.
     """
 
@@ -106,6 +110,7 @@ class Account:
         self.total_s = 0.0
         self._name = name
         self._recording_s: float | None = None
+        self.first_s = 0.0
         self._rested = self.rest.ever
         # since the last recording: seconds of calls that no known path has taken; and what others had gained by then
         self._unmatched_s = 0.0
@@ -148,6 +153,8 @@ class Account:
         ledger.count_numpy(call.seconds if quiet else None, call.own_s)
         ledger.charge("guards", looked_s)
         self.call_s = call.seconds
+        if self.numpy_calls < FIRST_CALLS:
+            self.first_s = min(self.first_s or call.seconds, call.seconds)
         self.numpy_calls += 1
         self.total_s += call.seconds
 
@@ -201,7 +208,10 @@ class Account:
     @property
     def recording_s(self) -> float:
         """Seconds that the next recording takes beyond its call on NumPy, about."""
-        return recorded.slowdown * self.call_s if self._recording_s is None else self._recording_s
+        if self._recording_s is not None:
+            return self._recording_s
+        # later calls may be short because the functions inside have programs: these are recorded all the same
+        return recorded.slowdown * max(self.call_s, self.first_s)
 
     @property
     def longest_recording_s(self) -> float:

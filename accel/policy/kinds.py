@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 LATELY, FEW = 24, 2
 """Number of last calls, and the most of them that may be of new kinds, if the frequent kinds have been recorded."""
 
-PATIENCE = 200
-"""Number of calls after which a program is wanted, whatever kinds it has. Some may never be recorded."""
-
 
 class Kinds:
     """The kinds of one target's calls in parts. are_shown: whether the parts' programs tell them apart."""
@@ -28,7 +25,6 @@ class Kinds:
     def __init__(self) -> None:
         self.are_shown = False
         self._lately: deque[bool] = deque(maxlen=LATELY)  # whether each was of a new kind
-        self._calls = 0  # since the first recording
         self._since = 0  # the last call of a new kind
         self._gap = 0  # from the one before to that
 
@@ -40,7 +36,6 @@ class Kinds:
         self.are_shown = self.are_shown or bool(sides)
         is_new = not any(_may_take(path, sides) for path in recorded)
         self._lately.append(is_new)
-        self._calls += 1
         self._since += 1
         if is_new:
             self._gap, self._since = self._since, 0
@@ -51,10 +46,15 @@ class Kinds:
         return self._since + 1 == self._gap
 
     @property
+    def new_share(self) -> float:
+        """The share of the last calls that was of new kinds."""
+        return sum(self._lately) / max(1, len(self._lately))
+
+    @property
     def are_settled(self) -> bool:
         """Whether new kinds have become rare, as far as the parts show them."""
         is_seldom = len(self._lately) == LATELY and sum(self._lately) <= FEW
-        return not self.are_shown or is_seldom or self._calls >= PATIENCE
+        return not self.are_shown or is_seldom
 
 
 def _may_take(path: Path, sides: frozenset[tuple[object, str]]) -> bool:

@@ -4,16 +4,13 @@ Most calls without a program run on NumPy as a whole. Their program is soon ther
 then would not pay for recording and compiling them. An iteration (a *round*) of the program's own loop is another
 matter. It is large, its program takes long to compile, and some iterations (that print, or plot) never get one. So its
 parts come first. The time of an iteration while no program runs is all that a program of the loop could save. This time
-is *missed*:
+is *missed*. Recording and compiling the loop are investments like others (see accel.policy.prices): they are made once
+iterations have missed what they cost, or are certain to miss more. A loop over `range(n)`, a list or a progress bar
+tells the number of iterations to come.
 
-- The loop is recorded once its iterations have missed enough, and compiled once they have missed a share of the compile
-  time. It is not compiled if the iterations to come are known to end before its program can be there.
-- It is recorded as well once iterations have taken some seconds, if those to come take far longer. Most of the parts
-  have programs by then, which show the kinds of iterations. A loop over `range(n)`, a list or a progress bar tells the
-  number of iterations. Other loops are expected to go on for as long as they have.
-- If iterations may end before that, the loop is recorded and compiled for later runs. A process has to go on with this
-  after the program's end (see accel.backend.underway.last). A short run would never have a program of its loop. The
-  programs of its parts, which this run uses, come first.
+- If these end before its program can be there, the loop is recorded and compiled for later runs, once iterations have
+  missed what that costs this one. A process has to go on with this after the program's end (see
+  accel.backend.underway.last). A short run would never have a program of its loop.
 - A program that an earlier run has begun to compile is compiled at once.
 - One refused recording says little about a loop: its iteration may have been one that prints, or plots. The next
   recording is made once iterations have missed as much as that one took. After a second refusal, if no kind of
@@ -36,13 +33,9 @@ from types import CodeType
 
 from accel.backend.disk import experience
 from accel.platform import config
-from accel.policy import budget
+from accel.policy import budget, prices
 from accel.policy.call import Call
-from accel.policy.kinds import Kinds
-
-MISSED_S = 1.0
-"""Seconds that iterations have to miss before the loop is recorded. Recording its first kinds of iterations, with a
-compile beside it, takes about as much of the program's time."""
+from accel.policy.kinds import LATELY, Kinds
 
 UNSETTLED_SHARE = 0.1
 """Share of the time missed by iterations that counts while programs of their parts are being compiled. Those will save
@@ -50,17 +43,6 @@ most of it."""
 
 PARTS_SHARE = 0.5
 """The parts come first if their calls take this share of the whole call."""
-
-PATIENCE_S = 30.0
-"""Seconds of calls after which the whole is recorded, if its parts have no programs by then."""
-
-EARLY_S, TIMES_AS_LONG = 4.0, 2.0
-"""Seconds of calls after which the whole is recorded if the calls to come take TIMES_AS_LONG times as long. Compiling
-the whole is worth it then, even if programs of the parts save most of that time."""
-
-LATER_AFTER_S, LATER_LEFT_S = 2.0, 1.5
-"""For later runs alone, the whole is recorded after LATER_AFTER_S seconds of calls, if those to come take LATER_LEFT_S
-more. In that time it is recorded, observed, and described to the process that compiles."""
 
 LAST = 16
 """Number of last calls whose fastest one predicts how long those to come take."""
@@ -92,7 +74,7 @@ class Parts:
     """The parts of one target's calls. code: by which its programs are known; None where calls do not run in parts.
 
     used: whether they do. name: the target's. kinds: what they show of these calls. calls_left: gives the number of
-    calls to come, or None where nobody knows.
+    calls to come, or None where nobody knows. recording_s: gives the seconds of a recording, by its account.
     """
 
     def __init__(self, name: str, code: CodeType | None) -> None:
@@ -101,13 +83,15 @@ class Parts:
         self._code = code
         self.kinds = Kinds()
         self.calls_left: Callable[[], int | None] = lambda: None
+        self.recording_s: Callable[[], float] = lambda: 0.0
         self._share = 0.0
         self._calls = 0
         self._recorded = 0
-        self._waited_s = 0.0
         self._counts = 1.0  # the share that counts of what calls miss
         self._missed_s = 0.0
-        self._last_s: deque[float] = deque((0.0,), maxlen=LAST)  # 0 until there are so many
+        # 0 until there are so many
+        self._last_s: deque[float] = deque((0.0,), maxlen=LAST)
+        self._last_missed_s: deque[float] = deque((0.0,), maxlen=LAST)
         self._kind: Hashable = None
         self._unmatched_s: dict[Hashable, float] = defaultdict(float)  # by kind
         self._refused_s: dict[Hashable, float] = defaultdict(float)
@@ -142,11 +126,11 @@ class Parts:
         """
         seconds = call.seconds or 0.0
         self._calls += 1
-        self._waited_s += seconds
-        self._last_s.append(seconds)
         if seconds > 0.0:  # the largest: that of calls whose parts have no programs yet
             self._share = max(self._share, 1.0 - call.own_s / seconds)
         self._counts = 1.0 if settled else UNSETTLED_SHARE
+        self._last_s.append(seconds)
+        self._last_missed_s.append(self._counts * missed_s)
         # what is recorded just now says nothing about later calls
         if recorded.count == self._recorded:
             self._missed_s += self._counts * missed_s
@@ -181,51 +165,52 @@ class Parts:
 
     @property
     def leave_enough(self) -> bool:
-        """Whether calls in parts have missed what recording and compiling the whole takes, or soon will have."""
+        """Whether calls in parts have missed what recording and compiling the whole costs, or are certain to."""
         if not self.used:
             return True
         if not self._calls:  # the first call ran on NumPy: nobody knows yet whether it has parts
             return False
         if self._share < PARTS_SHARE:
             return True
-        if self.is_for_later_runs:
+        record_s = self.recording_s()
+        operations = record_s / prices.recording.of(1)
+        record_s += prices.describing.of(operations)
+        compile_s = prices.compiling.of(operations)
+        if self.end_before(record_s + compile_s):
+            return self.are_for_later_runs and self._missed_s >= record_s
+        return prices.are_paid(record_s + prices.burden_s(compile_s), self._missed_s, self.certain_miss_s)
+
+    @property
+    def are_for_later_runs(self) -> bool:
+        """Whether what comes too late for this run is finished after its end."""
+        return self.used and config.current().finishes
+
+    def end_before(self, seconds: float) -> bool:
+        """Whether the calls to come are known to end before a program that takes so long to come is of use."""
+        left = self.calls_left() if self.used else None
+        return left is not None and left * self._last_s[-1] < prices.CERTAIN * seconds
+
+    def show_their_kinds(self, missed_s: float, compile_s: float, price_s: float) -> bool:
+        """Whether a path needs to wait no longer for paths that could share its program.
+
+        New kinds of calls have become rare, or waiting for them has cost another compile. missed_s: by calls since the
+        path was recorded. compile_s, price_s: of its program.
+        """
+        if self.kinds.are_settled:
             return True
-        if self._ends_soon:
-            return False
-        if self._waited_s > PATIENCE_S or self._missed_s >= MISSED_S:
-            return True
-        return self._waited_s > EARLY_S and self._left_s > TIMES_AS_LONG * EARLY_S
-
-    @property
-    def is_for_later_runs(self) -> bool:
-        """Whether this run, which may end too early, is long enough to begin what is finished after its end."""
-        is_enough = self._waited_s > LATER_AFTER_S and LATER_LEFT_S < self._left_s <= TIMES_AS_LONG * EARLY_S
-        return self.used and is_enough and config.current().finishes
-
-    @property
-    def kinds_are_settled(self) -> bool:
-        """Whether new kinds of calls have become rare. For later runs alone, there is time to wait for some more."""
-        return self.kinds.are_settled and (self._waited_s > EARLY_S or not self.is_for_later_runs)
-
-    @property
-    def _ends_soon(self) -> bool:
-        """Whether the calls to come are known to take less than it takes to have a program of the whole compiled."""
-        left = self.calls_left()
-        return left is not None and left * self._last_s[-1] < EARLY_S
+        if self.end_before(compile_s):  # for later runs there is time for as long as there are calls
+            return (self.calls_left() or 0) <= LATELY
+        return missed_s >= price_s
 
     @property
     def certain_s(self) -> float:
         """Seconds that the calls to come are known to take, at the speed of the last ones; 0 where nobody knows."""
-        left = self.calls_left()
-        return 0.0 if left is None else left * min(self._last_s)
+        return (self.calls_left() or 0) * min(self._last_s)
 
     @property
-    def _left_s(self) -> float:
-        """Expected seconds of the calls to come, at the speed of the last ones.
-
-        If their number is unknown, the seconds of the calls so far.
-        """
-        return self._waited_s if self.calls_left() is None else self.certain_s
+    def certain_miss_s(self) -> float:
+        """Seconds that the calls to come are known to miss without a program, at the rate of the last ones."""
+        return (self.calls_left() or 0) * min(self._last_missed_s)
 
     @property
     def pay(self) -> bool:
@@ -275,11 +260,13 @@ class Parts:
         It may take another path. Each recording that finds none doubles the time before the next one. If the parts show
         kinds, only a call that is likely to be of a new kind is recorded.
         """
+        certain_s = 0.0
         if self.kinds.are_shown:
             if not self.kinds.expects_new:
                 return False
-            waiting = 0
-        if self.used and self._matched_s < recording_s * 2 ** (waiting + self._looks_in_vain):
+            waiting, certain_s = 0, self.kinds.new_share * self.certain_miss_s
+        price_s = recording_s * 2 ** (waiting + self._looks_in_vain)
+        if self.used and not prices.are_paid(price_s, self._matched_s, certain_s):
             return False
         self._matched_s = 0.0
         return True

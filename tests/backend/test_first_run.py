@@ -22,11 +22,11 @@ from accel.backend.job import samples_of
 from accel.backend.underway import pending, queues, supervisor
 from accel.compiler.lower import Known
 from accel.dispatch.comparing import first_run
-from accel.dispatch.paths import known
 from accel.dispatch.paths.path import Path as RecordedPath
 from accel.dispatch.paths.path import Stage
 from accel.platform import config
 from accel.platform.reasons import Refusal
+from accel.policy import prices
 from accel.record import record
 from accel.rules.rule import RULES, Unsupported
 from tests.backend import faulty
@@ -41,8 +41,7 @@ def workers(books: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
     made = supervisor.Supervisor()
     for module in (supervisor, pending, queues):
         monkeypatch.setattr(module, "supervisor", made)
-    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
-    monkeypatch.setattr(known, "ONE_PROCESSOR_THRESHOLD", 0.0)
+    monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     faulty.add_rows()
     with config.override(ahead_of_time=True, cache_dir=tmp_path), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -195,15 +194,14 @@ def test_what_cannot_be_copied_is_not_tried(args: Any) -> None:
 PROGRAM = """
 import sys, time
 import numpy as np, accel
-from accel.dispatch.paths import known
 from accel.dispatch.paths.path import Stage
-from accel.policy import budget, rest, speed
+from accel.policy import budget, prices, rest, speed
 from accel.platform import gain
 from tests.backend import faulty, reductions
 
 faulty.add_rows()
 
-known.FIRST_COMPILE_THRESHOLD = known.ONE_PROCESSOR_THRESHOLD = 0.0
+prices.burden_s = lambda compile_s: 0.0
 budget.FIXED_S = budget.TARGET_FIXED_S = speed.MAX_LOSS_S = float("inf")
 gain.COMPILE_GAIN_S = gain.ONE_PROCESSOR_GAIN_S = gain.IMPORT_GAIN_S = rest.SMALL_CALL_S = 0.0
 rest.MAX_REST, speed.SPEED_SAMPLES = 0, 10**9

@@ -20,9 +20,9 @@ import accel
 from accel.backend.job import samples_of
 from accel.backend.underway import pending, queues, supervisor
 from accel.compiler.lower import Known
-from accel.dispatch.paths import known
 from accel.ir.fingerprint import Indescribable
 from accel.platform import config
+from accel.policy import prices
 from accel.record import record
 from accel.rules.rule import Unsupported
 from tests.conftest import is_idle
@@ -129,7 +129,7 @@ def test_what_is_compiled_holds_nothing_of_the_call() -> None:
 
 
 def test_an_array_can_be_resized_while_its_program_is_compiled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     submit("slow", 9.0)
     assert bench.started.wait(20)
     fast = accel.accelerate(lambda x: x + 1.0)

@@ -10,8 +10,8 @@ import pytest
 
 from accel.backend.underway import queues
 from accel.dispatch.comparing.policy import Comparisons
-from accel.dispatch.paths import known
 from accel.platform import config
+from accel.policy import prices
 
 
 @pytest.fixture
@@ -28,9 +28,6 @@ def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[P
         return queues.compile_now(*arguments)
 
     monkeypatch.setattr(queues, "compile_in_background", compile_now)
-    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
-    monkeypatch.setattr(known, "ONE_PROCESSOR_THRESHOLD", 0.0)
-    monkeypatch.setattr(known, "COMPILE_THRESHOLD", 0.0)
-    monkeypatch.setattr(known, "JOIN_THRESHOLD", 0.0)
+    monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     with config.override(ahead_of_time=True, cache_dir=tmp_path):
         yield tmp_path

@@ -22,13 +22,12 @@ from accel.backend.underway import queues
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch import compiling, routing
 from accel.dispatch.comparing import policy
-from accel.dispatch.paths import known
 from accel.dispatch.paths.path import Stage
 from accel.dispatch.replay import SideExit, Variant
 from accel.platform import config
 from accel.platform.ledger import State, open_ledger
 from accel.platform.ledger import reset as reset_ledgers
-from accel.policy import second_look, speed
+from accel.policy import prices, second_look, speed
 from accel.policy.account import Account
 from accel.policy.rest import LOOKS_AFTER_LONG_CALL
 from accel.rules.rule import RULES, Rule
@@ -437,7 +436,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
         return queues.compile_now(*arguments)
 
     monkeypatch.setattr(queues, "compile_in_background", compile_now)
-    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
 
     def programs() -> int:
@@ -447,11 +446,11 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
         for _ in range(8):
             fast(some(1), False)
         assert programs() == 1
-        monkeypatch.setattr(known, "COMPILE_THRESHOLD", 1e9)
+        monkeypatch.setattr(prices, "burden_s", lambda compile_s: 1e9)
         for _ in range(8):
             assert np.array_equal(fast(some(1), True), some(1) * 3.0)
         assert programs() == 1
-        monkeypatch.setattr(known, "COMPILE_THRESHOLD", 0.0)
+        monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
         for _ in range(8):
             assert np.array_equal(fast(some(1), True), some(1) * 3.0)
         assert programs() == 2
@@ -470,7 +469,7 @@ def test_the_report_says_what_a_function_waits_for_until_it_is_compiled(monkeypa
     fast = accel.accelerate(double, name="patient")
     with monkeypatch.context() as patch, config.override(ahead_of_time=True):
         patch.setattr(queues, "compile_in_background", never_ready)
-        patch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
+        patch.setattr(prices, "burden_s", lambda compile_s: 0.0)
         fast(some(0))
         fast(some(1))
         assert reasons() == {"wait.calls": 2}

@@ -29,8 +29,8 @@ import pytest
 import accel
 from accel.backend import job
 from accel.backend.underway import pending, queues, supervisor, worker
-from accel.dispatch.paths import known
 from accel.platform import config, interrupts, ledger, tuning
+from accel.policy import prices
 from accel.policy.call import THREAD
 from accel.record.state.recording import current
 from tests.helpers import LONG
@@ -363,7 +363,7 @@ def settled(call: Callable[[], Any]) -> list[Any]:
 def test_no_fault_in_the_background_reaches_the_program(
     part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     seen: list[Any] = []
     before = left_behind()
     monkeypatch.setattr(threading, "excepthook", seen.append)

@@ -22,7 +22,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def account_of(call_s: float) -> Account:
     made = Account("target")
-    made.call_s = call_s
+    made.call_s, made.numpy_calls = call_s, account.FIRST_CALLS
+    made.first_s = call_s
     return made
 
 

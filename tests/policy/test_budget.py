@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch.paths import joining, known, path
+from accel.dispatch.paths import path
 from accel.platform import config, gain, processors
 from accel.platform.ledger import Ledger, current_run, open_ledger
 from accel.platform.reasons import Refusal
-from accel.policy import budget
+from accel.policy import budget, prices
 from accel.policy.account import Account
 
 
@@ -133,7 +133,7 @@ def steps(x: Any, n: int) -> Any:
 def test_a_long_path_is_described_once_the_budget_covers_that_and_no_other_is_recorded_before(
     affordable: str, value: Any, books: ModuleType, limited: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(path, "START_NODE_S", 1.0)
+    monkeypatch.setattr(prices, "describing", prices.Price(1.0))
     fast: Any = accel.accelerate(steps, name="long")
     kind = fast._self_target
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
@@ -163,11 +163,13 @@ def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_los
         for _ in range(5):
             fast(np.ones(3))
     (only,) = paths
-    expected_s = joining.expected_compile_s(only)
-    only.waited_s, only.stage = 0.5 * expected_s, path.Stage.OBSERVING
+    only.waited_s, only.stage = 0.5 * only.compile_s, path.Stage.OBSERVING
     assert paths.is_worth_compiling(only) == starts
-    only.waited_s = 2.0 * expected_s
+    only.waited_s = 2.0 * only.compile_s
     assert paths.is_worth_compiling(only)
+    only.waited_s = 0.0
+    assert not paths.is_worth_compiling(only)
+    assert paths.is_worth_compiling(only, certain_s=3.0 * only.compile_s), "calls to come are certain to lose more"
     prospects = gain.PotentialGain()
     monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 2.0)
     prospects.add(1.0)
@@ -209,7 +211,7 @@ def test_who_wants_each_call_compiled_has_no_budget(foreground: None, monkeypatc
 
 
 def test_a_first_call_shows_what_numpy_takes(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known, "FIRST_COMPILE_THRESHOLD", 1e9)
+    monkeypatch.setattr(prices, "burden_s", lambda compile_s: 1e9)
     fast: Any = accel.accelerate(lambda x: x * 2.0, name="timed")
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

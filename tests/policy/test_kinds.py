@@ -49,14 +49,15 @@ def test_new_kinds_are_expected_at_the_pace_at_which_they_come() -> None:
     assert not every_third.expects_new, "this one was not"
 
 
-def test_kinds_are_settled_once_new_ones_are_seldom_or_take_too_long() -> None:
+def test_kinds_are_settled_once_new_ones_are_seldom() -> None:
     assert Kinds().are_settled, "nothing shows them"
     assert noted([]).are_settled
     assert not noted(OF_WARM).are_settled
     assert noted(OF_NEITHER, *[OF_WARM] * kinds.LATELY).are_settled
     some = [*[OF_NEITHER] * (kinds.FEW + 1), *[OF_WARM] * kinds.LATELY][: kinds.LATELY]
     assert not noted(*some).are_settled
-    assert noted(*some * (1 + kinds.PATIENCE // kinds.LATELY)).are_settled
+    assert noted(*some).new_share == (kinds.FEW + 1) / kinds.LATELY
+    assert Kinds().new_share == 0.0
 
 
 def test_calls_before_the_first_recording_say_nothing() -> None:

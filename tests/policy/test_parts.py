@@ -18,7 +18,7 @@ from accel.dispatch import accelerated
 from accel.dispatch.paths.path import Path as RecordedPath
 from accel.platform import config
 from accel.platform.ledger import current_run, open_ledger
-from accel.policy import parts
+from accel.policy import kinds, parts, prices
 from accel.policy.account import Account
 from accel.policy.call import Call
 from accel.policy.parts import Parts
@@ -42,29 +42,45 @@ def call_of(seconds: float, own_s: float) -> Call:
     return call
 
 
-def test_a_loop_that_has_long_to_go_is_recorded_early(of_loop: Parts) -> None:
-    """Where nobody knows how long that is, it is expected to go on as long as it has."""
-    left = [1000]
-    for _ in range(int(parts.EARLY_S / 0.1) + 2):
-        of_loop.note(call_of(0.1, 0.001), 0.0, settled=False)
-    assert not of_loop.leave_enough
-    of_loop.note(call_of(parts.EARLY_S, 0.001), 0.0, settled=False)
-    assert of_loop.leave_enough
-    for _ in range(parts.LAST):
-        of_loop.note(call_of(0.1, 0.001), 0.0, settled=False)
+def price_s(made: Parts, recording_s: float = 0.3) -> float:
+    """Give recordings of a loop this price. Returns that of recording and compiling it."""
+    made.recording_s = lambda: recording_s
+    operations = recording_s / prices.recording.of(1)
+    return recording_s + prices.describing.of(operations) + prices.burden_s(prices.compiling.of(operations))
+
+
+def comes_in_s(recording_s: float = 0.3) -> float:
+    """Seconds after which a program of that loop is there."""
+    operations = recording_s / prices.recording.of(1)
+    return recording_s + prices.describing.of(operations) + prices.compiling.of(operations)
+
+
+def note(made: Parts, times: int, missed_s: float, *, seconds: float = 0.1, settled: bool = True) -> None:
+    for _ in range(times):
+        made.note(call_of(seconds, 0.0), missed_s, settled=settled)
+
+
+def test_a_loop_is_recorded_once_its_iterations_have_missed_the_price(of_loop: Parts) -> None:
+    price = price_s(of_loop)
+    note(of_loop, 9, price / 10)
+    assert not of_loop.leave_enough and of_loop.come_first
+    note(of_loop, 2, price / 10)
+    assert of_loop.leave_enough and not of_loop.come_first
+
+
+def test_a_loop_that_says_how_long_it_goes_on_is_recorded_for_what_it_is_certain_to_miss(of_loop: Parts) -> None:
+    price = price_s(of_loop)
+    left = [10**6]
     of_loop.calls_left = lambda: left[0]
-    assert of_loop.leave_enough and of_loop.pay and not of_loop.come_first
-    left[0] = 10
-    assert not of_loop.leave_enough, "what is left is over before the whole is compiled"
-    left[0] = 1000
-    of_loop.note(call_of(0.001, 0.0), 0.0, settled=False)
-    assert not of_loop.leave_enough, "the parts have their programs: there is little left to gain"
-
-
-def test_a_loop_is_not_recorded_before_its_parts_had_time(of_loop: Parts) -> None:
-    of_loop.calls_left = lambda: 10**6
-    of_loop.note(call_of(0.5 * parts.EARLY_S, 0.001), 0.0, settled=False)
+    note(of_loop, parts.LAST - 1, price / 1000)
+    assert not of_loop.leave_enough, "whether the first few calls are typical or not"
+    note(of_loop, 1, price / 1000)
+    assert of_loop.leave_enough
+    left[0] = int(0.9 * prices.CERTAIN * 1000)
     assert not of_loop.leave_enough
+    note(of_loop, 1, 0.0)
+    left[0] = 10**6
+    assert not of_loop.leave_enough, "the parts have their programs: there is nothing left to gain"
 
 
 def test_a_function_has_no_parts() -> None:
@@ -76,52 +92,62 @@ def test_a_function_has_no_parts() -> None:
 
 
 def test_the_parts_come_first_until_enough_is_missed(of_loop: Parts) -> None:
+    price = price_s(of_loop)
     assert of_loop.come_first
-    of_loop.note(call_of(1.0, 0.1), 2.0 * parts.MISSED_S, settled=False)
+    note(of_loop, 1, 2.0 * price, settled=False)
     assert of_loop.come_first, "what is compiled now may have a program soon"
     parts.recorded.count += 1
-    of_loop.note(call_of(1.0, 0.1), 2.0 * parts.MISSED_S, settled=True)
+    note(of_loop, 1, 2.0 * price)
     assert of_loop.come_first, "and so may what was recorded"
-    of_loop.note(call_of(1.0, 0.1), 0.6 * parts.MISSED_S, settled=True)
+    note(of_loop, 1, 0.6 * price)
     assert of_loop.come_first
-    of_loop.note(call_of(1.0, 0.1), 0.6 * parts.MISSED_S, settled=True)
+    note(of_loop, 1, 0.6 * price)
     assert not of_loop.come_first
 
 
 def test_a_loop_that_ends_before_its_program_can_be_there_is_not_recorded(of_loop: Parts) -> None:
-    left = [100]
+    price, left = price_s(of_loop), [10]
     of_loop.calls_left = lambda: left[0]
-    for _ in range(3):
-        of_loop.note(call_of(0.5 * parts.EARLY_S / 100, 0.001), 2.0 * parts.MISSED_S, settled=True)
+    note(of_loop, 3, 2.0 * price, seconds=0.9 * prices.CERTAIN * comes_in_s() / 10)
     assert of_loop.come_first
-    left[0] = 1000
-    assert not of_loop.come_first, "whether the first few calls are typical or not"
+    left[0] = 20
+    assert not of_loop.come_first
 
 
-def test_they_do_not_come_first_where_they_take_little_or_too_long(of_loop: Parts) -> None:
+def test_they_do_not_come_first_where_they_take_little(of_loop: Parts) -> None:
+    price_s(of_loop)
     of_loop.note(call_of(0.01, 0.008), 0.01, settled=False)
     assert not of_loop.come_first
     of_loop.note(call_of(0.01, 0.001), 0.01, settled=False)
     assert of_loop.come_first
-    of_loop.note(call_of(parts.PATIENCE_S, 0.0), 0.01, settled=False)
-    assert not of_loop.come_first
 
 
-@pytest.mark.parametrize(
-    ("finishes", "waited_s", "left", "comes_first"),
-    [(True, 2.5, 30, False), (True, 2.5, 10, True), (True, 1.5, 30, True), (False, 2.5, 30, True)],
-    ids=["it is begun", "too few rounds are left for that", "too few have run", "nothing finishes it"],
-)
+@pytest.mark.parametrize(("finishes", "missed", "begins"), [(True, 1.2, True), (True, 0.5, False), (False, 1.2, False)])
 def test_a_loop_that_ends_too_early_is_begun_for_later_runs(
-    of_loop: Parts, finishes: bool, waited_s: float, left: int, comes_first: bool, tmp_path: Path
+    of_loop: Parts, finishes: bool, missed: float, begins: bool, tmp_path: Path
 ) -> None:
-    of_loop.calls_left = lambda: left
-    for _ in range(parts.LAST):
-        of_loop.note(call_of(0.1, 0.01), 0.01, settled=False)
-    of_loop.note(call_of(waited_s - 0.1 * parts.LAST, 0.01), 0.01, settled=False)
-    of_loop.note(call_of(0.1, 0.01), 0.01, settled=False)
+    """The compile costs this run nothing: iterations have to miss what recording and describing cost it."""
+    of_loop.recording_s = lambda: 0.3
+    of_loop.calls_left = lambda: 1
+    own_s = 0.3 + prices.describing.of(0.3 / prices.recording.of(1))
+    note(of_loop, 10, missed * own_s / 10)
     with config.override(finish_s=60.0 if finishes else 0.0, cache_dir=tmp_path):
-        assert of_loop.come_first is comes_first
+        assert of_loop.come_first is not begins
+
+
+@pytest.mark.parametrize(("left", "waits"), [(1, False), (kinds.LATELY + 1, True)])
+def test_for_later_runs_other_kinds_are_waited_for_until_the_loop_ends(of_loop: Parts, left: int, waits: bool) -> None:
+    of_loop.kinds.are_shown = True
+    of_loop.calls_left = lambda: left
+    note(of_loop, 1, 0.1, seconds=0.01)
+    assert of_loop.show_their_kinds(1e9, compile_s=10.0, price_s=1.0) is not waits
+
+
+def test_other_kinds_are_waited_for_until_that_has_cost_another_compile(of_loop: Parts) -> None:
+    assert of_loop.show_their_kinds(0.0, compile_s=10.0, price_s=1.0), "nothing shows any"
+    of_loop.kinds.are_shown = True
+    assert not of_loop.show_their_kinds(0.9, compile_s=10.0, price_s=1.0)
+    assert of_loop.show_their_kinds(1.1, compile_s=10.0, price_s=1.0)
 
 
 def test_only_what_large_parts_leave_pays_for_recordings(of_loop: Parts) -> None:
@@ -239,7 +265,7 @@ def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
     # on a busy machine the inner program is no faster than NumPy
     monkeypatch.setattr("accel.policy.speed.SPEED_SAMPLES", 10**9)
     monkeypatch.setattr("accel.policy.speed.MAX_LOSS_S", float("inf"))
-    monkeypatch.setattr("accel.dispatch.paths.known.FIRST_COMPILE_THRESHOLD", 0.0)
+    monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     monkeypatch.setattr("accel.policy.rest.SMALL_CALL_S", 0.0)
     monkeypatch.setattr("accel.platform.gain.COMPILE_GAIN_S", 0.0)
     monkeypatch.setattr(queues, "compile_in_background", lambda *given, **_: queues.compile_now(*given))

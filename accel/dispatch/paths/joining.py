@@ -10,14 +10,6 @@ from accel.dispatch.paths.joint import JointPath
 from accel.dispatch.paths.path import Path, Stage
 from accel.platform import config, logs
 
-COMPILE_S, COMPILE_NODE_S = 0.1, 0.004
-"""Approximate seconds of a compile: fixed, and for each operation."""
-
-
-def expected_compile_s(path: Path) -> float:
-    """Seconds that compiling a path takes, before any program has shown it."""
-    return COMPILE_S + COMPILE_NODE_S * len(path.trace.tape.nodes)
-
 
 def may_join(path: Path) -> bool:
     """Whether a path may have a program with others."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 from collections.abc import Collection, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from accel.dispatch.paths.joining import expected_compile_s, joins_more, may_start
+from accel.dispatch.paths.joining import joins_more, may_start
 from accel.dispatch.paths.path import Path, Stage, shape_of
 from accel.ir.loop import body_of
-from accel.platform import config, processors
+from accel.platform import config
 from accel.platform.reasons import Refusal
-from accel.policy.account import expected_gain_s
+from accel.policy import prices
+from accel.policy.account import EXPECTED_GAIN_SHARE, expected_gain_s
 from accel.rules import core
 
 if TYPE_CHECKING:
@@ -35,16 +35,6 @@ MAX_SEQUENCES = 1000
 REPLACE_AFTER = 32
 """Number of calls beyond the limit on variants after which a new path replaces the least recently used one."""
 
-COMPILE_THRESHOLD = 0.1
-"""A further path is compiled once its calls on NumPy have taken this share of the time that compiling it will take."""
-
-FIRST_COMPILE_THRESHOLD = 0.01
-"""COMPILE_THRESHOLD of a target's first path."""
-
-FIRST_IN_PARTS_THRESHOLD, IN_PARTS_THRESHOLD = 0.05, 0.15
-"""COMPILE_THRESHOLD of the first path and of each further one, if calls run in parts meanwhile. Only the time that
-these calls miss counts then. Other paths that are recorded by then share one program with it."""
-
 MOST_STRANGERS = 2
 """Number of a run's recorded paths that may be missing on disk, before no more are expected to be there."""
 
@@ -57,14 +47,6 @@ MOST_SCATTERED = 3
 MOST_APART = 5
 """MOST_SCATTERED of a target without a program, in which no run was discarded. A guess: a number of a short cycle has
 come again by then, since ever more calls lie between its recordings."""
-
-JOIN_THRESHOLD = 0.5
-"""COMPILE_THRESHOLD of a path that joins a program of more paths than wait to join it. The whole program is compiled
-again then."""
-
-ONE_PROCESSOR_THRESHOLD = 1.5
-"""The least of these shares where there is no processor but the program's own: the compiler's time is the program's.
-At two thirds of a call, the usual gain, a program could have saved as much by then as compiling it costs."""
 
 
 class PathPredictor:
@@ -94,12 +76,10 @@ class PathPredictor:
 class KnownPaths:
     """The recorded paths of one target, the most recently used first.
 
-    joint: the path of several of them that has one program, if there is one. in_parts: whether calls without a program
-    run in parts.
+    joint: the path of several of them that has one program, if there is one.
     """
 
-    def __init__(self, *, in_parts: bool = False) -> None:
-        self._in_parts = in_parts
+    def __init__(self) -> None:
         self._paths: list[Path] = []
         self.joint: JointPath | None = None
         self._predictor = PathPredictor()
@@ -296,7 +276,7 @@ class KnownPaths:
         That is the time of a recording, doubled by each path that already waits. It is at least the time that such
         calls have to miss before the joint program is compiled again with them.
         """
-        again_s = 0.0 if self.joint is None else IN_PARTS_THRESHOLD * expected_compile_s(self.joint)
+        again_s = 0.0 if self.joint is None else self.joint.price_s
         return max(recording_s * float(2**self.waiting_count), again_s)
 
     @property
@@ -309,23 +289,19 @@ class KnownPaths:
         """Whether all of them stay on NumPy for good."""
         return all(path.stage is Stage.GIVEN_UP for path in self._paths)
 
-    def is_worth_compiling(self, path: Path) -> bool:
-        """Whether the path's calls on NumPy have taken a large enough share of what compiling it will take."""
-        known = [other.variant.executable.seconds for other in self.with_program]
+    def is_worth_compiling(self, path: Path, certain_s: float = 0.0) -> bool:
+        """Whether the path's calls have lost what compiling it costs, or are certain to lose more (see policy.prices).
+
+        certain_s: seconds that calls to come are certain to lose without a program.
+        """
         # one after the other: the next joins what the one before has brought together
         if not may_start(self) or (self.joint is not None and self.joint.pending is not None):
             return False
-        # what the first programs took is the best estimate for the next
-        if known:
-            share = JOIN_THRESHOLD if joins_more(path, self) else COMPILE_THRESHOLD
-            share = IN_PARTS_THRESHOLD if self._in_parts else share
-            return path.waited_s >= _at_least(share, path) * statistics.fmean(known)
-        # soon there will be such a time
-        if any(other.stage is Stage.PENDING for other in self._paths):
+        if not self.with_program and any(other.stage is Stage.PENDING for other in self._paths):
             return False
-        # the first program of the target
-        share = FIRST_IN_PARTS_THRESHOLD if self._in_parts and not path.is_on_disk else FIRST_COMPILE_THRESHOLD
-        return path.waited_s >= _at_least(share, path) * expected_compile_s(path)
+        # a path that joins a program of more paths has the whole compiled again
+        again_s = self.joint.price_s if self.joint is not None and joins_more(path, self) else 0.0
+        return prices.are_paid(path.price_s + again_s, EXPECTED_GAIN_SHARE * path.waited_s, certain_s)
 
     def stop_folding(self, names: Collection[str], changed_in: Path) -> None:
         """Constants of these names have changed in one path: the others take them as inputs too."""
@@ -406,11 +382,6 @@ def starts_at_side_exit(other: Path, path: Path, position: int, value: object) -
     if other.outcomes[position].where == path.outcomes[position].where and _ends_loop(path.outcomes[position].node):
         return True  # its rounds took a way, or came to a number, that the other may have
     return bool(at.where == path.outcomes[position].where and float(at.expected) == value)
-
-
-def _at_least(share: float, path: Path) -> float:
-    """The share of a program's compile time that its path's calls must have taken."""
-    return share if path.is_on_disk or processors.usable() > 1 else max(share, ONE_PROCESSOR_THRESHOLD)
 
 
 def _answers(path: Path) -> dict[int, list[str]]:

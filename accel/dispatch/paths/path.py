@@ -17,6 +17,7 @@ from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants, Refold
 from accel.platform import config, interrupts, logs
 from accel.platform.ledger import current_run, open_ledger
 from accel.platform.reasons import Refusal
+from accel.policy import prices
 from accel.policy.speed import Speed
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from accel.dispatch.replay import Launchable, Matcher, MergedMatcher, SideExit, StagedOutputs
     from accel.policy.call import Call
     from accel.record import Trace
-
-START_NODE_S = 1.2e-4
-"""Seconds per operation that describing a path takes, for its key on disk and for the process that compiles it."""
 
 START_ANYWAY_S = 0.25
 """A path that takes longer to describe is started once the budget covers that."""
@@ -113,7 +111,8 @@ class Path:
         self.replays = 0
         self.compared_at = 0
         self.backoff = 0
-        self.start_s = START_NODE_S * len(trace.tape.nodes)
+        price = prices.describing if trace.key is None else prices.loading
+        self.start_s = price.of(len(trace.tape.nodes))
         self.may_start = self.start_s <= START_ANYWAY_S
         self._discarded = 0  # runs in a row
         self._is_slower = False  # which is why it was given up
@@ -263,6 +262,16 @@ class Path:
     def is_coming(self) -> bool:
         """Whether its program is likely to come from disk within its next few calls."""
         return self.is_on_disk and self.waited_s < COMES_WITHIN_S
+
+    @property
+    def price_s(self) -> float:
+        """Seconds that compiling it in the worker costs the user's program; 0 if it is on disk."""
+        return 0.0 if self.is_on_disk else prices.burden_s(self.compile_s)
+
+    @property
+    def compile_s(self) -> float:
+        """Seconds that compiling it is likely to take in the worker."""
+        return prices.compiling.of(len(self.trace.tape.nodes))
 
     def is_ready(self) -> bool:
         """Whether compiling has ended, with a program or with an error."""

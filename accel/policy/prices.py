@@ -1,0 +1,63 @@
+"""Prices: seconds that investments take on this machine, by the number of operations, measured in this process.
+
+And the law by which they are made, rent or buy: an investment is made once the calls that it would have served have
+lost as much as it costs, or are certain to lose more. Whoever buys then never pays twice what hindsight would have.
+"""
+
+from __future__ import annotations
+
+from accel.platform import processors
+
+CERTAIN = 2.0
+"""What calls to come are certain to lose, as a multiple of a price, from which it is paid before they have lost
+anything: the price is an estimate, and so is the gain."""
+
+BURDEN, ONE_PROCESSOR_BURDEN = 0.1, 1.0
+"""Price of a compile in the worker, as a share of its seconds: on a processor of its own it slows the program down a
+little, on the program's own it takes as long as it takes."""
+
+
+ENOUGH = 1000
+"""Number of operations from which one measurement alone says what an operation takes. A fixed part that is guessed
+wrong would make a few operations look dear."""
+
+
+class Price:
+    """Seconds of one kind of investment: fixed ones, and for each operation. They are guesses until it is measured."""
+
+    def __init__(self, each_s: float, fixed_s: float = 0.0) -> None:
+        self._each_s = each_s
+        self._fixed_s = fixed_s
+
+    def note(self, seconds: float, operations: int) -> None:
+        """Note an investment that was made: the more operations it had, the more it tells."""
+        if operations:
+            measured_s = max(0.0, seconds - self._fixed_s) / operations
+            self._each_s += min(1.0, operations / ENOUGH) * (measured_s - self._each_s)
+
+    def of(self, operations: float) -> float:
+        """Return the seconds that this investment is likely to take for that many operations."""
+        return self._fixed_s + self._each_s * operations
+
+
+recording = Price(1.5e-4)
+"""Recording a call, in the program's thread, for each operation."""
+
+describing = Price(1.2e-4)
+"""Describing a path to the process that compiles it, in the program's thread, with others that share its program."""
+
+compiling = Price(1e-3, 0.02)
+"""Compiling a path in the worker, for each recorded operation."""
+
+loading = Price(4e-5, 0.002)
+"""Finding and loading a path's program on disk, in the program's thread, in place of describing it."""
+
+
+def burden_s(compile_s: float) -> float:
+    """Return the seconds that a compile in the worker costs the program."""
+    return compile_s * (BURDEN if processors.usable() > 1 else ONE_PROCESSOR_BURDEN)
+
+
+def are_paid(price_s: float, lost_s: float, certain_s: float = 0.0) -> bool:
+    """Whether an investment is worth its price. lost_s, certain_s: what calls have lost, and are certain to lose."""
+    return lost_s >= price_s or certain_s >= CERTAIN * price_s

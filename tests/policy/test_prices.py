@@ -1,0 +1,46 @@
+"""Prices: measured seconds per operation, and the law by which investments are made."""
+
+from __future__ import annotations
+
+import pytest
+
+from accel.platform import processors
+from accel.policy import prices
+from accel.policy.prices import Price
+
+
+def test_a_price_is_a_guess_until_it_is_measured() -> None:
+    price = Price(0.001, 0.1)
+    assert price.of(100) == pytest.approx(0.2)
+    price.note(0.1 + 2000 * 0.004, 2000)
+    assert price.of(100) == pytest.approx(0.5)
+
+
+def test_few_operations_tell_little_of_many() -> None:
+    price = Price(0.001)
+    price.note(0.5, 10)
+    assert price.of(1000) == pytest.approx(1.0 + 0.01 * (50.0 - 1.0))
+
+
+@pytest.mark.parametrize(("seconds", "operations"), [(0.0, 0), (5.0, 0), (0.01, 5000)])
+def test_a_price_is_never_negative_and_an_empty_one_says_nothing(seconds: float, operations: int) -> None:
+    price = Price(0.001, 0.1)
+    price.note(seconds, operations)
+    assert price.of(1000) == pytest.approx(1.1 if not operations else 0.1)
+
+
+@pytest.mark.parametrize(("count", "share"), [(1, prices.ONE_PROCESSOR_BURDEN), (2, prices.BURDEN)])
+def test_a_compile_costs_the_program_what_the_compiler_takes_of_its_processor(
+    count: int, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processors, "usable", lambda: count)
+    assert prices.burden_s(2.0) == 2.0 * share
+
+
+@pytest.mark.parametrize(
+    ("lost_s", "certain_s", "paid"), [(0.9, 0.0, False), (1.0, 0.0, True), (0.0, 1.9, False), (0.0, 2.0, True)]
+)
+def test_an_investment_is_made_once_it_has_been_missed_or_surely_will_be(
+    lost_s: float, certain_s: float, paid: bool
+) -> None:
+    assert prices.are_paid(1.0, lost_s, certain_s) is paid
