@@ -29,7 +29,7 @@ import numpy as np
 from accel.ir.loop import LoopBody
 from accel.ir.tape import Node
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None), EllipsisType)
+PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), EllipsisType})
 """Their `repr` tells all of them apart, -0.0 and the last bit included."""
 
 PACKAGES = ("accel", "numpy", "scipy", "jax")
@@ -71,6 +71,7 @@ class Describer:
         self._positions: dict[int, int] = {}
         self._functions: dict[FunctionType, Any] = {}
         self._dtypes: dict[Any, str] = {}
+        self._fields: dict[type, tuple[tuple[str, str], list[str]]] = {}  # names of dataclasses and of their fields
 
     def operation(self, node: Node) -> Any:
         """One node of the body; what comes later may refer to it."""
@@ -91,6 +92,8 @@ class Describer:
         kind = type(value)
         if kind in PLAIN:  # by exact type: a subclass may compute or print as it likes
             return kind.__name__, repr(value)
+        if kind in self._fields:
+            return self._of_fields(value)
         if isinstance(value, Node):
             position = self._positions.get(value.index)
             if position is not None:
@@ -128,8 +131,15 @@ class Describer:
         if owner is not None and not isinstance(owner, ModuleType):
             return "method", value.__name__, self(owner)
         if is_dataclass(value) and not isinstance(value, type):
-            return _public_name(type(value)), [self(getattr(value, each.name)) for each in fields(value)]
+            return self._of_fields(value)
         return _public_name(value)
+
+    def _of_fields(self, value: Any) -> Any:
+        kind = type(value)
+        if kind not in self._fields:
+            self._fields[kind] = _public_name(kind), [each.name for each in fields(value)]
+        name, names = self._fields[kind]
+        return name, [self(getattr(value, each)) for each in names]
 
     def _body(self, body: LoopBody) -> Any:
         """A loop's body; its operations have positions of their own."""

@@ -14,6 +14,9 @@ import numpy as np
 Kinds = type | tuple[type, ...]
 """Which types are leaves."""
 
+_SINGLE = frozenset({str, int, float, bool, type(None), type(...), np.dtype})
+"""Types of most static values: they hold no others."""
+
 
 def leaves(template: object, kinds: Kinds) -> list[Any]:
     """The leaves of a template, in order."""
@@ -41,7 +44,9 @@ def fill(template: Any, value_of: Callable[[Any], Any], kinds: Kinds) -> Any:
     if isinstance(template, kinds):
         return value_of(template)
     kind = type(template)
-    if kind in (tuple, list):
+    if kind in _SINGLE:
+        return template
+    if kind is tuple or kind is list:
         return kind([fill(part, value_of, kinds) for part in template])
     if isinstance(template, tuple):  # a namedtuple
         return kind(*[fill(part, value_of, kinds) for part in template])
@@ -57,6 +62,8 @@ def form(template: Any, form_of: Callable[[Any], Hashable], kinds: Kinds) -> Any
     if isinstance(template, kinds):
         return form_of(template)
     kind = type(template)
+    if kind in _SINGLE:
+        return (kind, repr(template) if kind is float else template)
     if isinstance(template, (tuple, list)):
         return (kind, *[form(part, form_of, kinds) for part in template])
     if kind is dict:

@@ -20,7 +20,7 @@ import numpy as np
 
 from accel.backend.disk import cache, experience, references
 from accel.backend.disk.references import Files, Unnamed
-from accel.backend.job import nodes_of, row_of
+from accel.backend.job import Ref, nodes_of, row_of
 from accel.ir.fingerprint import PLAIN, code_number, digest, is_versioned
 from accel.ir.tape import Node, Tape
 from accel.platform import logs, own_code, pickling
@@ -68,6 +68,9 @@ def read(target: str, own: Own, targets: Callable[[str], Any]) -> Iterator[Trace
 
 
 # -- one recording -----------------------------------------------------------------------------------------------------
+
+_HAVE_NO_NAME = frozenset({*PLAIN, tuple, list, Ref, np.dtype})
+"""Types of most objects of a recording: none of them is one that a process has one of."""
 
 _PARTS = "outputs aliases same objects array_slots scalar_slots identity pinned draws joins".split()
 """Attributes of a trace that are stored unchanged. The heads of its loops are left out: they have been examined."""
@@ -203,6 +206,8 @@ class _Writer(pickling.Pickler):
 
     def persistent_id(self, value: Any) -> Any:
         kind = type(value)
+        if kind in _HAVE_NO_NAME:
+            return None
         if kind in (FunctionType, CodeType):
             return next((("own", place) for place, each in enumerate(self._own) if each is value), None)
         if kind is Node:
@@ -224,7 +229,7 @@ class _Writer(pickling.Pickler):
                 return _process_wide(value)
             self._files.add_module(place[0])
             return "fields", (*place, references.told_fields(value))
-        return None if kind in PLAIN else _process_wide(value)
+        return _process_wide(value)
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)

@@ -207,7 +207,10 @@ PROCESS_WIDE: dict[str, Any] = {"sys.modules": sys.modules, "os.environ": os.env
 
 def process_wide(value: Any) -> str | None:
     """The name of what each process has one of."""
-    return next((name for name, each in PROCESS_WIDE.items() if each is value), None)
+    for name, each in PROCESS_WIDE.items():  # asked for each object of a recording
+        if each is value:
+            return name
+    return None
 
 
 def member_of(value: Any) -> str | None:
