@@ -177,7 +177,7 @@ class Parts:
         record_s += prices.describing.of(operations)
         compile_s = prices.compiling.of(operations)
         if self.end_before(record_s + compile_s):
-            return self.are_for_later_runs and self._missed_s >= record_s
+            return self.are_for_later_runs and self._missed_s >= FREE_KINDS * record_s
         return prices.are_paid(record_s + prices.burden_s(compile_s), self._missed_s, self.certain_miss_s)
 
     @property

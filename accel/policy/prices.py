@@ -12,10 +12,12 @@ CERTAIN = 2.0
 """What calls to come are certain to lose, as a multiple of a price, from which it is paid before they have lost
 anything: the price is an estimate, and so is the gain."""
 
-BURDEN, ONE_PROCESSOR_BURDEN = 0.1, 1.0
-"""Price of a compile in the worker, as a share of its seconds: on a processor of its own it slows the program down a
-little, on the program's own it takes as long as it takes."""
+BURDEN = 0.1
+"""What the program loses while a program is compiled for it, as a share of the compile's seconds. On a processor of its
+own the compiler slows it down a little. On the program's own the compiler gets about so much, and takes far longer."""
 
+ALONE = 10.0 if processors.usable() < 2 else 1.0
+"""How many times as long a compile takes where there is but one processor."""
 
 ENOUGH = 1000
 """Number of operations from which one measurement alone says what an operation takes. A fixed part that is guessed
@@ -46,8 +48,8 @@ recording = Price(1.5e-4)
 describing = Price(1.2e-4)
 """Describing a path to the process that compiles it, in the program's thread, with others that share its program."""
 
-compiling = Price(1e-3, 0.02)
-"""Compiling a path in the worker, for each recorded operation."""
+compiling = Price(1e-3 * ALONE, 0.02 * ALONE)
+"""Compiling a path in the worker."""
 
 loading = Price(4e-5, 0.002)
 """Finding and loading a path's program on disk, in the program's thread, in place of describing it."""
@@ -55,7 +57,7 @@ loading = Price(4e-5, 0.002)
 
 def burden_s(compile_s: float) -> float:
     """Return the seconds that a compile in the worker costs the program."""
-    return compile_s * (BURDEN if processors.usable() > 1 else ONE_PROCESSOR_BURDEN)
+    return BURDEN * compile_s
 
 
 def are_paid(price_s: float, lost_s: float, certain_s: float = 0.0) -> bool:

@@ -163,13 +163,13 @@ def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_los
         for _ in range(5):
             fast(np.ones(3))
     (only,) = paths
-    only.waited_s, only.stage = 0.5 * only.compile_s, path.Stage.OBSERVING
-    assert paths.is_worth_compiling(only) == starts
-    only.waited_s = 2.0 * only.compile_s
+    price_s = prices.BURDEN * only.compile_s
+    only.waited_s, only.stage = 1.4 * price_s, path.Stage.OBSERVING
+    assert not paths.is_worth_compiling(only)
+    only.waited_s = 1.6 * price_s
     assert paths.is_worth_compiling(only)
     only.waited_s = 0.0
-    assert not paths.is_worth_compiling(only)
-    assert paths.is_worth_compiling(only, certain_s=3.0 * only.compile_s), "calls to come are certain to lose more"
+    assert paths.is_worth_compiling(only, certain_s=2.1 * price_s), "calls to come are certain to lose more"
     prospects = gain.PotentialGain()
     monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 2.0)
     prospects.add(1.0)

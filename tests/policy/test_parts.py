@@ -129,7 +129,7 @@ def test_a_loop_that_ends_too_early_is_begun_for_later_runs(
     """The compile costs this run nothing: iterations have to miss what recording and describing cost it."""
     of_loop.recording_s = lambda: 0.3
     of_loop.calls_left = lambda: 1
-    own_s = 0.3 + prices.describing.of(0.3 / prices.recording.of(1))
+    own_s = parts.FREE_KINDS * (0.3 + prices.describing.of(0.3 / prices.recording.of(1)))
     note(of_loop, 10, missed * own_s / 10)
     with config.override(finish_s=60.0 if finishes else 0.0, cache_dir=tmp_path):
         assert of_loop.come_first is not begins

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from accel.platform import processors
 from accel.policy import prices
 from accel.policy.prices import Price
 
@@ -27,14 +26,6 @@ def test_a_price_is_never_negative_and_an_empty_one_says_nothing(seconds: float,
     price = Price(0.001, 0.1)
     price.note(seconds, operations)
     assert price.of(1000) == pytest.approx(1.1 if not operations else 0.1)
-
-
-@pytest.mark.parametrize(("count", "share"), [(1, prices.ONE_PROCESSOR_BURDEN), (2, prices.BURDEN)])
-def test_a_compile_costs_the_program_what_the_compiler_takes_of_its_processor(
-    count: int, share: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processors, "usable", lambda: count)
-    assert prices.burden_s(2.0) == 2.0 * share
 
 
 @pytest.mark.parametrize(
