@@ -8,7 +8,7 @@ from collections import deque
 
 from accel.platform import config
 from accel.platform.ledger import Ledger, open_ledger
-from accel.policy import budget, rest
+from accel.policy import budget, prices, rest
 from accel.policy.call import Call, note_counted
 from accel.policy.rest import Rest
 
@@ -192,14 +192,16 @@ class Account:
         programs save on other calls. The price is a multiple of the recording's seconds if the budget is overdrawn, or
         if the last recordings gained nothing.
         """
-        if budget.covers(self.ledger, self.recording_s, self.call_s, self.total_s):
+        compile_s = prices.compiling.of(self.recording_s / prices.recording.of(1))
+        whole_s = self.recording_s + prices.burden_s(compile_s)
+        if budget.covers(self.ledger, whole_s, self.call_s, self.total_s):
             return True
         shown = self.ledger.compiled_calls >= SHOWN_CALLS
         share = self.ledger.saved_share if shown else EXPECTED_GAIN_SHARE
         price_s = self.recording_s * IN_VAIN_FACTOR**self._in_vain
         if budget.is_overdrawn():
             price_s *= OVERDRAWN_FACTOR
-        return (paid or 0.0 < price_s <= share * self._unmatched_s) and budget.grants(self.recording_s)
+        return (paid or 0.0 < price_s <= share * self._unmatched_s) and budget.grants(whole_s)
 
     def note_unmatched(self, seconds: float) -> None:
         """Note a call on NumPy that no known path takes, though there are programs of others."""
