@@ -44,6 +44,9 @@ most of it."""
 PARTS_SHARE = 0.5
 """The parts come first if their calls take this share of the whole call."""
 
+FEW = 4
+"""The fewest calls that show how often one of a kind comes."""
+
 LAST = 16
 """Number of last calls whose fastest one predicts how long those to come take."""
 
@@ -94,6 +97,7 @@ class Parts:
         self._last_missed_s: deque[float] = deque((0.0,), maxlen=LAST)
         self._kind: Hashable = None
         self._unmatched_s: dict[Hashable, float] = defaultdict(float)  # by kind
+        self._unmatched_from: dict[Hashable, int] = {}  # the number of calls to come when that began
         self._refused_s: dict[Hashable, float] = defaultdict(float)
         self._refused = 0  # recordings
         if self.used:
@@ -144,6 +148,7 @@ class Parts:
         """Note a call that no known path takes."""
         counted_s = self._counts * missed_s
         self._unmatched_s[self._kind] += counted_s
+        self._unmatched_from.setdefault(self._kind, self.calls_left() or 0)
         self._last_unmatched = self._kind, counted_s
 
     def note_matched(self, missed_s: float) -> None:
@@ -224,16 +229,29 @@ class Parts:
         whether the program in use has kinds that an earlier run has recorded: a recording is all that these need.
         """
         is_free = recordings < FREE_KINDS or wanting
-        if self.used and not is_free and self._unmatched_s[self._kind] < price_s + self._refused_s[self._kind]:
+        price_s += self._refused_s[self._kind]
+        lost_s, certain_s = self._unmatched_s[self._kind], self._certain_of_kind_s
+        if self.used and not is_free and not prices.are_paid(price_s, lost_s, certain_s):
             return False
-        self._unmatched_s[self._kind] = 0.0
+        self._forget_unmatched()
         return True
+
+    @property
+    def _certain_of_kind_s(self) -> float:
+        """Seconds that calls to come of this kind are known to miss, at the rate of those so far; 0 without a rate."""
+        left = self.calls_left() or 0
+        seen = self._unmatched_from.get(self._kind, left) - left
+        return left * self._unmatched_s[self._kind] / seen if seen >= FEW else 0.0
+
+    def _forget_unmatched(self) -> None:
+        self._unmatched_s[self._kind] = 0.0
+        self._unmatched_from.pop(self._kind, None)
 
     def note_refused(self, seconds: float) -> None:
         """A recording was refused: before the next one of its kind, calls have to miss as much as these have taken."""
         self._refused += 1
         self._refused_s[self._kind] += seconds
-        self._unmatched_s[self._kind] = 0.0
+        self._forget_unmatched()
 
     @property
     def telling(self) -> int:
