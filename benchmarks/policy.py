@@ -81,7 +81,7 @@ class Score:
     """A program. setup_s: before its loop. first_s: of the first iteration, beyond a usual one. times: iterations.
 
     counted: whether the loop knows how many. loop: its iteration; None where functions are called by the program itself.
-    plain: iterations that print: no recording of theirs succeeds. record_s, compile_s: for each operation.
+    plain: iterations that print, or "all": no recording of theirs succeeds. record_s, compile_s: for each operation.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Score:
     loop: Played | None = None
     counted: bool = True
     first_s: float = 0.0
-    plain: Sequence[int] = ()
+    plain: Sequence[int] | str = ()
     record_s: float = 1.5e-4
     describe_s: float = 6e-5
     load_s: float = 4e-5
@@ -232,7 +232,8 @@ def _run(score: Score, space: dict[str, Any], left: list[int]) -> None:
         left[0] -= 1
         given = [arrays[each.name, each.kinds[number % len(each.kinds)]] for each in score.functions]
         if score.loop is not None:
-            plain = np.array([1.0 if number in score.plain else 0.0])
+            prints = score.plain == "all" or number in score.plain
+            plain = np.array([float(prints)])
             space["loop"](own[score.loop.kinds[number % len(score.loop.kinds)]], plain, *given)
             continue
         for each, array in zip(score.functions, given, strict=True):

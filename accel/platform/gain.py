@@ -1,9 +1,9 @@
 """Potential gain: what programs could have saved so far, had they been there from the start. It decides what is begun.
 
     0.03 s   programs on disk are loaded: they were worth compiling once  (LOAD_GAIN_S)
-    0.25 s   programs are compiled, by the worker, outside this process   (COMPILE_GAIN_S)
+    0.15 s   programs are compiled, by the worker, outside this process   (COMPILE_GAIN_S)
     0.7 s    JAX is imported here, to load what XLA has compiled there    (IMPORT_GAIN_S)
-    2 s      in place of the 0.25 s, where there is no other processor for the worker (ONE_PROCESSOR_GAIN_S)
+    1.5 s    in place of the 0.15 s, where there is no other processor for the worker (ONE_PROCESSOR_GAIN_S)
 
 A run is expected to last as long again as it has lasted so far, which is the best guess without further knowledge.
 Importing JAX costs the program more than a second, and another quarter at its end.
@@ -17,9 +17,9 @@ from queue import SimpleQueue
 from accel.platform import processors
 
 LOAD_GAIN_S = 0.03
-COMPILE_GAIN_S = 0.25
+COMPILE_GAIN_S = 0.15
 IMPORT_GAIN_S = 0.7
-ONE_PROCESSOR_GAIN_S = 2.0
+ONE_PROCESSOR_GAIN_S = 1.5
 
 
 class PotentialGain:

@@ -213,7 +213,7 @@ class Account:
         if self._recording_s is not None:
             return self._recording_s
         # later calls may be short because the functions inside have programs: these are recorded all the same
-        return recorded.slowdown * max(self.call_s, self.first_s)
+        return min(recorded.slowdown * max(self.call_s, self.first_s), LONGEST_RECORDING_S)
 
     @property
     def longest_recording_s(self) -> float:

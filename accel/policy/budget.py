@@ -20,8 +20,8 @@ FIXED_S, SHARE = 0.5, 0.05
 """Seconds that accel may cost any process, and a share of its time without accel on top of them: a run of 10 s that
 gains nothing takes 11. The seconds are those of an idle machine."""
 
-IMPORT_S = 0.4
-"""Seconds that importing what records and loads takes. Measured: 0.3 to 0.5."""
+IMPORT_S = 0.2
+"""Seconds that importing what records and loads takes. Measured: 0.1 where `accel run` has begun it, 0.25 else."""
 
 import_s = IMPORT_S
 """Seconds of that import which are still to come: 0 once it was made."""
