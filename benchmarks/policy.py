@@ -6,9 +6,9 @@ recordings, all measured once in a real run. accel's own targets answer the call
 compute next to nothing, and on a clock that moves by the score's seconds. So nothing is disturbed by the machine that
 this runs on, and every run gives the same figures.
 
-Each row is one machine: the program's time with accel as a multiple of NumPy's, in a first, a second and a third run, beside the
-best that hindsight could do (see `hindsight_s`). A run is within its bound if it takes no more than MOST times NumPy's
-time and MOST_S seconds. `--without` takes one mechanism out (see WITHOUT), to show what it is worth.
+Each row is one machine: the program's time with accel as a multiple of NumPy's, in a first, a second and a third run,
+beside the best that hindsight could do (see `hindsight_s`). A run is within its bound if it takes no more than MOST
+times NumPy's time and MOST_S seconds. `--without` takes one mechanism out (see WITHOUT), to show what it is worth.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import importlib
 import itertools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -44,9 +45,12 @@ IMPORT_S = 0.1
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine. compiler: seconds of a compile, as a multiple of the scores'. wall: seconds of all work, as a multiple
-    of processor time. given: the program's share of its processor while something is compiled. taken: the compiler's.
-    processors: those that the process may use."""
+    """A machine.
+
+    compiler: seconds of a compile, as a multiple of the scores'. wall: seconds of all work, as a multiple of processor
+    time. given: the program's share of its processor while something is compiled. taken: the compiler's. processors:
+    those that the process may use.
+    """
 
     compiler: float = 1.0
     wall: float = 1.0
@@ -65,8 +69,11 @@ MACHINES = {
 
 @dataclass(frozen=True)
 class Played:
-    """A function or a loop's iteration of a score. own_s: seconds on NumPy, without functions inside. compiled_s: of its
-    program. operations: of its recording. calls: in each iteration. kinds: the kind of each iteration, in turns."""
+    """A function or a loop's iteration of a score.
+
+    own_s: seconds on NumPy, without functions inside. compiled_s: of its program. operations: of its recording. calls:
+    in each iteration. kinds: the kind of each iteration, in turns.
+    """
 
     name: str
     own_s: float
@@ -80,8 +87,9 @@ class Played:
 class Score:
     """A program. setup_s: before its loop. first_s: of the first iteration, beyond a usual one. times: iterations.
 
-    counted: whether the loop knows how many. loop: its iteration; None where functions are called by the program itself.
-    plain: iterations that print, or "all": no recording of theirs succeeds. record_s, compile_s: for each operation.
+    counted: whether the loop knows how many. loop: its iteration; None where the program calls functions itself. plain:
+    iterations that print, or "all": no recording of theirs succeeds. record_s, describe_s, load_s, compile_s: for each
+    operation.
     """
 
     name: str
@@ -180,7 +188,7 @@ def play(score: Score, machine: Machine, folder: Path) -> dict[str, Any]:
     _set_the_clock(clock)
     from accel.platform import processors
 
-    processors.usable = lambda: machine.processors  # type: ignore[assignment]
+    processors.usable = lambda: machine.processors
     from accel.dispatch import accelerated
     from accel.platform import config
     from accel.platform.ledger import current_run
@@ -263,8 +271,8 @@ def _source(score: Score) -> str:
 def _set_the_clock(clock: Clock) -> None:
     import time
 
-    time.perf_counter = time.monotonic = lambda: clock.wall  # type: ignore[assignment]
-    time.thread_time = time.process_time = lambda: clock.worked  # type: ignore[assignment]
+    time.perf_counter = time.monotonic = lambda: clock.wall
+    time.thread_time = time.process_time = lambda: clock.worked
 
 
 def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
@@ -312,14 +320,16 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
     after(recorder, "record", record_s)
     after(late, "import_now", imported_s)
     late.early.begin = lambda: None  # type: ignore[method-assign]
-    RecordedPath.trial_on = lambda *_: None  # type: ignore[method-assign, assignment]
+    RecordedPath.trial_on = lambda *_: None  # type: ignore[method-assign]
+
+    read = recordings.read
 
     def read_all(*given: Any) -> Iterator[Any]:
-        for trace in read_recordings(*given):
+        for trace in read(*given):
             clock.work(score.load_s * nodes(trace))
             yield trace
 
-    read_recordings, recordings.read = recordings.read, read_all
+    recordings.read = read_all  # type: ignore[assignment]
     compile_now = queues.compile_now
 
     def compile_in_background(trace: Any, known: Any, samples: Any, *, name: str = "", **_: Any) -> PendingProgram:
@@ -337,7 +347,11 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
 
     queues.compile_in_background = compile_in_background  # type: ignore[assignment]
     queues.busy = lambda: clock.is_busy
-    PendingProgram.done = lambda made: clock.wall >= getattr(made, "there_at", 0.0)  # type: ignore[method-assign]
+
+    def done(made: PendingProgram) -> bool:
+        return clock.wall >= float(getattr(made, "there_at", 0.0))
+
+    PendingProgram.done = done  # type: ignore[method-assign]
     replay = Replaying.replay
 
     def replayed(self: Replaying, path: Any, values: Any, call: Any) -> Any:
@@ -353,18 +367,38 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 
-WITHOUT: dict[str, tuple[str, Any]] = {}
-"""Mechanisms that may be taken out, by name: what is set in their place."""
+WITHOUT: dict[str, tuple[str, object]] = {
+    "certain gains": ("accel.policy.prices:CERTAIN", math.inf),
+    "measured prices": ("accel.policy.prices:Price.note", lambda *_: None),
+    "kinds": ("accel.policy.kinds:Kinds.note", lambda *_: None),
+    "later runs": ("accel.platform.config:Settings.finishes", False),
+    "parts": ("accel.policy.parts:Parts.come_first", False),
+    "prediction": ("accel.dispatch.paths.known:PathPredictor.predicted", lambda _: None),
+    "one program for several": ("accel.dispatch.paths.joining:may_join", lambda _: False),
+}
+"""Mechanisms that may be taken out, by name: where each is, and what stands in its place."""
 
 
-def runs_of(score: Path, machine: str) -> list[dict[str, Any]]:
+def take_out(name: str) -> None:
+    """Take a mechanism out of this process."""
+    place, value = WITHOUT[name]
+    module, path = place.split(":")
+    *owners, attribute = path.split(".")
+    owner: Any = importlib.import_module(module)
+    for each in owners:
+        owner = getattr(owner, each)
+    setattr(owner, attribute, value)
+
+
+def runs_of(score: Path, machine: str, without: str | None = None) -> list[dict[str, Any]]:
     """A first, a second and a third run, each in a process of its own."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        cache = Path(folder) / "cache"
+        command = [sys.executable, "-m", "benchmarks.policy", str(score), "--machine", machine]
+        command += ["--folder", str(Path(folder) / "cache"), *(["--without", without] if without else [])]
+        environment = {**os.environ, "QD_JAX_QUIET": "1"}
         for _ in range(3):
-            command = [sys.executable, "-m", "benchmarks.policy", str(score), "--machine", machine, "--folder", str(cache)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "QD_JAX_QUIET": "1"})
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
             if done.returncode:
                 raise RuntimeError(done.stderr)
             found.append(json.loads(done.stdout.splitlines()[-1]))
@@ -390,10 +424,13 @@ def main(args: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("scores", nargs="*", type=Path, help="files; default: all of benchmarks/scores")
     parser.add_argument("--machine", choices=MACHINES, help="one machine alone")
+    parser.add_argument("--without", choices=WITHOUT, help="take this out")
     parser.add_argument("--folder", type=Path, help="play one run with this disk cache, and print its figures")
     options = parser.parse_args(args)
     scores = options.scores or sorted(SCORES.glob("*.json"))
     if options.folder is not None:
+        if options.without:
+            take_out(options.without)
         print(json.dumps(play(read(scores[0]), MACHINES[options.machine or "two"], options.folder)))
         return 0
     names = [options.machine] if options.machine else list(MACHINES)
@@ -401,7 +438,7 @@ def main(args: Sequence[str] | None = None) -> int:
     broken = 0
     for path, name in itertools.product(scores, names):
         score = read(path)
-        text, holds = row(score, MACHINES[name], runs_of(path, name))
+        text, holds = row(score, MACHINES[name], runs_of(path, name, options.without))
         broken += not holds
         print(f"{score.name:28} {name:14} {text}", flush=True)
     print(f"{broken} of {len(scores) * len(names)} rows are beyond their bounds (*)")

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from types import CodeType
 
 from accel.backend.disk import experience
@@ -45,7 +45,7 @@ PARTS_SHARE = 0.5
 """The parts come first if their calls take this share of the whole call."""
 
 FEW = 4
-"""The fewest calls that show how often one of a kind comes."""
+"""The fewest calls that show how long those to come take, and how often one of a kind comes."""
 
 LAST = 16
 """Number of last calls whose fastest one predicts how long those to come take."""
@@ -92,9 +92,8 @@ class Parts:
         self._recorded = 0
         self._counts = 1.0  # the share that counts of what calls miss
         self._missed_s = 0.0
-        # 0 until there are so many
-        self._last_s: deque[float] = deque((0.0,), maxlen=LAST)
-        self._last_missed_s: deque[float] = deque((0.0,), maxlen=LAST)
+        self._last_s: deque[float] = deque(maxlen=LAST)
+        self._last_missed_s: deque[float] = deque(maxlen=LAST)
         self._kind: Hashable = None
         self._unmatched_s: dict[Hashable, float] = defaultdict(float)  # by kind
         self._unmatched_from: dict[Hashable, int] = {}  # the number of calls to come when that began
@@ -193,7 +192,7 @@ class Parts:
     def end_before(self, seconds: float) -> bool:
         """Whether the calls to come are known to end before a program that takes so long to come is of use."""
         left = self.calls_left() if self.used else None
-        return left is not None and left * self._last_s[-1] < prices.CERTAIN * seconds
+        return left is not None and bool(self._last_s) and left * self._last_s[-1] < prices.CERTAIN * seconds
 
     def show_their_kinds(self, missed_s: float, compile_s: float, price_s: float) -> bool:
         """Whether a path needs to wait no longer for paths that could share its program.
@@ -210,12 +209,15 @@ class Parts:
     @property
     def certain_s(self) -> float:
         """Seconds that the calls to come are known to take, at the speed of the last ones; 0 where nobody knows."""
-        return (self.calls_left() or 0) * min(self._last_s)
+        return self._to_come_s(self._last_s)
 
     @property
     def certain_miss_s(self) -> float:
         """Seconds that the calls to come are known to miss without a program, at the rate of the last ones."""
-        return (self.calls_left() or 0) * min(self._last_missed_s)
+        return self._to_come_s(self._last_missed_s)
+
+    def _to_come_s(self, last_s: Collection[float]) -> float:
+        return (self.calls_left() or 0) * min(last_s) if len(last_s) >= FEW else 0.0
 
     @property
     def pay(self) -> bool:

@@ -29,12 +29,13 @@ def account_of(call_s: float) -> Account:
 
 @pytest.mark.parametrize("slowdown", [MUCH_SLOWER / 4.0, MUCH_SLOWER * 4.0])
 def test_where_recordings_take_very_long_the_next_are_expected_to(slowdown: float) -> None:
-    first, second = account_of(0.01), account_of(0.02)
-    assert first.recording_s == 0.01 * RECORDING_SLOWDOWN
-    first.count_recorded(0.01 * slowdown)
+    first, second, long = account_of(0.001), account_of(0.002), account_of(10.0)
+    assert first.recording_s == 0.001 * RECORDING_SLOWDOWN
+    first.count_recorded(0.001 * slowdown)
     expected = slowdown if slowdown > MUCH_SLOWER else RECORDING_SLOWDOWN
-    assert second.recording_s == pytest.approx(0.02 * expected)
-    assert first.recording_s == pytest.approx(0.01 * slowdown - 0.01), "of its own, it is known"
+    assert second.recording_s == pytest.approx(0.002 * expected)
+    assert first.recording_s == pytest.approx(0.001 * slowdown - 0.001), "of its own, it is known"
+    assert long.recording_s == account.LONGEST_RECORDING_S, "its arrays are large: after that it is broken off"
 
 
 def test_a_call_of_which_nobody_knows_the_time_says_nothing() -> None:

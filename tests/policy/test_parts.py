@@ -72,7 +72,7 @@ def test_a_loop_that_says_how_long_it_goes_on_is_recorded_for_what_it_is_certain
     price = price_s(of_loop)
     left = [10**6]
     of_loop.calls_left = lambda: left[0]
-    note(of_loop, parts.LAST - 1, price / 1000)
+    note(of_loop, parts.FEW - 1, price / 1000)
     assert not of_loop.leave_enough, "whether the first few calls are typical or not"
     note(of_loop, 1, price / 1000)
     assert of_loop.leave_enough
