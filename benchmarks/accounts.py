@@ -1,10 +1,11 @@
 """What `accel run` says that a run gained, against what it has gained: is the sign right, does the range hold it?
 
 `python -m benchmarks.accounts [--rounds N] [--busy N] [--folder DIR] [--out FILE.json] -- PROGRAM ...` runs the
-program in turns: on NumPy, under accel with nothing on disk, on NumPy, under accel with what that has left there. The
-measured gain of a run is the mean time of the NumPy runs before and after it, less its own, by wall time, as the
-summary says it. A range holds it if it meets the span of these two NumPy runs: no range can be narrower than the truth.
-`--busy N` keeps N other processes at work beside all runs. `--env K=V` is set for all runs.
+program in turns: on NumPy, under accel with nothing on disk, on NumPy, under accel with what that has left there. Times
+are wall times without what the first thread has waited for a processor (Linux tells it): two runs do not meet the same
+other programs. NumPy's time is that of the two runs around a run under accel. A range holds it if it meets their span,
+as no range can be narrower than the truth. `--busy N` keeps N other processes at work beside all runs. `--env K=V` is
+set for all runs.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import argparse
 import contextlib
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from benchmarks import harness
 from benchmarks.harness import BadInput
@@ -30,11 +30,32 @@ SPIN = "import numpy as np\na = np.ones((300, 300))\nwhile True: a = np.sin(a + 
 """What a process does that keeps a processor busy: arrays of 720 kB, as a program like the measured one would."""
 
 
+DRIVER = """
+import atexit, runpy, sys
+kept = sys.argv.pop(1)
+def keep():
+    waits = open("/proc/self/schedstat").read().split()[1]
+    open(kept, "w").write(waits)
+atexit.register(keep)
+if sys.argv[1] == "accel":
+    del sys.argv[0]
+    runpy.run_module("accel", run_name="__main__", alter_sys=True)
+else:
+    del sys.argv[0]
+    sys.path[0] = __import__("os").path.dirname(sys.argv[0])
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""The child: the program as its user starts it; at its end it leaves the ns that it has waited for a processor."""
+
+
 class Run(NamedTuple):
-    """One process: its wall time and processor time, in s. figures: of accel's report, or None on NumPy."""
+    """One process, in s: wall time, and that of its first thread without its waits for a processor.
+
+    figures: of accel's report, or None on NumPy.
+    """
 
     wall_s: float
-    cpu_s: float
+    fair_s: float
     figures: dict[str, Any] | None
 
 
@@ -89,22 +110,30 @@ def busy(count: int) -> Iterator[None]:
 
 def started(program: Sequence[str], folder: Path, settings: dict[str, str], cache: Path | None) -> Run:
     """Run the program. cache: with accel, and this folder for what it keeps; None: on NumPy."""
-    command = [sys.executable, *(["-m", "accel", "run"] if cache else []), *program]
+    with tempfile.NamedTemporaryFile("r") as waits:
+        return _started(program, folder, settings, cache, waits)
+
+
+def _started(
+    program: Sequence[str], folder: Path, settings: dict[str, str], cache: Path | None, waits: IO[str]
+) -> Run:
+    command = [sys.executable, "-c", DRIVER, waits.name, *(["accel", "run"] if cache else []), *program]
     paths = [str(harness.REPOSITORY), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **settings}
     env |= {**harness.FINISHES, "QD_JAX_CACHE_DIR": str(cache)} if cache else {"QD_USE_JAX": "0"}
-    spent, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    if cache:  # a run that is left to NumPy writes none
+        (cache / REPORT).unlink(missing_ok=True)
+    began = time.perf_counter()
     done = subprocess.run(command, cwd=folder, env=env, check=False, capture_output=True, text=True)
-    wall_s, now = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall_s = time.perf_counter() - began
     harness.let_finish(cache)
     if done.returncode:
-        raise BadInput(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
-    cpu_s = now.ru_utime + now.ru_stime - spent.ru_utime - spent.ru_stime
+        raise BadInput(f"{' '.join(program)} ended with {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
     figures = None
     if cache:
         figures = json.loads((cache / REPORT).read_text())["figures"] if (cache / REPORT).exists() else {}
-        figures["said"] = " | ".join(done.stderr.strip().splitlines()[-2:])
-    return Run(wall_s, cpu_s, figures)
+        figures["said"] = next((each for each in done.stderr.splitlines() if each.startswith("accel: ")), "")
+    return Run(wall_s, wall_s - float(waits.read()) / 1e9, figures)
 
 
 def judged(way: str, plain: tuple[Run, Run], run: Run) -> dict[str, Any]:
@@ -113,35 +142,34 @@ def judged(way: str, plain: tuple[Run, Run], run: Run) -> dict[str, Any]:
     sign: whether it is right; None where none was given. held: whether the range holds NumPy's time; None without one.
     """
     figures = run.figures or {}
-    totals, low, high = figures.get("totals", {}), *sorted(each.wall_s for each in plain)
-    # of the process, as NumPy's: the account begins later and ends earlier
+    totals, low, high = figures.get("totals", {}), *sorted(each.fair_s for each in plain)
+    # the account begins after the process and ends before it
     outside_s = run.wall_s - figures.get("wall_s", run.wall_s)
-    claimed, net = totals.get("numpy_range_s"), totals.get("net")
-    ends = None if claimed is None else [float(f"{each:.2g}") + outside_s for each in claimed]
-    signed = {"gained": high > run.wall_s, "lost": low < run.wall_s}
+    claimed, net, share = totals.get("numpy_range_s"), str(totals.get("net")), run.fair_s / run.wall_s
+    ends = None if claimed is None else [share * (float(f"{each:.2g}") + outside_s) for each in claimed]
+    signed = {"gained": high > run.fair_s, "lost": low < run.fair_s}
+    said = ends is not None and net in signed
     return {
         "way": way,
-        "plain_s": [each.wall_s for each in plain],
-        "plain_cpu_s": [each.cpu_s for each in plain],
+        "plain": [each[:2] for each in plain],
         "wall_s": run.wall_s,
-        "cpu_s": run.cpu_s,
+        "fair_s": run.fair_s,
         "claimed_s": ends,
         "net": net,
-        "sign": signed.get(str(net)),
-        "held": None if ends is None or net == "unknown" else ends[0] <= high and low <= ends[1],
+        "sign": signed.get(net),
+        "held": ends[0] <= high and low <= ends[1] if said and ends else None,
         "figures": figures,
     }
 
 
 def described(row: dict[str, Any]) -> str:
     """One line of the table."""
-    claim = "no range" if row["claimed_s"] is None else "{:.1f} to {:.1f} s".format(*row["claimed_s"])
-    plain = "{:.1f}, {:.1f} s".format(*row["plain_s"])
+    claim = "no range" if row["claimed_s"] is None else "{:.1f} to {:.1f}".format(*row["claimed_s"])
+    plain = ", ".join(f"{fair_s:.1f}" for _, fair_s in row["plain"])
     verdict = {True: "right", False: "WRONG", None: "-"}
     return (
-        f"{row['way']}: {row['wall_s']:.1f} s, NumPy {plain} (cpu {row['cpu_s']:.1f}, NumPy "
-        f"{sum(row['plain_cpu_s']) / 2:.1f}), claimed {claim}, {row['net']}: sign {verdict[row['sign']]}, range "
-        f"{verdict[row['held']]} [{row['figures'].get('said', '')[:60]}]"
+        f"{row['way']}: {row['fair_s']:.1f} s (wall {row['wall_s']:.1f}), NumPy {plain}, claimed {claim}, "
+        f"{row['net']}: sign {verdict[row['sign']]}, range {verdict[row['held']]} [{row['figures'].get('said', '')[:60]}]"
     )
 
 
