@@ -114,9 +114,7 @@ def started(program: Sequence[str], folder: Path, settings: dict[str, str], cach
         return _started(program, folder, settings, cache, waits)
 
 
-def _started(
-    program: Sequence[str], folder: Path, settings: dict[str, str], cache: Path | None, waits: IO[str]
-) -> Run:
+def _started(program: Sequence[str], folder: Path, settings: dict[str, str], cache: Path | None, waits: IO[str]) -> Run:
     command = [sys.executable, "-c", DRIVER, waits.name, *(["accel", "run"] if cache else []), *program]
     paths = [str(harness.REPOSITORY), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **settings}
@@ -169,7 +167,7 @@ def described(row: dict[str, Any]) -> str:
     verdict = {True: "right", False: "WRONG", None: "-"}
     return (
         f"{row['way']}: {row['fair_s']:.1f} s (wall {row['wall_s']:.1f}), NumPy {plain}, claimed {claim}, "
-        f"{row['net']}: sign {verdict[row['sign']]}, range {verdict[row['held']]} [{row['figures'].get('said', '')[:60]}]"
+        f"{row['net']}: sign {verdict[row['sign']]}, range {verdict[row['held']]}"
     )
 
 
