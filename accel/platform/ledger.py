@@ -215,8 +215,8 @@ class Ledger:
     def count_compiled(self, seconds: float, gained_s: float = 0.0, spread_s: float = 0.0, unsampled: int = 0) -> None:
         """Count a call that a compiled program answered in `seconds`.
 
-        By how much these sums have grown: gained_s, at least saved against NumPy; spread_s, by how much it may have
-        been more; unsampled, calls with too few samples to tell.
+        By how much these sums have grown: gained_s, saved against NumPy; spread_s, by how much it may have been more
+        or less; unsampled, calls with too few samples to tell.
         """
         self.spread_s += spread_s
         self.unsampled_calls += unsampled

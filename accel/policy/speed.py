@@ -177,8 +177,8 @@ class Speed:
         """Count a compiled call of `seconds`.
 
         Returns by how much three sums over all of them have grown: the seconds gained against NumPy, by how much that
-        may be too little, and the calls for which there are too few samples to tell. Samples change what earlier calls
-        have gained, too: the first ones are comparisons, which are slower than NumPy alone.
+        may be too little or too much, and the calls for which there are too few samples to tell. Samples change what
+        earlier calls have gained, too: the first ones are comparisons, which are slower than NumPy alone.
         """
         self._replays += 1
         self._replays_s += seconds
@@ -203,12 +203,16 @@ class Speed:
 
     @property
     def spread_s(self) -> float | None:
-        """By how much NumPy's calls may take longer than `usual_s`: the upper quartile; None for too few samples."""
+        """By how much NumPy's calls may take longer or less than `usual_s`; None for too few samples.
+
+        The fastest call is the least that a call takes. More than half of the samples are calls that something of
+        accel's slowed down: so the median is the most.
+        """
         usual_s = self.usual_s
         if usual_s is None or len(self.numpy_s) + len(self.disturbed_s) < NUMPY_SAMPLES:
             return None
-        most = min(times.quartile(upper=True) for times in (self.numpy_s, self.disturbed_s) if len(times))
-        return max(0.0, most - usual_s)
+        times = min((each for each in (self.numpy_s, self.disturbed_s) if len(each)), key=Times.quartile)
+        return max(usual_s - times.least(), times.median() - usual_s)
 
     def note_disturbed(self, seconds: float) -> None:
         """Note a call on NumPy during a compile."""
