@@ -35,7 +35,7 @@ class NumPyCalls:
             return call.run()
         finally:
             if call.seconds is not None:
-                self._account.count_numpy(call, looked_s, quiet=quiet)
+                self._account.count_numpy(call, quiet=quiet)
                 if self._state.is_limited and not (self._paths.with_program and self._account.gains_by_looking):
                     self._account.begin_rest(looked_s, call.seconds)
 

@@ -84,7 +84,7 @@ class Replaying:
 
         Returns the figures that show that the program is slower than NumPy, if they do.
         """
-        self._account.ledger.count_compiled(seconds, taken.speed.gained_s(seconds), taken.speed.spread_s)
+        self._account.ledger.count_compiled(seconds, *taken.speed.count_replay(seconds))
         note_counted(seconds)
         taken.replays += 1
         path.replays += path is not taken

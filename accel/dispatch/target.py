@@ -110,24 +110,31 @@ class Target:
         except Exception as error:  # it comes up again where it is caught
             pass_on(error)
             stays = False
-        if not stays:
-            return self._answer_or_fall_back(args, kwargs)
         before, started = THREAD.counted_s, time.perf_counter()
+        within = THREAD.inside and started < THREAD.opens_at and not stays  # part of the call around it
         try:
-            return self.function(*args, **kwargs)
+            return self.function(*args, **kwargs) if stays else self._answer_or_fall_back(args, kwargs)
         finally:  # the call has been answered: it only has to be counted
-            spent = time.perf_counter() - started
-            own_s, THREAD.counted_s = spent - (THREAD.counted_s - before), before + spent
-            try:
-                self._numpy.enter_rested()
-                ledger = self.ledger
-                ledger.count_numpy(None, own_s)
-                if mode == "off":
-                    ledger.refuse(OFF)
-                state.look_again(spent)
-                self.account.begin_rest(COUNTING_S, spent)
-            except Exception as error:  # the program must not see an error only because a count is missing
-                pass_on(error)
+            if not within:
+                spent = time.perf_counter() - started
+                own_s, THREAD.counted_s = spent - (THREAD.counted_s - before), before + spent
+                try:
+                    if stays:
+                        self._count_plain(spent, own_s, mode)
+                    else:  # what stands in no account yet is accel's own work
+                        self.ledger.charge("guards", own_s)
+                except Exception as error:  # the program must not see an error only because a count is missing
+                    pass_on(error)
+
+    def _count_plain(self, spent: float, own_s: float, mode: str) -> None:
+        """Count a call of a target that stays on NumPy."""
+        self._numpy.enter_rested()
+        ledger = self.ledger
+        ledger.count_numpy(None, own_s)
+        if mode == "off":
+            ledger.refuse(OFF)
+        self.state.look_again(spent)
+        self.account.begin_rest(COUNTING_S, spent)
 
     def _answer_or_fall_back(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call, by NumPy if accel fails."""
@@ -142,10 +149,13 @@ class Target:
                 return self._numpy.whole(call)
             # part of an outer target's call, which is recorded or compared as a whole
             if inside and call.began < opens_at:
-                try:
-                    return call.run()
-                finally:  # no ledger of this target's has the time: it is the outer one's
-                    THREAD.counted_s -= call.own_s
+                if resident.current.is_held:
+                    resident.current.bring_up_to_date("NumPy runs it")
+                try:  # untimed: the time is the outer call's
+                    return self.function(*args, **kwargs)
+                except BaseException as error:
+                    call.raised = error
+                    raise
             # it never waits for its turn: see `__init__`
             if not self._turn.take(call):
                 self._refusals.refuse(unmet_precondition(self.state.mode) or Refusal("environment.busy"))

@@ -5,9 +5,10 @@ There is one ledger per target name, for the life of the process or until `reset
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -70,9 +71,9 @@ class Difference:
 COSTS = ("recording", "loading", "comparing", "guards", "discarded", "slowdown")
 """Kinds of costs, each in addition to NumPy's time for the same calls.
 
-recording: recorded calls. loading: importing JAX, loading programs, and compiling while the program waits. comparing:
-comparisons with NumPy. guards: guard checks of calls that NumPy answered. discarded: runs that ended in a side exit.
-slowdown: NumPy calls slowed down by a compile.
+recording: recorded calls. loading: importing JAX and accel, loading programs, and compiling while the program waits.
+comparing: comparisons with NumPy. guards: all else that accel does in a call, such as guard checks. discarded: runs
+that ended in a side exit. slowdown: NumPy calls slowed down by a compile.
 """
 
 
@@ -211,13 +212,14 @@ class Ledger:
         if timeline.calls is not None:
             timeline.note_call(self.target, timeline.NUMPY, spent)
 
-    def count_compiled(self, seconds: float, gained_s: float = 0.0, spread_s: float | None = 0.0) -> None:
-        """Count a call that a compiled program answered in `seconds`, saving at least `gained_s` against NumPy.
+    def count_compiled(self, seconds: float, gained_s: float = 0.0, spread_s: float = 0.0, unsampled: int = 0) -> None:
+        """Count a call that a compiled program answered in `seconds`.
 
-        spread_s: by how much it may have been more; None if there are too few samples to tell.
+        By how much these sums have grown: gained_s, saved against NumPy; spread_s, by how much it may have been more
+        or less; unsampled, calls with too few samples to tell.
         """
-        self.spread_s += spread_s or 0.0
-        self.unsampled_calls += spread_s is None
+        self.spread_s += spread_s
+        self.unsampled_calls += unsampled
         self.calls += 1
         self.compiled_calls += 1
         self.compiled_s.append(seconds)
@@ -360,6 +362,15 @@ class RunLedger:
     def charge(self, cost: str, seconds: float) -> None:
         """Add `seconds` to a cost that belongs to no single target; see `Ledger.charge`."""
         self.costs[cost] += seconds  # type: ignore[assignment]
+
+    @contextlib.contextmanager
+    def loading(self) -> Iterator[None]:
+        """Charge the seconds of a block as loading, without what it charges as that itself."""
+        before, started = self.costs["loading"], time.perf_counter()
+        try:
+            yield
+        finally:
+            self.charge("loading", time.perf_counter() - started - (self.costs["loading"] - before))
 
     @property
     def pace(self) -> str | None:

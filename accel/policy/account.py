@@ -142,16 +142,13 @@ class Account:
         if not self.rest.is_over and self.rest not in rests:
             rests.append(self.rest)
 
-    def count_numpy(self, call: Call, looked_s: float, *, quiet: bool) -> None:
+    def count_numpy(self, call: Call, *, quiet: bool) -> None:
         """Count a call that NumPy has answered.
 
-        looked_s: seconds that examining it took. quiet: whether nothing of accel's slowed it, so that its time may be
-        compared with those of compiled calls.
+        quiet: whether nothing of accel's slowed it, so that its time may be compared with those of compiled calls.
         """
         assert call.seconds is not None
-        ledger = self.ledger
-        ledger.count_numpy(call.seconds if quiet else None, call.own_s)
-        ledger.charge("guards", looked_s)
+        self.ledger.count_numpy(call.seconds if quiet else None, call.own_s)
         self.call_s = call.seconds
         if self.numpy_calls < FIRST_CALLS:
             self.first_s = min(self.first_s or call.seconds, call.seconds)
@@ -242,6 +239,7 @@ class Account:
         recorded.note_end(spent)
         self._begin_unmatched(spent)
         self.ledger.charge("recording", spent)
+        note_counted(spent)
 
     def _begin_unmatched(self, recording_s: float) -> None:
         """Note a recording: count anew what calls lose without one."""
@@ -257,6 +255,7 @@ class Account:
         now = time.perf_counter()
         spent, call.began = now - call.began, now
         self.ledger.charge("discarded", spent)
+        note_counted(spent)
         return spent
 
 

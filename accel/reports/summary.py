@@ -10,7 +10,7 @@ from accel.backend.disk import cache
 from accel.platform import config
 from accel.platform.ledger import State
 from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice, in_python
-from accel.reports.figures import EVEN, LOST, UNKNOWN, figures_of_run
+from accel.reports.figures import BUSY, EVEN, LOST, UNKNOWN, figures_of_run
 from accel.reports.words import as_factor, from_shared, in_range, in_s, plural, signed_s
 
 FEW = 10
@@ -18,9 +18,6 @@ FEW = 10
 
 WIDTH = 100
 """Maximum characters of a line."""
-
-BUSY = 1.5
-"""Factor by which other programs stretch NumPy's calls, from which the machine is said to be busy. Guess."""
 
 
 def summary_line() -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import time
 from types import ModuleType
 
 import pytest
 
-from accel.platform import timeline
+from accel.platform import ledger, timeline
 from accel.platform.ledger import MAX_FIELDS, MAX_REFUSALS, SAMPLES, Difference, Ledger, State
 from accel.platform.reasons import Refusal
 
@@ -143,3 +144,12 @@ def test_a_cost_may_be_taken_back(books: ModuleType) -> None:
     book.charge("slowdown", 0.5)
     book.charge("slowdown", -0.25)
     assert book.saved_s == books.current_run().saved_s == -0.25
+
+
+def test_loading_inside_loading_is_charged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter((1.0, 4.0))
+    monkeypatch.setattr(time, "perf_counter", lambda: next(now, 9.0))
+    run = ledger.RunLedger(started=0.0)
+    with run.loading():
+        run.charge("loading", 2.0)
+    assert run.costs["loading"] == 3.0

@@ -17,11 +17,12 @@ from accel.backend import devices
 from accel.backend.underway import queues
 from accel.dispatch import compiling
 from accel.dispatch.decorator import Accelerated
+from accel.dispatch.numpy_calls import NumPyCalls
 from accel.platform import config, gain, ledger, timeline
 from accel.platform.ledger import open_ledger
 from accel.platform.reasons import Refusal
 from accel.policy import account, rest
-from accel.policy.call import Call
+from accel.policy.call import THREAD, Call
 from accel.policy.rest import Rest
 from tests.conftest import is_idle
 
@@ -291,6 +292,27 @@ def test_targets_of_one_name_are_all_counted(real: None) -> None:
         one(1.0)
         other(1.0)
     assert open_ledger("twin").calls == open_ledger("twin").numpy_calls == 3000
+
+
+def test_all_that_accel_does_in_a_call_is_a_cost(real: None, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    @accel.accelerate(name="plain")
+    def plain(x: Any) -> Any:
+        clock.work(2e-6)
+        return np.sum(x)
+
+    examine = NumPyCalls.enter_rested
+
+    def slowly(self: NumPyCalls) -> None:
+        clock.now += 0.5
+        examine(self)
+
+    monkeypatch.setattr(NumPyCalls, "enter_rested", slowly)
+    before = THREAD.counted_s
+    plain(np.ones(50))
+    book = open_ledger("plain")
+    assert book.costs["guards"] == pytest.approx(0.5, rel=0.01)
+    assert book.numpy_total_s == pytest.approx(2e-6, rel=0.05)
+    assert THREAD.counted_s - before == pytest.approx(0.5, rel=0.01), "a call around it does not count it again"
 
 
 @pytest.mark.parametrize("rests", [False, True])

@@ -29,6 +29,7 @@ from accel.policy.speed import (
     NO_LOSS_S,
     NUMPY_SAMPLES,
     PAUSE_SHARE,
+    ROW_AFTER,
     SPEED_SAMPLES,
     Speed,
 )
@@ -47,14 +48,38 @@ def speed_of(quiet: list[float], disturbed: list[float]) -> Speed:
 
 def test_nothing_is_gained_where_numpy_was_never_timed() -> None:
     speed = speed_of([], [])
-    assert (speed.usual_s, speed.gained_s(0.5), speed.more_slowdown_s()) == (None, 0.0, 0.0)
+    assert (speed.usual_s, speed.count_replay(0.5), speed.more_slowdown_s()) == (None, (0.0, 0.0, 1), 0.0)
 
 
 def test_the_usual_time_is_the_lower_of_both_quartiles() -> None:
     # comparisons run with empty caches: the calls before them were faster, though something was compiled
     assert speed_of([0.011, 0.010, 0.012], [0.009, 0.030, 0.008]).usual_s == 0.008
     assert speed_of([0.006], [0.009, 0.030, 0.008]).usual_s == 0.006
-    assert speed_of([], [0.009]).gained_s(0.001) == pytest.approx(0.008)
+    assert speed_of([], [0.009]).count_replay(0.001) == (pytest.approx(0.008), 0.0, 1)
+
+
+def test_samples_correct_what_earlier_calls_were_said_to_have_gained() -> None:
+    speed = speed_of([0.016, 0.015, 0.017], [])
+    first = [speed.count_replay(0.005) for _ in range(ROW_AFTER)]
+    assert sum(gained_s for gained_s, _, _ in first) == pytest.approx(ROW_AFTER * 0.010)
+    assert speed.wanted == CALLS_IN_A_ROW
+    for seconds in (0.020, 0.011, 0.012, 0.013):  # the first one is no sample
+        speed.note_wanted(seconds)
+    sums = [*first, speed.count_replay(0.005)]
+    assert sum(gained_s for gained_s, _, _ in sums) == pytest.approx((ROW_AFTER + 1) * 0.006)
+    assert sum(spread_s for _, spread_s, _ in sums) == pytest.approx((ROW_AFTER + 1) * 0.001)
+    speed.begin_anew()
+    assert speed.count_replay(0.005)[0] == 0.0, "with other arrays, the earlier calls' gain stands"
+
+
+def test_calls_in_a_row_are_added_to_those_of_earlier_rows() -> None:
+    speed = speed_of([0.016, 0.015, 0.017], [])
+    for row in ((0.020, 0.011, 0.012, 0.013), (0.020, 0.009, 0.014, 0.014)):
+        speed.wanted = CALLS_IN_A_ROW
+        for seconds in row:
+            speed.note_wanted(seconds)
+    assert sorted(speed.numpy_s) == [0.009, 0.011, 0.012, 0.013, 0.014, 0.014]
+    assert speed.spread_s == pytest.approx(0.002)
 
 
 def test_a_comparison_tells_how_slow_the_calls_before_were() -> None:

@@ -97,6 +97,10 @@ class Installation:
 
     def _imported(self, module: ModuleType) -> None:
         """Handle the import of a watched module, which may be NumPy."""
+        with ledger.current_run().loading():
+            self._patch_imported(module)
+
+    def _patch_imported(self, module: ModuleType) -> None:
         try:
             if module.__name__ == NUMPY:
                 self._prepare()

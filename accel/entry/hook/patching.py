@@ -57,10 +57,8 @@ class Accelerating:
     def prepare(self) -> None:
         """Import the modules that accelerate functions, and keep freed memory from the program's first array on."""
         tuning.keep_freed()
-        began = time.perf_counter()
-        from accel import dispatch  # noqa: F401
-
-        ledger.current_run().charge("loading", time.perf_counter() - began)
+        with ledger.current_run().loading():
+            from accel import dispatch  # noqa: F401
 
     def start_loop(self, row: Row, switch: Switch, names: dict[str, Any], splits: Splits | None) -> None:
         """Attach a target to an outlined part once the program has imported NumPy. Until then it runs as it is."""
@@ -261,7 +259,8 @@ def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> Code
     """
     if _current is None:
         return code
-    return _current.lift_program(code, names, functools.partial(_choose_passed, names) if auto else None)
+    with ledger.current_run().loading():
+        return _current.lift_program(code, names, functools.partial(_choose_passed, names) if auto else None)
 
 
 def _choose_passed(names: dict[str, Any], module: str | None, qualname: str) -> None:

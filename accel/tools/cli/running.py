@@ -122,21 +122,22 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
     """
     try:
         config.set_current(replace(settings, quiet=True))  # `_finish` writes the summary
-        choice = Choice(start) if _chooses(plan, start) else None
-        logs.to_stderr()
-        if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
-            status.enable()
-            if not status.is_terminal(sys.stderr):
-                minutes.start()
-        if plan.profile is not None:
-            timeline.start()
-        joining = None
-        if plan.ensemble is not None:
-            from accel.tools.cli.joining import Joining
+        with current_run().loading():
+            choice = Choice(start) if _chooses(plan, start) else None
+            logs.to_stderr()
+            if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
+                status.enable()
+                if not status.is_terminal(sys.stderr):
+                    minutes.start()
+            if plan.profile is not None:
+                timeline.start()
+            joining = None
+            if plan.ensemble is not None:
+                from accel.tools.cli.joining import Joining
 
-            joining = Joining(plan.ensemble, plan.quiet)
-        more = [*([] if joining is None else joining.rows), *([] if choice is None else choice.before)]
-        _install(plan, more)
+                joining = Joining(plan.ensemble, plan.quiet)
+            more = [*([] if joining is None else joining.rows), *([] if choice is None else choice.before)]
+            _install(plan, more)
     except SettingError as error:
         return refuse(error)
     current_run().charge("loading", begun_s)
