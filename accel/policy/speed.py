@@ -42,9 +42,9 @@ SHORT_S, CALLS_IN_A_ROW = 0.001, 4
 slower. The first of the row is no sample. In a comparison, NumPy's call finds the processor's caches full of the
 comparison's data. Calls shorter than SHORT_S have been seen to take five times as long there as in a row."""
 
-ROW_AFTER, ROW_FACTOR = 64, 4
-"""Compiled calls after which NumPy's are timed in a row, and the factor to the next such time. An iteration of PyGCM's
-took 51 ms in comparisons, 45 in a row and 44 without accel. The row runs on NumPy: 4 of 64 calls, then of 192 more."""
+ROW_SHARE = 0.01
+"""Share of the time of compiled calls that NumPy's calls in a row may take. They correct what was timed in comparisons:
+an iteration of PyGCM's took 51 ms there, 45 in a row and 44 without accel."""
 
 PLAINLY_FASTER = 2.0
 """Factor by which a program must be faster than NumPy; else its calls are judged in a row, too. Two libraries' threads
@@ -136,7 +136,7 @@ class Speed:
         self._strikes, self._lost_s = 0, 0.0
         self._next_at = 0.0
         self._apart_s = APART_S
-        self._replays, self._replays_s, self._next_row = 0, 0.0, ROW_AFTER
+        self._replays, self._replays_s, self._rows = 0, 0.0, 1
         self._claimed = 0.0, 0.0, 0  # of all these replays: see `count_replay`
 
     def begin_anew(self) -> None:
@@ -146,7 +146,7 @@ class Speed:
         self._forget_busy()
         self.wanted, self._in_a_row = 0, False
         self._strikes, self._lost_s = 0, 0.0
-        self._replays, self._replays_s, self._next_row = 0, 0.0, ROW_AFTER
+        self._replays, self._replays_s, self._rows = 0, 0.0, 1
         self._claimed = 0.0, 0.0, 0
 
     def note_compared(self, seconds: float) -> None:
@@ -182,11 +182,12 @@ class Speed:
         """
         self._replays += 1
         self._replays_s += seconds
-        if self._replays >= self._next_row and not self.wanted:
-            self.wanted = CALLS_IN_A_ROW
-            self._next_row *= ROW_FACTOR
         count, usual_s, spread_s, before = self._replays, self.usual_s, self.spread_s, self._claimed
         gained_s = 0.0 if usual_s is None else count * usual_s - self._replays_s
+        rows_s = self._rows * CALLS_IN_A_ROW * (usual_s or 0.0)
+        if gained_s > 0.0 and not self.wanted and ROW_SHARE * self._replays_s >= rows_s:
+            self.wanted = CALLS_IN_A_ROW
+            self._rows += 1
         now = self._claimed = gained_s, count * (spread_s or 0.0), count if spread_s is None else 0
         return now[0] - before[0], now[1] - before[1], now[2] - before[2]
 

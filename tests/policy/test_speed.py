@@ -29,7 +29,7 @@ from accel.policy.speed import (
     NO_LOSS_S,
     NUMPY_SAMPLES,
     PAUSE_SHARE,
-    ROW_AFTER,
+    ROW_SHARE,
     SPEED_SAMPLES,
     Speed,
 )
@@ -60,14 +60,15 @@ def test_the_usual_time_is_the_lower_of_both_quartiles() -> None:
 
 def test_samples_correct_what_earlier_calls_were_said_to_have_gained() -> None:
     speed = speed_of([0.016, 0.015, 0.017], [])
-    first = [speed.count_replay(0.005) for _ in range(ROW_AFTER)]
-    assert sum(gained_s for gained_s, _, _ in first) == pytest.approx(ROW_AFTER * 0.010)
+    calls = round(CALLS_IN_A_ROW * 0.015 / 0.005 / ROW_SHARE) + 1
+    first = [speed.count_replay(0.005) for _ in range(calls)]
+    assert sum(gained_s for gained_s, _, _ in first) == pytest.approx(calls * 0.010)
     assert speed.wanted == CALLS_IN_A_ROW
     for seconds in (0.020, 0.011, 0.012, 0.013):  # the first one is no sample
         speed.note_wanted(seconds)
     sums = [*first, speed.count_replay(0.005)]
-    assert sum(gained_s for gained_s, _, _ in sums) == pytest.approx((ROW_AFTER + 1) * 0.006)
-    assert sum(spread_s for _, spread_s, _ in sums) == pytest.approx((ROW_AFTER + 1) * 0.001)
+    assert sum(gained_s for gained_s, _, _ in sums) == pytest.approx((calls + 1) * 0.006)
+    assert sum(spread_s for _, spread_s, _ in sums) == pytest.approx((calls + 1) * 0.001)
     speed.begin_anew()
     assert speed.count_replay(0.005)[0] == 0.0, "with other arrays, the earlier calls' gain stands"
 
