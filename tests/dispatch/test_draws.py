@@ -11,7 +11,7 @@ import pytest
 
 import accel
 from accel.dispatch.paths.path import Stage
-from accel.dispatch.replay import Launchable, draws
+from accel.dispatch.replay import Variant, draws
 from accel.dispatch.target import Target
 from accel.platform import config
 from accel.platform.ledger import open_ledger
@@ -150,13 +150,13 @@ def test_a_draw_that_decides_a_branch_needs_no_launch(monkeypatch: pytest.Monkey
 
     fast = accel.accelerate(work, name="decided")
     play(work, fast, 40)
-    launched, launch = [], Launchable._launch
+    launched, launch = [], Variant._launch
 
     def counted(self: Any, values: Any) -> Any:
         launched.append(self)
         return launch(self, values)
 
-    monkeypatch.setattr(Launchable, "_launch", counted)
+    monkeypatch.setattr(Variant, "_launch", counted)
     play(work, fast, 40, seed=9)
     assert len(launched) == 40 and len(set(launched)) == 2
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from accel.backend.executable import Executable
     from accel.compiler.lower import Known
     from accel.compiler.merge import MergedTrace
-    from accel.dispatch.replay import Launchable, MergedMatcher, StagedOutputs
+    from accel.dispatch.replay import Matcher, StagedOutputs, Variant
     from accel.record import Trace
 
 
@@ -53,10 +53,10 @@ class JointPath(Path):
             self._adopt(folded)
             self.is_on_disk_as_it_is = self.constants.values.keys() == folded.keys()
 
-    def _matcher(self) -> MergedMatcher:
-        from accel.dispatch.replay import MergedMatcher
+    def _matcher(self) -> Matcher:
+        from accel.dispatch.replay import Matcher
 
-        return MergedMatcher(self.trace)
+        return Matcher(self.trace)
 
     def _foldable(self) -> frozenset[int]:
         # what any side writes is folded on none
@@ -175,10 +175,10 @@ class JointPath(Path):
         for path in self.members:
             path.forget_replays()
 
-    def _launchable(self, executable: Executable) -> Launchable:
-        from accel.dispatch.replay import MergedVariant
+    def _launchable(self, executable: Executable) -> Variant:
+        from accel.dispatch.replay import Variant
 
-        return MergedVariant(self.trace, executable)
+        return Variant(self.trace, executable)
 
     def branches(self) -> list[dict[str, Any]]:
         """Return, for the report, where the paths part and how many replays went which way."""

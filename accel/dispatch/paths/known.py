@@ -161,7 +161,7 @@ class KnownPaths:
         # the program checks no outcomes that lowering has folded, so its numbering is not the path's
         position = path.outcomes.index(path.variant.executable.program.outcomes[exit.position])
         for other in self:
-            if other is not path and starts_at_side_exit(other, path, position, exit.outcomes[exit.position]):
+            if other is not path and starts_at_side_exit(other, path, position, exit.value):
                 yield self.joint if other.stage is Stage.JOINED and self.joint is not None else other
 
     # -- adding one ---------------------------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def _ends_loop(node: Node) -> bool:
 
 def parts_by_draws(other: Path, path: Path, exit: SideExit) -> bool:
     """Whether `other` is like `path` up to the outcome by which this side exit's draws leave it."""
-    position, value = exit.position, exit.outcomes[exit.position]
+    position, value = exit.position, exit.value
     mine, theirs = path.drawn_outcomes, other.drawn_outcomes
     if len(theirs) <= position:
         return False

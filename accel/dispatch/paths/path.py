@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from accel.backend.underway.pending import PendingProgram
     from accel.compiler.lower import Known
     from accel.dispatch.paths.joint import JointPath
-    from accel.dispatch.replay import Launchable, Matcher, MergedMatcher, SideExit, StagedOutputs
+    from accel.dispatch.replay import Matcher, SideExit, StagedOutputs, Variant
     from accel.policy.call import Call
     from accel.record import Trace
 
@@ -99,7 +99,7 @@ class Path:
         self.matcher = self._matcher()
         self.stage = Stage.OBSERVING
         self.observed = 0
-        self._variant: Launchable | None = None
+        self._variant: Variant | None = None
         self.found_on_disk = False
         self.kept: tuple[tuple[str, str], ...] = ()
         self.unkept = ""
@@ -123,7 +123,7 @@ class Path:
         self.drawn_outcomes = drawn_outcomes(trace)
         self.constants = PathConstants(self._foldable())
 
-    def _matcher(self) -> Matcher | MergedMatcher:
+    def _matcher(self) -> Matcher:
         from accel.dispatch.replay import Matcher
 
         return Matcher(self.trace)
@@ -147,7 +147,7 @@ class Path:
         return self._variant is not None
 
     @property
-    def variant(self) -> Launchable:
+    def variant(self) -> Variant:
         """The program, with what it commits. There is one in stage COMPILED."""
         assert self._variant is not None
         return self._variant
@@ -363,7 +363,7 @@ class Path:
         there = [] if before is None else before.executable.constants
         open_ledger(self.name).transfers.append(Transfers(self.trace, self._variant, there))
 
-    def _launchable(self, executable: Executable) -> Launchable:
+    def _launchable(self, executable: Executable) -> Variant:
         from accel.dispatch.replay import Variant
 
         return Variant(self.trace, executable)
