@@ -15,7 +15,7 @@ from accel.backend.disk import cache
 from accel.compiler.merge import MergedTrace
 from accel.compiler.merge import trace as merging
 from accel.dispatch import paths
-from accel.dispatch.paths.path import Stage
+from accel.dispatch.paths.stages import Stage
 from accel.dispatch.replay import Variant
 from accel.dispatch.target import Target
 from accel.platform.ledger import Ledger, State, open_ledger
@@ -34,7 +34,7 @@ def target_of(fast: Any) -> Target:
 
 def members_of(fast: Any) -> list[Any]:
     joint = target_of(fast).paths.joint
-    return [] if joint is None else joint.members
+    return [] if joint is None else joint.paths
 
 
 def play(function: Callable[..., Any], fast: Any, calls: Sequence[tuple[Any, ...]]) -> None:
@@ -73,7 +73,7 @@ def test_paths_that_meet_again_have_one_program() -> None:
     play(two_branches, fast, [(x,) for x in fields(0, 60)])
     assert len(members_of(fast)) == 4
     assert open_ledger("two").variants == 1
-    assert {path.stage for path in target_of(fast).paths} == {Stage.JOINED}
+    assert {path.stage for path in target_of(fast).paths} == {Stage.COMPILED}
     discarded = open_ledger("two").costs["discarded"]
     compiled = open_ledger("two").compiled_calls
     play(two_branches, fast, [(x,) for x in fields(1, 40)])
@@ -304,7 +304,7 @@ def test_a_new_path_while_the_program_of_the_others_is_compiled_again() -> None:
     low, high, other = (np.array(x) for x in ([0.1, 0.1], [0.9, 0.1], [0.9, 0.9]))
     play(scaled, fast, [(table, low), (table, high)] * 12)
     joint = target_of(fast).paths.joint
-    assert joint is not None and len(joint.members) == 2
+    assert joint is not None and len(joint.paths) == 2
     joint.drop_program()
     play(scaled, fast, [(table, other)] * 12)
     assert "accel.fault" not in {refusal.reason for refusal in open_ledger("scaled").refusals}
@@ -508,7 +508,7 @@ def test_a_path_that_is_recorded_while_a_program_on_disk_is_loaded_joins_it(
     assert len(members_of(first)) == 2
     second = accel.accelerate(as_told, name="second")
     with monkeypatch.context() as loading:
-        loading.setattr(paths.path.Path, "is_ready", lambda path: False)
+        loading.setattr(paths.program.Program, "is_ready", lambda program: False)
         play(as_told, second, [(x, True)] * 12)
         play(as_told, second, [(x, False)])
     assert {path.stage for path in target_of(second).paths} == {Stage.PENDING, Stage.OBSERVING}
