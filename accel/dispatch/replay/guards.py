@@ -117,6 +117,7 @@ class Matcher:
 
     def __init__(self, trace: Trace | MergedTrace) -> None:
         self.trace = trace
+        self._is_merged = isinstance(trace, MergedTrace)
         self._guards: list[tuple[Guards, int]] = []
         self._of_some: list[tuple[int, int]] = []
         # what is drawn is known once the run has begun, which checks what depends on it
@@ -157,7 +158,7 @@ class Matcher:
     def match(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any] | GuardFailure:
         """The slots' values if the call may take any of the paths, else the guard that failed."""
         found = self.guarded(args, kwargs)
-        if isinstance(found, GuardFailure):
+        if not isinstance(found, tuple):
             return found
         values, paths = found
         try:
@@ -168,7 +169,7 @@ class Matcher:
         if ruled is not None:
             where, expected = ruled.outcome.where, ruled.outcome.expected
             return GuardFailure(f"a value at line {where[1]} was {ruled.value!r}, not {expected!r}", where)
-        if not isinstance(self.trace, MergedTrace):
+        if not self._is_merged:
             return values
         # what only paths read that are ruled out by now may be of another type than the program takes there
         for place, of in self._of_some:
