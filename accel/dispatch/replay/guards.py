@@ -87,13 +87,14 @@ class HostOutcomes:
         assumed = [(each, of) for each, of in assumed_on_host(trace) if (each.node.index in by_draws) is drawn]
         self._assumed = [(outcome.node.index, outcome, paths) for outcome, paths in assumed]
         self._host = HostTape(needed_by([outcome.node for outcome, _ in assumed]), of_some(trace))
+        self.are_any = bool(assumed)
 
     def left(self, paths: int, values: list[Any]) -> tuple[int, Ruled | None]:
         """Return the paths whose assumptions hold; if none do, where the last ones were ruled out.
 
         Errors of their computation are passed on.
         """
-        if not self._assumed:
+        if not self.are_any:
             return paths, None
         host = self._host.evaluate(values)
         for position, (index, outcome, of) in enumerate(self._assumed):
@@ -161,6 +162,8 @@ class Matcher:
         if not isinstance(found, tuple):
             return found
         values, paths = found
+        if not self._is_merged and not self._outcomes.are_any:
+            return values
         try:
             paths, ruled = self._outcomes.left(paths, values)
         except Exception as error:  # not answered here: the program's own code raises it when it runs
