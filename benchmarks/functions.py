@@ -338,16 +338,16 @@ class Captured:
 
 def held_program(fast: Any, arguments: tuple[Any, ...]) -> Callable[[], Any] | None:
     """accel's compiled program for a call with these arguments, on arrays that JAX holds; None where there is none."""
-    for path in fast._self_target.paths:
-        values = path.matcher.match(arguments, {}) if path.variant is not None else None
+    for program in fast._self_target.paths.with_program:
+        values = program.whole.matcher.match(arguments, {})
         if not isinstance(values, list):
             continue
-        captured = Captured(path.variant.executable)
-        path.variant.executable = captured
+        captured = Captured(program.variant.executable)
+        program.variant.executable = captured
         try:
-            path.variant.run(values)
+            program.variant.run(values)
         finally:
-            path.variant.executable = captured.executable
+            program.variant.executable = captured.executable
         if captured.inputs is None:
             continue
         return _holding(captured.executable, captured.inputs)

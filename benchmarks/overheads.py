@@ -22,7 +22,7 @@ from unittest import mock
 import numpy as np
 
 import accel
-from accel.dispatch.paths.path import Stage
+from accel.dispatch.paths.stages import Stage
 from accel.entry.lift.rounds import Rounds
 from accel.entry.lift.switch import Switch
 from accel.platform import config
@@ -118,15 +118,15 @@ def whole_step(shape: tuple[int, int], rounds: int) -> dict[str, Any]:
         step(mine, 1e-3)
         fast(theirs, 1e-3)
         error = max(error, *(harness.relative_error(vars(theirs)[name], vars(mine)[name]) for name in fields(mine)))
-    path = next((path for path in target.paths if path.variant is not None), None)
-    if path is None:
+    program = next(iter(target.paths.with_program), None)
+    if program is None:
         raise SystemExit(f"the step did not compile: {target.ledger}")
     # Its own verdict on speed is of no interest here: the program does next to nothing.
-    captured = Captured(path.variant.executable)
-    path.variant.executable = captured
+    captured = Captured(program.variant.executable)
+    program.variant.executable = captured
     calls, programs = [], []
     for _ in range(rounds):
-        target.state.final, path.stage = False, Stage.COMPILED
+        target.state.final, program.stage = False, Stage.COMPILED
         calls += harness.interleaved({"call": lambda: fast(theirs, 1e-3)}, tuple, rounds=1)["call"]
         programs += harness.interleaved({"program": _run_again(captured)}, tuple, rounds=1)["program"]
     call_us, program_us = 1e3 * harness.median_ms(calls), 1e3 * harness.median_ms(programs)
@@ -192,8 +192,8 @@ def lifted_loop(shape: tuple[int, int], rounds: int) -> dict[str, Any]:
         main(*given, 20)
     switch = next(each for each in main.__code__.co_consts if isinstance(each, Switch))
     target = cast("Rounds", switch.call)._target
-    (path_of_round,) = (each for each in target.paths if each.has_program)
-    timed = path_of_round.variant.executable = Timed(path_of_round.variant.executable)
+    (of_round,) = target.paths.with_program
+    timed = of_round.variant.executable = Timed(of_round.variant.executable)
     began = time.perf_counter()
     main(*given, rounds)
     round_us = 1e6 * (time.perf_counter() - began) / rounds

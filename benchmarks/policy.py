@@ -282,7 +282,7 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
     from accel.backend.underway import queues
     from accel.backend.underway.pending import PendingProgram
     from accel.dispatch import late
-    from accel.dispatch.paths.path import Path as RecordedPath
+    from accel.dispatch.compiling import Compiling
     from accel.dispatch.replaying import Answered, Replaying
     from accel.platform.ledger import current_run
     from accel.policy import prices
@@ -320,7 +320,7 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
     after(recorder, "record", record_s)
     after(late, "import_now", imported_s)
     late.early.begin = lambda: None  # type: ignore[method-assign]
-    RecordedPath.trial_on = lambda *_: None  # type: ignore[method-assign]
+    Compiling._trial = lambda *_: None  # type: ignore[method-assign]
 
     read = recordings.read
 
@@ -345,20 +345,20 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
             made.result().seconds = seconds * clock.machine.compiler * clock.machine.wall / clock.machine.taken
         return made
 
-    queues.compile_in_background = compile_in_background  # type: ignore[assignment]
+    queues.compile_in_background = compile_in_background
     queues.busy = lambda: clock.is_busy
 
     def done(made: PendingProgram) -> bool:
         return clock.wall >= float(getattr(made, "there_at", 0.0))
 
-    PendingProgram.done = done  # type: ignore[method-assign]
+    PendingProgram.done = done  # type: ignore[assignment, method-assign]
     replay = Replaying.replay
 
-    def replayed(self: Replaying, path: Any, values: Any, call: Any) -> Any:
-        seconds = played[path.name].compiled_s
+    def replayed(self: Replaying, program: Any, values: Any, call: Any) -> Any:
+        seconds = played[program.name].compiled_s
         clock.work(seconds)
         current_run().launched_s += seconds * clock.machine.wall
-        given = replay(self, path, values, call)
+        given = replay(self, program, values, call)
         count("compiled calls" if isinstance(given, Answered) else "discarded runs")
         return given
 

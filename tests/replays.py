@@ -10,6 +10,7 @@ import numpy as np
 from accel.backend.compile import compile_trace
 from accel.compiler.lower import Known
 from accel.dispatch.replay import Variant
+from accel.dispatch.replay.commit import commit
 from accel.record import record
 
 Program = Callable[..., Any]
@@ -48,7 +49,7 @@ def assert_replays_agree(
         assert failed is None
         staged = variant.run(values)
         assert not isinstance(staged, tuple), text
-        result = variant.commit(staged)
+        result = commit(staged)
         for got, wanted in zip(_arrays((result, mine)), _arrays((expected, theirs)), strict=True):
             assert got.dtype == wanted.dtype, text
             np.testing.assert_allclose(got, wanted, rtol=rtol, atol=rtol / 100, err_msg=text)

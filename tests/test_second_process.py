@@ -24,6 +24,7 @@ from accel.backend.compile import compile_trace
 from accel.backend.disk import cache
 from accel.compiler.lower import Known
 from accel.dispatch.replay import StagedOutputs, Variant
+from accel.dispatch.replay.commit import commit
 from accel.record import Completed, Trace, record
 from accel.rules.rule import Unsupported
 from pygcm_patch import CATALOGUE
@@ -337,7 +338,7 @@ def _computed(cases: Sequence[Case]) -> Iterator[tuple[str, Any]]:
         else:
             staged = variant.run(values)
             if isinstance(staged, StagedOutputs):
-                yield " | ".join(text for text, _ in cases), (variant.commit(staged), args)
+                yield " | ".join(text for text, _ in cases), (commit(staged), args)
                 return
     if len(cases) > 1:
         half = len(cases) // 2

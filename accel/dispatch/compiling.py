@@ -12,10 +12,11 @@ from accel.backend import resident
 from accel.backend.disk import cache
 from accel.dispatch import late
 from accel.dispatch.earlier import Earlier
-from accel.dispatch.paths import joining
-from accel.dispatch.paths.constants import Refold
-from accel.dispatch.paths.joint import JointPath
-from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths import building, joining, refolding, several
+from accel.dispatch.paths.path import RecordedPath
+from accel.dispatch.paths.program import Program
+from accel.dispatch.paths.refolding import Refold
+from accel.dispatch.paths.stages import Stage
 from accel.dispatch.state import TargetState
 from accel.platform import config, gain, logs, timeline
 from accel.platform.ledger import current_run, open_ledger
@@ -25,6 +26,7 @@ from accel.policy.call import Call, note_counted
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable
+    from accel.backend.job import Trial
 
 OBSERVED = 2
 """Calls on NumPy after a recording, during which accel observes which inputs change."""
@@ -48,18 +50,18 @@ class Compiling:
 
     # -- before a program is there ------------------------------------------------------------------------------------
 
-    def advance(self, path: Path, values: list[Any], call: Call) -> Refusal | None:
-        """Take a path on towards its program, as far as this call allows. Returns why it gets none, if so."""
-        if path.stage is Stage.OBSERVING and self.may_start(path):
-            self._observe(path, values, call)
-            self.keep([path])
-        if path.is_ready():
-            return self.finish(path)
-        if path.pending is not None:  # what only later runs will use comes after all else
-            path.pending.is_for_this_run = not self._state.parts.end_before(path.compile_s)
-        return path.abandon_if_overdue()
+    def advance(self, program: Program, values: list[Any], call: Call) -> Refusal | None:
+        """Take a program on towards being compiled, as far as this call allows. Returns why it is not, if so."""
+        if program.stage is Stage.OBSERVING and self.may_start(program.whole):
+            self._observe(program, values, call)
+            self.keep(program.paths)
+        if program.is_ready():
+            return self.finish(program)
+        if program.pending is not None:  # what only later runs will use comes after all else
+            program.pending.is_for_this_run = not self._state.parts.end_before(program.whole.compile_s)
+        return building.abandon_if_overdue(program)
 
-    def may_start(self, path: Path) -> bool:
+    def may_start(self, path: RecordedPath) -> bool:
         """Whether the budget covers what it takes in this process to have a path compiled."""
         if not path.may_start:
             state = self._state
@@ -70,13 +72,14 @@ class Compiling:
             path.may_start = covers or missed or not state.is_limited or budget.for_later_runs
         return path.may_start
 
-    def keep(self, paths: Iterable[Path]) -> None:
+    def keep(self, paths: Iterable[RecordedPath]) -> None:
         """Keep what later runs can use of paths that have programs or soon will."""
         if self._earlier.keep(paths):
             self._state.parts.note_begun()
 
-    def _observe(self, path: Path, values: list[Any], call: Call) -> None:
-        """Observe one more call's inputs, and start compiling the path if it is due."""
+    def _observe(self, program: Program, values: list[Any], call: Call) -> None:
+        """Observe one more call's inputs, and start compiling the program if it is due."""
+        path = program.whole
         path.observe(values)
         if budget.for_later_runs:
             self._let_others_observe(path, call)
@@ -85,15 +88,15 @@ class Compiling:
             started = time.perf_counter()
             path.constants.compare(values, looks_at_all=True)
             # a later run may meet the paths in another order: each gets a program, and in the end all get one together
-            alone = budget.for_later_runs or path is self._paths.joint
-            joint = None if alone else joining.joint_with(path, self._paths, self._name)
+            alone = budget.for_later_runs or program.is_merged
+            joint = None if alone else joining.joint_with(path, self._paths)
             if joint is not None and self._paths.joint is not None:
-                joint.fold_no_more_than(self._paths.joint)
-            self.start(path, call, joint)
-            operations = sum(len(other.trace.tape.nodes) for other in ((path,) if joint is None else joint.members))
+                several.fold_no_more_than(joint, self._paths.joint)
+            self.start(program, call, joint)
+            operations = sum(len(other.trace.tape.nodes) for other in (joint or program).paths)
             (prices.loading if path.is_on_disk else prices.describing).note(time.perf_counter() - started, operations)
 
-    def _let_others_observe(self, path: Path, call: Call) -> None:
+    def _let_others_observe(self, path: RecordedPath, call: Call) -> None:
         """Let the other paths observe the call too, if it matches them: a later run may have recorded them first."""
         for other in self._paths:
             if other is not path and other.stage is Stage.OBSERVING and other.observed < MIN_OBSERVED:
@@ -101,7 +104,7 @@ class Compiling:
                 if isinstance(values, list):
                     other.observe(values)
 
-    def _is_due(self, path: Path) -> bool:
+    def _is_due(self, path: RecordedPath) -> bool:
         """Whether to compile the path: not before its calls have taken a share of its expected compile time.
 
         Nor before the paths that its program should have besides have been recorded. If no budget holds, at once.
@@ -127,51 +130,61 @@ class Compiling:
 
     # -- its program --------------------------------------------------------------------------------------------------
 
-    def start(self, path: Path, call: Call, joint: JointPath | None = None) -> None:
-        """Compile the path, or the joint one in its place. The call's inputs are those that the program is tried on.
+    def start(self, program: Program, call: Call, joint: Program | None = None) -> None:
+        """Compile the program, or the one of several paths in its place. It is tried on the call's inputs.
 
         If the call waits for that, the time does not count as the call's own.
         """
         started = time.perf_counter()
         # what an earlier run has compiled, it has tried
-        path.start(joint, None if path.is_on_disk else (joint or path).trial_on(call, *self._state.tolerance))
+        trial = None if program.whole.is_on_disk else self._trial((joint or program).whole, call)
+        building.start(program, joint, trial)
         waited = time.perf_counter() - started
         call.began += waited
         note_counted(waited)
 
-    def join_at_once(self, path: Path) -> None:
+    def _trial(self, path: RecordedPath, call: Call) -> Trial | None:
+        """The worker's trial of the path's program, on a call's inputs; None if there is none."""
+        from accel.backend.underway.supervisor import has_worker
+        from accel.dispatch.comparing.first_run import first_run
+
+        values = path.matcher.match(call.args, call.kwargs) if has_worker() else None
+        if not isinstance(values, list):
+            return None
+        return first_run(path.trace, values, path.numpy_call_s, *self._state.tolerance)
+
+    def join_at_once(self, path: RecordedPath) -> None:
         """Let a new path have the program of others without waiting, if that computes it."""
         joint = self._paths.joint
         if joint is not None and not budget.for_later_runs:
-            joint.admit(path)
+            several.admit(joint, path)
 
-    def finish(self, path: Path) -> Refusal | None:
+    def finish(self, program: Program) -> Refusal | None:
         """Put the program that is ready to use. Returns why there is none, if so."""
-        joint, before = path.joint, path.variant if path.has_program else None
-        refusal = path.finish()
-        # it failed with others, and is compiled alone; or the program in use stays
-        if refusal is not None or path.stage is Stage.PENDING or (path.has_program and path.variant is before):
-            return refusal
-        if path.stage is Stage.JOINED:
-            assert joint is not None
+        joint, before = program.joint, program.variant if program.has_program else None
+        refusal = building.finish(program)
+        if joint is not None and joint.has_program:
             self._paths.use(joint)
             # paths that were recorded while it was compiled; it may be an earlier run's
             for other in self._paths:
                 if other.stage is Stage.OBSERVING and joining.may_join(other):
                     self.join_at_once(other)
-            path = joint
-        for inlined in path.trace.inlined:
+            program = joint
+        # it failed with others, and is compiled alone; or the executable in use stays
+        elif refusal is not None or program.stage is Stage.PENDING or (before and program.variant is before):
+            return refusal
+        for inlined in program.whole.trace.inlined:
             inlined.ledger.count_inlined()
-        self.note_compiled(path)
+        self.note_compiled(program)
         self.keep(self._paths)
         return None
 
-    def note_compiled(self, path: Path) -> None:
-        """Enter a new program of a path into the books."""
-        executable, ledger = path.variant.executable, open_ledger(self._name)
+    def note_compiled(self, program: Program) -> None:
+        """Enter a new executable into the books."""
+        executable, ledger = program.variant.executable, open_ledger(self._name)
         operations = executable.program.operations
-        if not path.found_on_disk:
-            prices.compiling.note(executable.seconds, len(path.trace.tape.nodes))
+        if not program.found_on_disk:
+            prices.compiling.note(executable.seconds, len(program.whole.trace.tape.nodes))
         ledger.compile_s += executable.seconds
         ledger.variants = len(self._paths.with_program)
         ledger.describe = self._paths.describe
@@ -180,51 +193,51 @@ class Compiling:
         text = "%s compiled in %.2f s: %d operations, %d folded"
         logs.LOGGER.info(text, self._name, executable.seconds, operations, executable.program.folded)
 
-    def renew_constants(self, path: Path, changed: tuple[int, ...], values: list[Any], call: Call) -> Refold:
+    def renew_constants(self, program: Program, changed: tuple[int, ...], values: list[Any], call: Call) -> Refold:
         """Constants have changed: give the program the new ones, or compile it again, with them as inputs.
 
         values: of the call's slots. Returns what becomes of the program that was in use.
         """
-        names = [path.trace.inputs.name(slot) for slot in changed]
+        names = [program.whole.trace.inputs.name(slot) for slot in changed]
         arrays = {slot: values[slot] for slot in changed if isinstance(values[slot], np.ndarray)}
-        often, is_first = path.changes_often, not path.refolded.issuperset(changed)
-        found = path.refold(arrays) if len(arrays) == len(changed) else Refold.ANOTHER
+        often, is_first = program.refolds.are_often, not program.refolded.issuperset(changed)
+        found = refolding.refold(program, arrays) if len(arrays) == len(changed) else Refold.ANOTHER
         if found is Refold.ANOTHER:
             logs.LOGGER.info("%s is compiled again: %s changed", self._name, ", ".join(names))
-            path.respecialize(changed)
+            refolding.respecialize(program, changed)
             # what changes on one path is likely to change on the others: spare each of them a run in vain and a compile
-            self._paths.stop_folding(names, path)
-            self.start(path, call)
+            self._paths.stop_folding(names, program)
+            self.start(program, call)
             return found
         if is_first and found is Refold.GOES_ON:
             logs.LOGGER.info("%s goes on with other constants: %s changed", self._name, ", ".join(names))
-        if (often or found is Refold.OTHER_WAY) and path.replace(changed):
+        if (often or found is Refold.OTHER_WAY) and refolding.replace(program, changed):
             logs.LOGGER.info("%s is compiled again meanwhile: %s changed", self._name, ", ".join(names))
-            self._paths.stop_folding(names, path)
+            self._paths.stop_folding(names, program)
         return found
 
-    def renew_precision(self, path: Path, call: Call) -> None:
-        """The settings name another precision than the path's program has: compile it again."""
+    def renew_precision(self, program: Program, call: Call) -> None:
+        """The settings name another precision than the program has: compile it again."""
         resident.current.bring_up_to_date("the settings have changed")
         logs.LOGGER.info("%s is compiled again, in %s", self._name, config.current().precision)
-        path.drop_program()
-        self.start(path, call)
+        program.drop_program()
+        self.start(program, call)
 
-    def start_remaining(self) -> Iterator[Path]:
+    def start_remaining(self) -> Iterator[Program]:
         """Compile what this process had no occasion to, each before it is given; see `Target.compile_remaining`."""
         changed = self._paths.varying_names()
-        for path in self._paths:
+        for path in self._paths.alone:
             too_few = path.stage is Stage.OBSERVING and path.observed >= MIN_OBSERVED
             slots = path.folded_slots(changed) if path.stage is Stage.COMPILED else ()
             if slots:
-                path.respecialize(slots)
+                refolding.respecialize(path.program, slots)
             if slots or too_few:
-                path.start()
-                yield path
+                building.start(path.program)
+                yield path.program
         # all that have programs get one together
-        joint = joining.joint_of(list(filter(joining.may_join, self._paths)), self._name)
+        joint = joining.joint_of(list(filter(joining.may_join, self._paths)))
         if joint is not None:
-            joint.start()
+            building.start(joint)
             yield joint
 
 

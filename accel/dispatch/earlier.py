@@ -15,7 +15,8 @@ from weakref import WeakSet, WeakValueDictionary
 
 from accel.backend.disk import cache, experience, vain
 from accel.dispatch import late
-from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths.path import RecordedPath
+from accel.dispatch.paths.stages import Stage
 from accel.platform import config
 from accel.platform.bodies import as_written
 from accel.platform.ledger import open_ledger
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 TARGETS: WeakValueDictionary[str, Any] = WeakValueDictionary()
 """Targets by name: recordings on disk name those that ran inside them."""
 
-_WORTH_KEEPING = (Stage.PENDING, Stage.COMPILED, Stage.JOINED)
+_WORTH_KEEPING = (Stage.PENDING, Stage.COMPILED)
 
 
 class Earlier:
@@ -45,8 +46,8 @@ class Earlier:
         self._code = code
         self._effects = effects
         self.looked = False
-        self.taken: WeakSet[Path] = WeakSet()
-        self._kept: WeakSet[Path] = WeakSet()
+        self.taken: WeakSet[RecordedPath] = WeakSet()
+        self._kept: WeakSet[RecordedPath] = WeakSet()
         self._vain: vain.Vain | None = None  # what earlier runs have recorded in vain, once it has been looked for
         self._vain_now = vain.NONE  # with this run's
 
@@ -65,14 +66,14 @@ class Earlier:
             yield from recordings.read(self._key, self._own, TARGETS.get)
         open_ledger(self._name).charge("loading", time.perf_counter() - started)
 
-    def note_taken(self, path: Path) -> None:
+    def note_taken(self, path: RecordedPath) -> None:
         """The recording of a path is from there."""
         self.taken.add(path)
         self._kept.add(path)
 
-    def keep(self, paths: Iterable[Path], stages: Collection[Stage] = _WORTH_KEEPING) -> bool:
+    def keep(self, paths: Iterable[RecordedPath], stages: Collection[Stage] = _WORTH_KEEPING) -> bool:
         """Keep the recordings of paths in these stages. Returns whether there were any new."""
-        found = [path for path in paths if path.stage in stages and path not in self._kept]
+        found = [path for path in paths if (path.is_joined or path.stage in stages) and path not in self._kept]
         for path in found:
             self._kept.add(path)
             if path.key is None:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from accel.dispatch.compiling import is_quiet
-from accel.dispatch.paths.path import Path
+from accel.dispatch.paths.program import Program
 from accel.dispatch.state import TargetState
 from accel.platform import gain
 from accel.platform.ledger import current_run
@@ -77,24 +77,24 @@ class NumPyCalls:
         finally:
             self._note_unmatched(call)
 
-    def without_program(self, path: Path, call: Call) -> Any:
-        """Answer a call of a path that is to get a program, to learn how long it takes on NumPy."""
+    def without_program(self, program: Program, call: Call) -> Any:
+        """Answer a call of a program that is to be compiled, to learn how long it takes on NumPy."""
         quiet = is_quiet()
         if budget.for_later_runs:  # nested targets get programs of their own: a later run may want those first
             result = self.uncovered(call, quiet=quiet)
         elif not self._parts.used:
             result = self.late(call, quiet=quiet)
-        elif path.is_coming:  # its parts need not even be recorded
+        elif program.whole.is_coming:  # its parts need not even be recorded
             result = self.whole(call, quiet=quiet)
         else:
             result, missed_s = self._in_parts(call)
             self._parts.note_matched(missed_s)
             if quiet:
-                path.speed.parts_s.add(call.seconds or 0.0)
-            path.wait(missed_s)
+                program.whole.speed.parts_s.add(call.seconds or 0.0)
+            program.wait(missed_s)
             gain.potential_gain.add(expected_gain_s(call.own_s))
             return result
-        self._note_without_program(path, call, quiet=quiet)
+        self._note_without_program(program, call, quiet=quiet)
         return result
 
     def instead_of_program(self, speed: Speed, call: Call, *, quiet: bool) -> Any:
@@ -136,20 +136,20 @@ class NumPyCalls:
         self._parts.note(call, missed_s, settled=settled)
         return result, missed_s
 
-    def _note_without_program(self, path: Path, call: Call, *, quiet: bool) -> None:
-        """Note a call of a path that has no program: the time on NumPy, and by how much compiling slowed it down."""
+    def _note_without_program(self, program: Program, call: Call, *, quiet: bool) -> None:
+        """Note a call before the program is compiled: the time on NumPy, and by how much compiling slowed it down."""
         seconds = call.seconds or 0.0
-        path.note_numpy(call.fair_s, quiet=quiet)
-        self._note_missed(path, seconds)
+        program.whole.note_numpy(call.fair_s, quiet=quiet)
+        self._note_missed(program, seconds)
         # compiling in the background costs what it slows the program down by, and not what it takes
         if not quiet:
-            path.speed.note_disturbed(seconds)
-            self._account.ledger.charge("slowdown", path.speed.more_slowdown_s())
+            program.whole.speed.note_disturbed(seconds)
+            self._account.ledger.charge("slowdown", program.whole.speed.more_slowdown_s())
 
-    def _note_missed(self, path: Path | None, seconds: float, calls: int = 1) -> None:
-        """Note calls that have run on NumPy while the path had no program, and their seconds."""
-        if path is not None:
-            path.wait(seconds)
+    def _note_missed(self, program: Program | None, seconds: float, calls: int = 1) -> None:
+        """Note calls that have run on NumPy before the program was compiled, and their seconds."""
+        if program is not None:
+            program.wait(seconds)
             gain.potential_gain.add(expected_gain_s(seconds, calls))
 
     def _note_unmatched(self, call: Call) -> None:

@@ -16,7 +16,8 @@ from accel.backend import resident
 from accel.dispatch import late
 from accel.dispatch.compiling import OBSERVED, Compiling
 from accel.dispatch.earlier import Earlier
-from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths.path import RecordedPath
+from accel.dispatch.paths.stages import Stage
 from accel.dispatch.state import TargetState
 from accel.platform import config, logs, timeline
 from accel.platform.ledger import current_run
@@ -152,7 +153,7 @@ class Recordings:
         recorded = max(self.count, len(paths))  # earlier runs' count as well
         return self._state.parts.pay_for_another(price_s, recorded, wanting=paths.are_wanting)
 
-    def may_be_another(self, path: Path) -> bool:
+    def may_be_another(self, path: RecordedPath) -> bool:
         """Whether to record a call again that matches a path: without its program nobody knows whether it takes that.
 
         The more paths are known before they are compiled, the more of them get one program at once.
@@ -277,7 +278,7 @@ class Recordings:
         call.began += waited
         note_counted(waited)
 
-    def add(self, trace: Trace) -> Path:
+    def add(self, trace: Trace) -> RecordedPath:
         """Add a recorded path: of this run, or of an earlier one."""
         path = self._state.paths.add(trace, self._state.name)
         self._compiling.join_at_once(path)

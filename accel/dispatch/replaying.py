@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from accel.backend import resident
 from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import is_quiet
-from accel.dispatch.paths.path import Path
+from accel.dispatch.paths.path import RecordedPath
+from accel.dispatch.paths.program import Program
 from accel.dispatch.refusals import why_not_run
 from accel.dispatch.state import TargetState
 from accel.platform import underflow
@@ -44,15 +45,17 @@ class Replaying:
         self._account = state.account
         self.comparisons = Comparisons(state.name)
 
-    def replay(self, path: Path, values: list[Any], call: Call) -> Answered | Unanswered | SideExit | StaleConstants:
-        """Answer a call by the path's program, or say what it has met: nothing has happened then."""
+    def replay(
+        self, program: Program, values: list[Any], call: Call
+    ) -> Answered | Unanswered | SideExit | StaleConstants:
+        """Answer a call by a program, or say what it has met: nothing has happened then."""
         from accel.dispatch.replay import HostError, SideExit, StaleConstants
         from accel.dispatch.replay.commit import commit
         from accel.record.state.shown import Unshowable
 
         try:
             underflow.clear()
-            given = path.variant.run(values)
+            given = program.variant.run(values)
             underflowed = underflow.has_happened()
         except HostError as error:  # it depends on the numbers of this call: the next call may have others
             return Unanswered(Refusal("rule.parameter", "", f"a number of this call: {error}"))
@@ -64,48 +67,48 @@ class Replaying:
             return given
         if given.drawn is not None:
             call.put_back = given.drawn.put_back
-        taken = path.taken(given)
+        taken = program.taken(given)
         if self.comparisons.is_due(taken, self._state.mode) or self.comparisons.is_suspect(taken, given, underflowed):
             if given.unfetched is not None or resident.current.is_held:
                 given.fetch("it is compared with NumPy")
-            path.accept_run()
-            return Answered(self._compare(path, taken, given, call))
+            program.backoff.note_accepted()
+            return Answered(self._compare(program, taken, given, call))
         try:
             commit(given, call)
         except Unshowable as error:
-            path.back_off(self._account.charge_discarded(call), self._account.call_s)
+            program.backoff.note_discarded(self._account.charge_discarded(call), self._account.call_s)
             return Unanswered(Refusal("effect.print", "", str(error)))
-        path.accept_run()
-        slower = self._count(path, taken, time.perf_counter() - call.began)
+        program.backoff.note_accepted()
+        slower = self._count(program, taken, time.perf_counter() - call.began)
         return Answered(None if slower is None else Refusal("speed.slower", "", slower))
 
-    def _count(self, path: Path, taken: Path, seconds: float) -> str | None:
-        """Count a call. path: whose program has run. taken: the recorded path that the call has taken.
+    def _count(self, program: Program, taken: RecordedPath, seconds: float) -> str | None:
+        """Count a call. program: what has run. taken: the recorded path that the call has taken.
 
         Returns the figures that show that the program is slower than NumPy, if they do.
         """
         self._account.ledger.count_compiled(seconds, *taken.speed.count_replay(seconds))
         note_counted(seconds)
         taken.replays += 1
-        path.replays += path is not taken
+        program.whole.replays += program.is_merged
         self._note_taken(taken)
         quiet = is_quiet()
         (taken.speed.compiled_s if quiet else taken.speed.busy_s).add(seconds)
         # while another program is on its way, the one in use is not judged: the other may be faster
-        if path.pending is not None or budget.for_later_runs:
+        if program.pending is not None or budget.for_later_runs:
             return None
         return taken.speed.evidence_of_slowness() if quiet else taken.speed.evidence_while_busy()
 
-    def _compare(self, path: Path, taken: Path, staged: StagedOutputs, call: Call) -> Refusal | None:
+    def _compare(self, program: Program, taken: RecordedPath, staged: StagedOutputs, call: Call) -> Refusal | None:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""
         tolerance, unit = self._state.tolerance
-        executable, whole = path.variant.executable, self._state.mode == "verify"
+        executable, whole = program.variant.executable, self._state.mode == "verify"
         refusal = self.comparisons.compare(taken, executable, staged, call, tolerance=tolerance, unit=unit, whole=whole)
         if call.raised is None:
             self._note_taken(taken)
         return refusal
 
-    def _note_taken(self, path: Path) -> None:
+    def _note_taken(self, path: RecordedPath) -> None:
         self._paths.note_taken(path)
         if THREAD.taken is not None:
             THREAD.taken.append(path)

@@ -1,8 +1,8 @@
 """Routing: which way one call of a target takes: NumPy, a recording, or a path's program.
 
-First it is matched against the recorded paths. What a path's call does depends on the path's stage; see `Stage` in
-accel.dispatch.paths.path. A run whose outcomes differ leads to another path. Three parts answer the call: NumPyCalls,
-Recordings and Replaying.
+First it is matched against the recorded paths. What happens then depends on the stage of the path's program; see
+`Stage` in accel.dispatch.paths.stages. A run whose outcomes differ leads to another path. Three parts answer the call:
+NumPyCalls, Recordings and Replaying.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from accel.backend import resident
 from accel.dispatch.compiling import Compiling, is_quiet
 from accel.dispatch.numpy_calls import NumPyCalls
-from accel.dispatch.paths.constants import Refold
-from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths.program import Program
+from accel.dispatch.paths.refolding import Refold
+from accel.dispatch.paths.stages import Stage
 from accel.dispatch.preconditions import unmet_precondition
 from accel.dispatch.recordings import Recordings
 from accel.dispatch.replaying import Answered, Replaying, Unanswered
@@ -71,16 +72,16 @@ class Routing:
                 self._recordings.take_up(call)
         self._finish_ready()
         backs_off, kind = False, None
-        for path in self._paths.likely_first():
+        for program in self._paths.likely_first():
             # these calls count for the paths that have no program yet: most of them take one of those
-            if path.backoff and self._paths.waiting is not None:
-                path.backoff -= 1
+            if program.backoff.calls and self._paths.waiting is not None:
+                program.backoff.calls -= 1
                 backs_off = True
                 continue
-            values = path.matcher.match(call.args, call.kwargs)
+            values = program.whole.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
-                return self._follow(path, values, call)
-            if path.stage is Stage.COMPILED:
+                return self._follow(program, values, call)
+            if program.stage is Stage.COMPILED:
                 kind = values.place
         if backs_off:
             return self._numpy.late(call)
@@ -98,38 +99,38 @@ class Routing:
 
         Before there is a program, a call is taken for the first path that it matches: others might never be asked.
         """
-        for path in self._paths.ready():
+        for program in self._paths.ready():
             resident.current.bring_up_to_date("a program is put to use")
-            self._give_up_if(path, self._compiling.finish(path))
+            self._give_up_if(program, self._compiling.finish(program))
 
-    def _follow(self, path: Path, values: list[Any], call: Call) -> Any:
-        """Answer a call that matches a known path, as the path's stage says."""
-        if path.stage is not Stage.COMPILED or path.backoff:
+    def _follow(self, program: Program, values: list[Any], call: Call) -> Any:
+        """Answer a call that matches a known path, as the stage of its program says."""
+        if program.stage is not Stage.COMPILED or program.backoff.calls:
             resident.current.bring_up_to_date("its kind has no program yet, or its last runs were discarded")
         # first, as this may change the stage: a call that finds its program ready is already replayed
-        if path.stage in (Stage.OBSERVING, Stage.PENDING):
-            self._give_up_if(path, self._compiling.advance(path, values, call))
-        if path.stage is Stage.GIVEN_UP:
+        if program.stage in (Stage.OBSERVING, Stage.PENDING):
+            self._give_up_if(program, self._compiling.advance(program, values, call))
+        if program.stage is Stage.GIVEN_UP:
             self._refusals.raise_if_strict()
             self._state.note_examined()
             return self._numpy.uncovered(call)
         # still OBSERVING or PENDING
-        if path.stage is not Stage.COMPILED:
-            if self._recordings.may_be_another(path):
+        if program.stage is not Stage.COMPILED:
+            if self._recordings.may_be_another(program.whole):
                 return self._record(call, again=True)
-            return self._numpy.without_program(path, call)
+            return self._numpy.without_program(program, call)
         # the last runs of its program were discarded
-        if path.backoff:
-            path.backoff -= 1
+        if program.backoff.calls:
+            program.backoff.calls -= 1
             self._refusals.raise_if_strict()
-            return self._numpy.backing_off(call, is_long=path.backoff > SHORT_BACKOFF)
+            return self._numpy.backing_off(call, is_long=program.backoff.calls > SHORT_BACKOFF)
         # not inside a round of a loop that is still to be recorded: the paths of its parts tell of which kind it is
-        speed = self._paths.expected(path).speed
+        speed = self._paths.expected(program).speed
         if (speed.wanted or speed.pauses) and THREAD.taken is None and self._state.mode == "auto":
             quiet = is_quiet()
             if speed.wanted if quiet else speed.pauses:
                 return self._numpy.instead_of_program(speed, call, quiet=quiet)
-        return self._replay(path, values, call, siblings=True)
+        return self._replay(program, values, call, siblings=True)
 
     def _new_path(self, call: Call, *, again: bool = False) -> Any:
         """Answer a call that matches no known path: record it, if that is allowed now.
@@ -152,55 +153,59 @@ class Routing:
         """Answer a call by recording it. again: it matches a known path."""
         return call.answer() if self._recordings.record(call, again=again) else self._numpy.uncovered(call)
 
-    def _replay(self, path: Path, values: list[Any], call: Call, *, siblings: bool, left: tuple[Path, ...] = ()) -> Any:
+    def _replay(
+        self, program: Program, values: list[Any], call: Call, *, siblings: bool, left: tuple[Program, ...] = ()
+    ) -> Any:
         """Answer a call by the path's program.
 
-        siblings: whether a side exit may lead to another compiled path. left: paths that side exits have led away from.
+        siblings: whether a side exit may lead to another compiled path. left: programs that side exits have left.
         """
         from accel.dispatch.replay import SideExit
 
-        if path.variant.executable.precision != config.current().precision:
-            self._compiling.renew_precision(path, call)
-            return self._follow(path, values, call)
-        met = self.replaying.replay(path, values, call)
+        if program.variant.executable.precision != config.current().precision:
+            self._compiling.renew_precision(program, call)
+            return self._follow(program, values, call)
+        met = self.replaying.replay(program, values, call)
         if isinstance(met, Answered):
             if met.refusal is not None:
-                self._give_up_if(path, met.refusal)
+                self._give_up_if(program, met.refusal)
             return call.answer()
         resident.current.bring_up_to_date("its kind is another than it seemed, or constants have changed")
         if isinstance(met, SideExit):
-            return self._side_exit(path, met, call, siblings, (*left, path))
+            return self._side_exit(program, met, call, siblings, (*left, program))
         if isinstance(met, Unanswered):
             if met.for_good:
-                self._give_up_if(path, met.refusal)
+                self._give_up_if(program, met.refusal)
             else:
                 self._refusals.refuse(met.refusal)
             return self._numpy.uncovered(call)
         # constants have changed
-        if self._compiling.renew_constants(path, met.slots, values, call) is not Refold.OTHER_WAY:
-            return self._follow(path, values, call)
+        if self._compiling.renew_constants(program, met.slots, values, call) is not Refold.OTHER_WAY:
+            return self._follow(program, values, call)
         self._parts.note_kind(met.slots)
-        return self._leave(path, call, again=True)
+        return self._leave(program, call, again=True)
 
-    def _side_exit(self, path: Path, exit: SideExit, call: Call, siblings: bool, left: tuple[Path, ...]) -> Any:
+    def _side_exit(
+        self, program: Program, exit: SideExit, call: Call, siblings: bool, left: tuple[Program, ...]
+    ) -> Any:
         """An outcome differs: the call takes another path, a known one or a new one."""
         discarded_s = self._account.charge_discarded(call)
-        for other in self._paths.after(exit, path) if siblings else ():
+        for other in self._paths.after(exit, program) if siblings else ():
             if other in left:
                 continue
             # like `path` up to the outcome that differs, but its guards may be others
-            values = other.matcher.match(call.args, call.kwargs)
+            values = other.whole.matcher.match(call.args, call.kwargs)
             if isinstance(values, list):
                 if other.stage is not Stage.COMPILED:
                     self._paths.note_exit_to(other)
-                    path.back_off(discarded_s, self._account.call_s)
+                    program.backoff.note_discarded(discarded_s, self._account.call_s)
                     return self._follow(other, values, call)
                 # where the draws decided it, nothing was launched: the next may well turn out to be another one too
                 return self._replay(other, values, call, siblings=exit.on_host, left=left)
-        self._parts.note_kind(path.left_at(exit))
-        return self._leave(path, call, discarded_s)
+        self._parts.note_kind(program.left_at(exit))
+        return self._leave(program, call, discarded_s)
 
-    def _leave(self, path: Path, call: Call, discarded_s: float | None = None, *, again: bool = False) -> Any:
+    def _leave(self, program: Program, call: Call, discarded_s: float | None = None, *, again: bool = False) -> Any:
         """Answer a call by a new path, after a run of this one was discarded. Later calls may take that one.
 
         discarded_s: seconds of that run, if they have been charged. again: constants decided that: it may be known.
@@ -214,20 +219,20 @@ class Routing:
             self._paths.note_strange(known)
         # nothing was recorded that the next call of this kind could take instead
         if known.issuperset(self._paths):
-            path.back_off(discarded_s, self._account.call_s)
+            program.backoff.note_discarded(discarded_s, self._account.call_s)
         return result
 
     def compile_remaining(self) -> None:
         """Compile the paths that had no occasion to be; see `Target.compile_remaining`."""
-        for path in self._compiling.start_remaining():
-            self._give_up_if(path, self._compiling.finish(path))
+        for program in self._compiling.start_remaining():
+            self._give_up_if(program, self._compiling.finish(program))
 
-    def _give_up_if(self, path: Path, refusal: Refusal | None) -> None:
+    def _give_up_if(self, program: Program, refusal: Refusal | None) -> None:
         """Give the path's program up, if there is a reason. A program of several paths is replaced by one for each."""
         if refusal is None:
             return
         differs, is_slower = refusal.reason == "verify.mismatch", refusal.reason == "speed.slower"
-        if path is self._paths.joint:
+        if program is self._paths.joint:
             why = f"together {TOGETHER.get(refusal.reason, 'they have no program')}: {refusal.detail}"
             level = logging.WARNING if differs else logging.INFO
             logs.LOGGER.log(level, "%s: its paths get programs of their own: %s", self._state.name, why)
@@ -237,7 +242,7 @@ class Routing:
                 self._state.stay_on_numpy()
             self._refusals.demote(refusal)
         else:
-            path.give_up(is_slower=is_slower)
+            program.give_up(is_slower=is_slower)
             if self._paths.are_given_up and is_slower:
                 self._state.stay_until_second_look()
             elif self._paths.are_given_up and self._recordings.are_used_up:

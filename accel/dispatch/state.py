@@ -80,7 +80,7 @@ class TargetState:
             return
         if look.is_time(self.ledger.numpy_total_s):
             for path in self.paths:
-                path.try_again()
+                path.program.try_again()
         elif not look.opens(spent):
             return
         self.final = False

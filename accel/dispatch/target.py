@@ -22,7 +22,8 @@ from accel.backend import resident
 from accel.dispatch.compiling import Compiling
 from accel.dispatch.earlier import TARGETS, Earlier
 from accel.dispatch.numpy_calls import NumPyCalls
-from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths.path import RecordedPath
+from accel.dispatch.paths.stages import Stage
 from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.recordings import Recordings
 from accel.dispatch.routing import Routing
@@ -77,7 +78,7 @@ class Target:
         # under way runs on NumPy. Were it to wait, a program whose threads wait for one another could stop for good.
         self._turn = Turn()
         self._thread = 0
-        self._plain: WeakKeyDictionary[Path, str | None] = WeakKeyDictionary()
+        self._plain: WeakKeyDictionary[RecordedPath, str | None] = WeakKeyDictionary()
         TARGETS[name] = self
         let_go_at_exit(self)
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from accel.dispatch.paths.path import Path
+    from accel.dispatch.paths.path import RecordedPath
 
 LATELY, FEW = 24, 2
 """Number of last calls, and the most of them that may be of new kinds, if the frequent kinds have been recorded."""
@@ -28,7 +28,7 @@ class Kinds:
         self._since = 0  # the last call of a new kind
         self._gap = 0  # from the one before to that
 
-    def note(self, parts: Sequence[Path], recorded: Collection[Path]) -> None:
+    def note(self, parts: Sequence[RecordedPath], recorded: Collection[RecordedPath]) -> None:
         """Note a call in parts. parts: the paths that these took. recorded: those of the whole."""
         if not recorded:
             return
@@ -57,7 +57,7 @@ class Kinds:
         return not self.are_shown or is_seldom
 
 
-def _may_take(path: Path, sides: frozenset[tuple[object, str]]) -> bool:
+def _may_take(path: RecordedPath, sides: frozenset[tuple[object, str]]) -> bool:
     """Whether a call that took these sides may have taken this path: it takes the same ones of the same branches."""
     lines = {line for line, _ in path.sides}
     return all(side in path.sides for side in sides if side[0] in lines)

@@ -22,8 +22,8 @@ from accel.backend.job import samples_of
 from accel.backend.underway import pending, queues, supervisor
 from accel.compiler.lower import Known
 from accel.dispatch.comparing import first_run
-from accel.dispatch.paths.path import Path as RecordedPath
-from accel.dispatch.paths.path import Stage
+from accel.dispatch.paths.path import RecordedPath
+from accel.dispatch.paths.stages import Stage
 from accel.platform import config
 from accel.platform.reasons import Refusal
 from accel.policy import prices
@@ -92,13 +92,13 @@ def test_what_fails_in_the_worker_stays_on_numpy_and_later_runs_know(
     monkeypatch.setattr(first_run, "LEAST_S", 2.0)
     monkeypatch.setattr(first_run, "CALLS_S", 0.0)
     path, refusal = settled(function, X)
-    assert path.stage is Stage.GIVEN_UP and not path.has_program
+    assert path.stage is Stage.GIVEN_UP and not path.program.has_program
     assert refusal == Refusal("compile.trial", "", detail)
     workers.end_worker()
     workers.can_start = False
     monkeypatch.setattr(pending, "compile_trace", lambda *_: pytest.fail("compiled again"))
     path, refusal = settled(function, X)
-    assert path.stage is Stage.GIVEN_UP and not path.has_program
+    assert path.stage is Stage.GIVEN_UP and not path.program.has_program
     assert refusal == Refusal("compile.trial", "", detail)
 
 
@@ -110,7 +110,7 @@ def test_what_the_machine_may_have_ended_is_tried_again_in_later_runs(
     monkeypatch.setattr(first_run, "CALLS_S", 0.0)
     for tries in range(1, products.MOST_TRIES + 1):
         path, refusal = settled(function, X)
-        assert path.stage is Stage.GIVEN_UP and not path.has_program
+        assert path.stage is Stage.GIVEN_UP and not path.program.has_program
         assert refusal == Refusal("compile.unfinished", "", detail)
         assert len(list(tmp_path.rglob(f"*{cache.TRACE}"))) == (tries == products.MOST_TRIES)
     monkeypatch.setattr(supervisor.Worker, "compile", lambda *_: pytest.fail("tried again"))
@@ -194,7 +194,7 @@ def test_what_cannot_be_copied_is_not_tried(args: Any) -> None:
 PROGRAM = """
 import sys, time
 import numpy as np, accel
-from accel.dispatch.paths.path import Stage
+from accel.dispatch.paths.stages import Stage
 from accel.policy import budget, prices, rest, speed
 from accel.platform import gain
 from tests.backend import faulty, reductions

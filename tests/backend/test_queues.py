@@ -139,7 +139,8 @@ def test_an_array_can_be_resized_while_its_program_is_compiled(bench: Bench, mon
         for _ in range(6):
             fast(x)
         (path,) = fast._self_target.paths
-        assert path.pending is not None and not path.pending.done()
+        pending = path.program.pending
+        assert pending is not None and not pending.done()
         x.resize(20)
 
 

@@ -14,7 +14,7 @@ import pytest
 import accel
 from accel.backend import compile, devices, executable
 from accel.dispatch.comparing import policy
-from accel.dispatch.replay.variant import Launchable
+from accel.dispatch.replay.variant import Variant
 from accel.platform import config, tuning
 from accel.platform.ledger import open_ledger
 from accel.platform.reasons import source_line
@@ -173,7 +173,7 @@ def test_constants_that_change_are_counted_and_launches_go_on(
 ) -> None:
     """A model's constants change once a day: its program goes on with others."""
     if not renewed:  # where lowering decides anew, the program gets a launchable of its own
-        monkeypatch.setattr(Launchable, "renew", lambda *_: False)
+        monkeypatch.setattr(Variant, "renew", lambda *_: False)
 
     class Weighted:
         weights, offset = np.linspace(0.0, 1.0, 50), np.linspace(1.0, 2.0, 500)

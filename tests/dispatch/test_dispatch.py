@@ -22,7 +22,7 @@ from accel.backend.underway import queues
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch import compiling, routing
 from accel.dispatch.comparing import policy
-from accel.dispatch.paths.path import Stage
+from accel.dispatch.paths.stages import Stage
 from accel.dispatch.replay import SideExit, Variant
 from accel.platform import config
 from accel.platform.ledger import State, open_ledger
@@ -440,7 +440,7 @@ def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: p
     fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
 
     def programs() -> int:
-        return sum(path.stage in (Stage.COMPILED, Stage.JOINED) for path in fast._self_target.paths)
+        return sum(path.stage is Stage.COMPILED for path in fast._self_target.paths)
 
     with config.override(ahead_of_time=True):
         for _ in range(8):
@@ -581,7 +581,7 @@ def test_targets_inside_a_path_that_was_given_up_are_accelerated(foreground: Non
         outer(x)
     assert open_ledger("outer").compiled_calls > 0 and open_ledger("inner").compiled_calls == 0
     (path,) = outer._self_target.paths
-    path.give_up()
+    path.program.give_up()
     for _ in range(8):
         np.testing.assert_allclose(outer(x), np.sin(x) * 2.0 + 1.0, rtol=1e-12)
     assert open_ledger("inner").compiled_calls > 0

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch.paths.path import Stage
-from accel.dispatch.replay import Launchable, draws
+from accel.dispatch.paths.stages import Stage
+from accel.dispatch.replay import Variant, draws
 from accel.dispatch.target import Target
 from accel.platform import config
 from accel.platform.ledger import open_ledger
@@ -115,7 +115,7 @@ def test_sides_that_draw_alike_have_one_program() -> None:
     fast = accel.accelerate(metropolis, name="one")
     play(metropolis, fast, 60)
     joint = target_of(fast).paths.joint
-    assert joint is not None and {path.stage for path in joint.members} == {Stage.JOINED}
+    assert joint is not None and {path.stage for path in joint.paths} == {Stage.COMPILED}
     discarded = open_ledger("one").costs["discarded"]
     play(metropolis, fast, 60, seed=8)
     assert open_ledger("one").costs["discarded"] == discarded
@@ -140,7 +140,7 @@ def test_those_that_draw_alike_have_one_program_beside_another() -> None:
     fast = accel.accelerate(downhill, name="beside")
     play(downhill, fast, 120)
     joint = target_of(fast).paths.joint
-    assert joint is not None and len(joint.members) == 2 and len(target_of(fast).paths) == 3
+    assert joint is not None and len(joint.paths) == 2 and len(target_of(fast).paths) == 3
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -150,13 +150,13 @@ def test_a_draw_that_decides_a_branch_needs_no_launch(monkeypatch: pytest.Monkey
 
     fast = accel.accelerate(work, name="decided")
     play(work, fast, 40)
-    launched, launch = [], Launchable._launch
+    launched, launch = [], Variant._launch
 
     def counted(self: Any, values: Any) -> Any:
         launched.append(self)
         return launch(self, values)
 
-    monkeypatch.setattr(Launchable, "_launch", counted)
+    monkeypatch.setattr(Variant, "_launch", counted)
     play(work, fast, 40, seed=9)
     assert len(launched) == 40 and len(set(launched)) == 2
 
@@ -201,7 +201,7 @@ def test_an_interrupt_while_drawing_puts_the_state_back() -> None:
     rng = np.random.default_rng(0)
     for i in range(8):
         fast(field(i), rng)
-    variant = next(iter(target_of(fast).paths)).variant
+    variant = next(iter(target_of(fast).paths)).program.variant
     make, before = variant._draws._make, rng.bit_generator.state
 
     def interrupting(values: Any) -> None:

@@ -12,10 +12,11 @@ import pytest
 
 import accel
 from accel.backend.disk import cache
+from accel.compiler.merge import MergedTrace
 from accel.compiler.merge import trace as merging
 from accel.dispatch import paths
-from accel.dispatch.paths.path import Stage
-from accel.dispatch.replay import MergedVariant
+from accel.dispatch.paths.stages import Stage
+from accel.dispatch.replay import Variant
 from accel.dispatch.target import Target
 from accel.platform.ledger import Ledger, State, open_ledger
 from accel.policy.speed import CALLS_IN_A_ROW
@@ -33,7 +34,7 @@ def target_of(fast: Any) -> Target:
 
 def members_of(fast: Any) -> list[Any]:
     joint = target_of(fast).paths.joint
-    return [] if joint is None else joint.members
+    return [] if joint is None else joint.paths
 
 
 def play(function: Callable[..., Any], fast: Any, calls: Sequence[tuple[Any, ...]]) -> None:
@@ -72,7 +73,7 @@ def test_paths_that_meet_again_have_one_program() -> None:
     play(two_branches, fast, [(x,) for x in fields(0, 60)])
     assert len(members_of(fast)) == 4
     assert open_ledger("two").variants == 1
-    assert {path.stage for path in target_of(fast).paths} == {Stage.JOINED}
+    assert {path.stage for path in target_of(fast).paths} == {Stage.COMPILED}
     discarded = open_ledger("two").costs["discarded"]
     compiled = open_ledger("two").compiled_calls
     play(two_branches, fast, [(x,) for x in fields(1, 40)])
@@ -266,10 +267,14 @@ def test_a_program_of_several_paths_that_cannot_run_is_dissolved(monkeypatch: py
     fast = accel.accelerate(two_branches, name="two")
     play(two_branches, fast, [(x,) for x in fields(0, 40)])
 
-    def broken(self: MergedVariant, values: Any) -> Any:
-        raise RuntimeError("no such device")
+    run = Variant.run
 
-    monkeypatch.setattr(MergedVariant, "run", broken)
+    def broken(self: Variant, values: Any) -> Any:
+        if isinstance(self.trace, MergedTrace):
+            raise RuntimeError("no such device")
+        return run(self, values)
+
+    monkeypatch.setattr(Variant, "run", broken)
     play(two_branches, fast, [(x,) for x in fields(1, 40)])
     assert members_of(fast) == []
     assert any(
@@ -299,7 +304,7 @@ def test_a_new_path_while_the_program_of_the_others_is_compiled_again() -> None:
     low, high, other = (np.array(x) for x in ([0.1, 0.1], [0.9, 0.1], [0.9, 0.9]))
     play(scaled, fast, [(table, low), (table, high)] * 12)
     joint = target_of(fast).paths.joint
-    assert joint is not None and len(joint.members) == 2
+    assert joint is not None and len(joint.paths) == 2
     joint.drop_program()
     play(scaled, fast, [(table, other)] * 12)
     assert "accel.fault" not in {refusal.reason for refusal in open_ledger("scaled").refusals}
@@ -339,15 +344,15 @@ def test_a_constant_that_changes_after_the_paths_were_joined() -> None:
 def test_a_difference_from_numpy_dissolves_the_program_first(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    staged = MergedVariant._staged
+    staged = Variant._staged
 
-    def wrong(self: MergedVariant, *arguments: Any) -> Any:
+    def wrong(self: Variant, *arguments: Any) -> Any:
         given = staged(self, *arguments)
-        for made in getattr(given, "made", ()):
+        for made in getattr(given, "made", ()) if isinstance(self.trace, MergedTrace) else ():
             made += 1.0
         return given
 
-    monkeypatch.setattr(MergedVariant, "_staged", wrong)
+    monkeypatch.setattr(Variant, "_staged", wrong)
     fast = accel.accelerate(two_branches, name="two")
     play(two_branches, fast, [(x,) for x in fields(0, 60)])
     assert members_of(fast) == []
@@ -503,7 +508,7 @@ def test_a_path_that_is_recorded_while_a_program_on_disk_is_loaded_joins_it(
     assert len(members_of(first)) == 2
     second = accel.accelerate(as_told, name="second")
     with monkeypatch.context() as loading:
-        loading.setattr(paths.path.Path, "is_ready", lambda path: False)
+        loading.setattr(paths.program.Program, "is_ready", lambda program: False)
         play(as_told, second, [(x, True)] * 12)
         play(as_told, second, [(x, False)])
     assert {path.stage for path in target_of(second).paths} == {Stage.PENDING, Stage.OBSERVING}

@@ -9,7 +9,7 @@ import pytest
 
 from accel.dispatch.paths import constants
 from accel.dispatch.paths.constants import COMPARED_CALLS, PathConstants
-from accel.dispatch.paths.path import Path
+from accel.dispatch.paths.path import RecordedPath
 from accel.ir import bits
 from accel.record import record
 
@@ -27,7 +27,7 @@ def step(net: Net, x: Any) -> Any:
 def test_large_arrays_are_compared_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     net, x = Net(), np.arange(200.0)
     recorded: Any = record(step, (net, x), {}, max_nodes=1000)
-    path = Path(recorded.trace, "step")
+    path = RecordedPath(recorded.trace, "step")
     compared: list[int] = []
     same = constants.same_value
     monkeypatch.setattr(constants, "same_value", lambda one, other: compared.append(np.size(one)) or same(one, other))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import accel
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch.compiling import Compiling
-from accel.dispatch.paths import constants
-from accel.dispatch.paths.path import Path
+from accel.dispatch.paths import refolding
+from accel.dispatch.paths.program import Program
 from accel.platform import config
 from accel.platform.ledger import open_ledger
 from accel.policy import speed
@@ -29,9 +29,9 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     made: list[int] = []
     note = Compiling.note_compiled
 
-    def counted(self: Compiling, path: Path) -> None:
-        made.append(path.variant.executable.program.operations)
-        note(self, path)
+    def counted(self: Compiling, program: Program) -> None:
+        made.append(program.variant.executable.program.operations)
+        note(self, program)
 
     monkeypatch.setattr(Compiling, "note_compiled", counted)
     return made
@@ -94,7 +94,7 @@ def weighted_field(model: Any, x: Any) -> Any:
 @pytest.fixture
 def always_refolded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often a constant changes, it stays one."""
-    monkeypatch.setattr(constants, "REFOLD_SHARE", 1e9)
+    monkeypatch.setattr(refolding, "REFOLD_SHARE", 1e9)
 
 
 def with_two(model: Any, x: Any) -> Any:
@@ -126,10 +126,10 @@ def test_nor_is_a_program_lowered_that_another_process_has_compiled(
     fast: Any = accel.accelerate(with_two, name="later")
     called(fast, with_two, model, 30)
     (path,) = fast._self_target.paths
-    assert path.found_on_disk
-    executable = path.variant.executable
+    assert path.program.found_on_disk
+    executable = path.program.variant.executable
     changed_in_turns(fast, model)
-    renewed = path.variant.executable
+    renewed = path.program.variant.executable
     assert renewed is not executable and renewed.compiled is executable.compiled
 
 
@@ -165,7 +165,7 @@ def read_in_many_ways(model: Any, x: Any) -> Any:
 
 
 def test_what_changes_often_becomes_an_input(built: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "REFOLD_SHARE", 0.0)
+    monkeypatch.setattr(refolding, "REFOLD_SHARE", 0.0)
     model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
     fast = accel.accelerate(weighted)
     with at_once():
@@ -268,26 +268,26 @@ def test_a_program_goes_on_while_the_one_that_succeeds_it_is_compiled(
     built: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speed, "SPEED_SAMPLES", 10**9)
-    monkeypatch.setattr(constants, "REFOLD_SHARE", 0.0)
-    monkeypatch.setattr(constants.Refolds, "cost_more", lambda self, seconds: False)
+    monkeypatch.setattr(refolding, "REFOLD_SHARE", 0.0)
+    monkeypatch.setattr(refolding.Refolds, "cost_more", lambda self, seconds: False)
     late = Late(monkeypatch)
     model = SimpleNamespace(weights=np.linspace(0.0, 1.0, 50))
     fast: Any = accel.accelerate(weighted, name="weighted")
     called(fast, weighted, model, 12)
     assert len(built) == 1
     ledger, late.released = open_ledger("weighted"), False
-    before, waits = ledger.compiled_calls, 3 * constants.REFOLD_AFTER
+    before, waits = ledger.compiled_calls, 3 * refolding.REFOLD_AFTER
     for round in range(waits):
         model.weights[round] += 1.0
         called(fast, weighted, model, 1, seed=round)
     assert ledger.compiled_calls == before + waits and len(built) == 1
     (path,) = fast._self_target.paths
-    assert path.pending is not None
+    assert path.program.pending is not None
     late.released = True
     for round in range(waits):
         model.weights[round] += 1.0
         called(fast, weighted, model, 2, seed=round)
-    assert path.pending is None and len(built) == 2
+    assert path.program.pending is None and len(built) == 2
     assert built[0] < built[1], "the second one computes what the first took for constant"
     assert ledger.compiled_calls == before + 3 * waits
 
@@ -311,5 +311,5 @@ def test_paths_that_share_a_program_share_the_new_constants(built: list[int], mo
     assert len(built) == before
     paths = fast._self_target.paths
     assert paths.joint.refolded
-    taken = [path.constants.values for path in (paths.joint, *paths)]
+    taken = [path.constants.values for path in (paths.joint.whole, *paths)]
     assert not any(np.may_share_memory(value, model.weights) for values in taken for value in values.values())

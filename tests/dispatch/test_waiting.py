@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import accel
+from accel.dispatch.paths import building
 from accel.platform import config
 from accel.platform.ledger import State, open_ledger
 
@@ -28,8 +29,8 @@ def test_calls_that_each_took_another_way_have_a_reason(books: ModuleType) -> No
             np.testing.assert_array_equal(fast(x, kinds), ways(x, kinds))
         paths = fast._self_target.paths
         for path in paths:
-            path.start()
-            fast._self_target._routing._compiling.finish(path)
+            building.start(path.program)
+            fast._self_target._routing._compiling.finish(path.program)
     book = open_ledger("ways")
     assert book.state is State.NUMPY and len(paths) > 1 and not book.refusals
     told = book.waits() if book.waits is not None else None

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import accel
-from accel.dispatch.paths import path
+from accel.dispatch.paths import stages
 from accel.platform import config, gain, processors
 from accel.platform.ledger import Ledger, current_run, open_ledger
 from accel.platform.reasons import Refusal
@@ -141,7 +141,7 @@ def test_a_long_path_is_described_once_the_budget_covers_that_and_no_other_is_re
         for _ in range(6):
             fast(np.ones(3), 40)
         (only,) = kind.paths
-        assert not only.may_start and only.observed == 0 and only.stage is path.Stage.OBSERVING
+        assert not only.may_start and only.observed == 0 and only.stage is stages.Stage.OBSERVING
         fast(np.ones(3), 41)
         assert list(kind.paths) == [only], "whose program would be compiled with another's"
         assert open_ledger("long").refusals[Refusal("wait.budget")]
@@ -164,7 +164,7 @@ def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_los
             fast(np.ones(3))
     (only,) = paths
     price_s = prices.BURDEN * only.compile_s
-    only.waited_s, only.stage = 1.4 * price_s, path.Stage.OBSERVING
+    only.waited_s, only.program.stage = 1.4 * price_s, stages.Stage.OBSERVING
     assert not paths.is_worth_compiling(only)
     only.waited_s = 1.6 * price_s
     assert paths.is_worth_compiling(only)

@@ -15,7 +15,7 @@ import pytest
 import accel
 from accel.backend.underway import queues
 from accel.dispatch import accelerated
-from accel.dispatch.paths.path import Path as RecordedPath
+from accel.dispatch.paths.program import Program
 from accel.platform import config
 from accel.platform.ledger import current_run, open_ledger
 from accel.policy import kinds, parts, prices
@@ -272,7 +272,7 @@ def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
     monkeypatch.setattr(
         Parts, "come_first", property(lambda made: made.used and not open_ledger("inner").compiled_calls)
     )
-    monkeypatch.setattr(RecordedPath, "is_ready", lambda path: path.name != "outer" and path.pending is not None)
+    monkeypatch.setattr(Program, "is_ready", lambda it: it.name != "outer" and it.pending is not None)
     x = np.linspace(1.0, 2.0, 100_000)  # so long that each call is examined
     with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # where it is an error, calls stay on NumPy

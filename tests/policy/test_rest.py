@@ -228,7 +228,7 @@ def test_no_program_is_asked_for_before_it_might_have_gained_something(
     for _ in range(200):  # most go straight to NumPy
         fast(x)
     (path,) = fast._self_target.paths
-    assert path.pending is None
+    assert path.program.pending is None
     assert path.observed > compiling.OBSERVED
 
 

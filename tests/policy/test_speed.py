@@ -18,7 +18,7 @@ from accel.dispatch import late
 from accel.dispatch.comparing import policy
 from accel.dispatch.compiling import is_quiet
 from accel.dispatch.numpy_calls import NumPyCalls
-from accel.dispatch.paths.path import Stage
+from accel.dispatch.paths.stages import Stage
 from accel.platform.ledger import open_ledger
 from accel.policy.speed import (
     CALLS_IN_A_ROW,

@@ -50,7 +50,7 @@ def test_a_sparse_product_is_compiled_for_its_rows(dtype: str) -> None:
         np.testing.assert_allclose(fast(*given), product(*given), rtol=1e-12, atol=1e-12)
     (path,) = fast._self_target.paths
     assert path.replays == 3
-    assert len(path.variant.executable.program.outcomes) == 1  # that the columns are within x
+    assert len(path.program.variant.executable.program.outcomes) == 1  # that the columns are within x
 
 
 def test_other_rows_are_another_path() -> None:

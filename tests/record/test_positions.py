@@ -545,7 +545,7 @@ def test_an_index_that_never_changes_is_static(check: Check) -> None:
 
     checked = check(lambda held, x: held.take(x), worlds=worlds)
     (path,) = checked.function._self_target.paths
-    program = path.variant.executable.program
+    program = path.program.variant.executable.program
     assert not program.outcomes and not any(program.scalars.values())
 
 

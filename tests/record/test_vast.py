@@ -92,7 +92,7 @@ def test_they_are_never_taken_for_constant() -> None:
         if i == 20:  # which a constant would not show
             plain.data[...] = quick.data[...] = fields(1)
         np.testing.assert_allclose(fast(quick, np.ones(3)), plain.step(np.ones(3)), rtol=1e-12)
-    programs = [path.variant.executable for path in fast._self_target.paths]
+    programs = [path.program.variant.executable for path in fast._self_target.paths]
     assert programs and all(not each.program.known.arrays for each in programs)
 
 
@@ -138,14 +138,14 @@ def test_a_difference_in_a_view_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     for n in range(5):
         fast(log, fields(n)[0], n)
     (path,) = fast._self_target.paths
-    run = path.variant.run
+    run = path.program.variant.run
 
     def wrong(values: Any) -> Any:
         staged = run(values)
         staged.changed[0].contents = [staged.changed[0].contents[0] + amount[0]]
         return staged
 
-    monkeypatch.setattr(path.variant, "run", wrong)
+    monkeypatch.setattr(path.program.variant, "run", wrong)
     monkeypatch.setattr(policy.Comparisons, "is_due", lambda self, path, mode: True)
     fast(log, fields(1)[0], 1)
     assert not open_ledger("wrong").refusals

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import accel
+from accel.dispatch.replay.commit import commit
 from accel.platform.ledger import open_ledger
 from tests.replays import Inputs, Program, variant_of
 
@@ -97,4 +98,4 @@ def variant_mismatches(program: Program, inputs: Inputs, count: int, differ: Dif
         assert failed is None, failed
         staged = variant.run(values)
         assert not isinstance(staged, tuple), staged
-        yield from mismatches(number, variant.commit(staged), program(*theirs), differ)
+        yield from mismatches(number, commit(staged), program(*theirs), differ)

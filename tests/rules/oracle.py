@@ -22,6 +22,7 @@ from accel.backend.compile import entry
 from accel.backend.executable import Executable
 from accel.compiler.lower import Known, lower
 from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutputs, Variant
+from accel.dispatch.replay.commit import commit
 from accel.record import Raised, Trace, Undone, record
 from accel.rules.rule import Unsupported
 from tests.xla_options import QUICKEST, known
@@ -238,7 +239,7 @@ def settle(pending: Pending, outputs: Any) -> None:
     if expected.error is not None:
         job.complain(f"seed {pending.seed}: the replay did not raise {expected.error!r}")
         return
-    result = job.variant.commit(staged)
+    result = commit(staged)
     compare(job, f"replay of seed {pending.seed}", expected, Run(result, None, pending.args), exact=False)
 
 

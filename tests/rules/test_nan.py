@@ -56,7 +56,7 @@ def test_nan_goes_through(case: Callable[[Any], Any], dtype: Any, foreground: No
         with np.errstate(invalid="ignore"):
             np.testing.assert_allclose(fast(given), case(given), rtol=1e-5 if dtype == np.float32 else 1e-12)
     target = fast._self_target
-    if any(path.has_program for path in target.paths):
+    if any(path.program.has_program for path in target.paths):
         for path in target.paths:
             path.replays = path.compared_at = 10**6  # nothing is compared any more
         for given in (spoilt, x, spoilt):

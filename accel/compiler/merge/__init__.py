@@ -10,22 +10,25 @@ members     where each path finds what
 following   the values that the merged tape computes for one call
 placing     the proof that it computes a path that was recorded later
 trace       a merged trace, and what its paths find where in it: `merged`
+sides       which of the paths a call may take, and which one a run has taken
 
 Soundness does not depend on the alignment, which only decides how much the paths share. A run counts only if its
 outcomes are those of a recorded path. The merged tape, followed as that path goes, must be the path's own tape, node
 for node. `writer.check` makes sure of that whenever paths are merged.
 """
 
-from accel.compiler.merge.inputs import ABSENT
+from accel.compiler.merge.inputs import ABSENT, Matched, paths_of
 from accel.compiler.merge.members import Member, Placement
 from accel.compiler.merge.trace import MergedTrace, NotMergeable, merged, reassembled
 
 __all__ = [
     "ABSENT",
+    "Matched",
     "Member",
     "MergedTrace",
     "NotMergeable",
     "Placement",
     "merged",
+    "paths_of",
     "reassembled",
 ]

@@ -20,6 +20,19 @@ ABSENT = type("Absent", (), {"__repr__": lambda self: "<absent>"})()
 """In the place of a value that only paths read which the call does not take."""
 
 
+class Matched(list[Any]):
+    """The values of a merged trace's slots. paths: those that the call may take."""
+
+    def __init__(self, values: list[Any], paths: int) -> None:
+        super().__init__(values)
+        self.paths = paths
+
+
+def paths_of(values: list[Any]) -> int:
+    """The paths that a call with these values may take."""
+    return values.paths if isinstance(values, Matched) else 1
+
+
 NOT_FETCHED = Code("")
 """Code for a slot that no path of this process reads."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from accel.compiler.lower.program import Lowerable
 from accel.compiler.merge.alignment import TooLong
 from accel.compiler.merge.draws import merged_draws
 from accel.compiler.merge.following import Computing, NotThere
@@ -155,6 +156,13 @@ def _assembled(
         members=members,
         draws=draws,
         of_some=frozenset(range(len(tape.nodes))) - frozenset.intersection(*(each.placement.nodes for each in members)),
+    )
+
+
+def of_nobody(trace: Lowerable, of_some: frozenset[int]) -> MergedTrace:
+    """A merged trace of which no path is known in this process. of_some: as of a merged trace."""
+    return MergedTrace(
+        trace.tape, MergedInputs(), trace.outputs, [], [], frozenset(), trace.pinned, [], of_some, trace.draws
     )
 
 

@@ -12,16 +12,17 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accel.backend import devices
-from accel.backend.job import JobTrace, samples_of
+from accel.backend.job import JobTrace
 from accel.compiler.merge import ABSENT, MergedTrace
+from accel.compiler.merge.trace import of_nobody
 from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import computed_nodes, computed_values, explanation, run_tape
-from accel.dispatch.replay import HostError, Launchable, SideExit, StagedOutputs, Variant
+from accel.dispatch.replay import HostError, SideExit, StagedOutputs, Variant
 from accel.dispatch.replay.variant import Computed
 from accel.platform import config
 from accel.record import Trace
@@ -64,9 +65,9 @@ class FirstRun:
         Raises Unsupported where there is too little memory to tell.
         """
         if self.of_some is None:
-            variant: Launchable = Variant(cast("Trace", trace), executable)  # a run needs no more of it
+            variant = Variant(trace, executable)
         else:
-            variant = _OfSeveral(trace, executable, self.of_some)
+            variant = _OfSeveral(of_nobody(trace, self.of_some), executable)
         values = [ABSENT if slot in self.absent else value for slot, value in enumerate(self.values)]
         with limited(self.limit_s):
             try:
@@ -102,23 +103,11 @@ class FirstRun:
         return "" if verdict is not Verdict.MISMATCH else f"{what}, relative error {error:.2g}"
 
 
-class _OfSeveral(Launchable):
-    """The program of several paths, for a run of which nothing is used. of_some: as of `FirstRun`."""
-
-    def __init__(self, trace: JobTrace, executable: Executable, of_some: frozenset[int]) -> None:
-        super().__init__(executable, trace.draws, of_some)
-        self._samples = samples_of(trace)
-
-    def _given(self, values: list[Any]) -> list[Any]:
-        given = super()._given(values)
-        samples = [self._samples[slot] for slot in self._program.slots]
-        return [np.array(like) if each is ABSENT else each for each, like in zip(given, samples, strict=True)]
-
-    def _parted(self, values: list[Any]) -> None:
-        return None
+class _OfSeveral(Variant):
+    """The program of several paths, for a run of which nothing is used: nobody knows here which one it takes."""
 
     def _staged(self, run: Computed) -> SideExit:
-        return SideExit(0, [])
+        return SideExit(0)
 
 
 def first_run(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from accel.dispatch.compiling import is_quiet
-from accel.dispatch.paths.path import Path
+from accel.dispatch.paths.path import RecordedPath
 from accel.platform import config, logs
 from accel.platform.ledger import Ledger, current_run, open_ledger
 from accel.platform.reasons import Refusal
@@ -52,16 +52,16 @@ class Comparisons:
         self._points = 0
         self._near_points = 0
         self._explained: dict[str, float] = {}
-        self._nonfinite: WeakKeyDictionary[Path, NonFinite] = WeakKeyDictionary()
-        self._underflows: WeakKeyDictionary[Path, int] = WeakKeyDictionary()
+        self._nonfinite: WeakKeyDictionary[RecordedPath, NonFinite] = WeakKeyDictionary()
+        self._underflows: WeakKeyDictionary[RecordedPath, int] = WeakKeyDictionary()
         # by path, the ledger and its number of calls at the last comparison that found no mismatch
-        self._agreed: WeakKeyDictionary[Path, tuple[Ledger, int]] = WeakKeyDictionary()
+        self._agreed: WeakKeyDictionary[RecordedPath, tuple[Ledger, int]] = WeakKeyDictionary()
 
     @property
     def _ledger(self) -> Ledger:
         return open_ledger(self._name)
 
-    def is_due(self, path: Path, mode: str) -> bool:
+    def is_due(self, path: RecordedPath, mode: str) -> bool:
         """Whether the path's next replay is to be compared."""
         if mode == "verify" or path.replays < FIRST_COMPARED:
             return True
@@ -76,7 +76,7 @@ class Comparisons:
         accounts = self._ledger, current_run()
         return all(each.compared_s + self.last_s < share * each.gained_s for each in accounts)
 
-    def is_suspect(self, path: Path, staged: StagedOutputs, underflowed: bool) -> bool:
+    def is_suspect(self, path: RecordedPath, staged: StagedOutputs, underflowed: bool) -> bool:
         """Whether a replay is to be compared at once, by what it has met.
 
         It gives NaN or infinity where the path's compared replays gave none, or far fewer. Or it has flushed a
@@ -88,7 +88,7 @@ class Comparisons:
                 return True
         return self._nonfinite_of(path).are_new(staged)
 
-    def _nonfinite_of(self, path: Path) -> NonFinite:
+    def _nonfinite_of(self, path: RecordedPath) -> NonFinite:
         known = self._nonfinite.get(path)
         if known is None:
             from accel.dispatch.comparing.nonfinite import NonFinite
@@ -98,7 +98,7 @@ class Comparisons:
 
     def compare(
         self,
-        path: Path,
+        path: RecordedPath,
         executable: Executable,
         staged: StagedOutputs,
         call: Call,
@@ -149,7 +149,7 @@ class Comparisons:
         self._count(path, call, replay_s, time.perf_counter() - started)
         return refusal
 
-    def _doubt(self, path: Path) -> str:
+    def _doubt(self, path: RecordedPath) -> str:
         """Say which results may be wrong after a mismatch: those of replays since the last comparison that agreed."""
         if path.replays <= path.compared_at:
             return ""
@@ -158,7 +158,7 @@ class Comparisons:
         self._ledger.doubt(first)
         return f"results since call {first} may be wrong: rerun with `--mode off`; "
 
-    def _count(self, path: Path, call: Call, replay_s: float, comparing_s: float) -> None:
+    def _count(self, path: RecordedPath, call: Call, replay_s: float, comparing_s: float) -> None:
         numpy_s, quiet = call.seconds or 0.0, is_quiet()
         if quiet:
             path.speed.note_compared(call.fair_s)

@@ -1,14 +1,11 @@
 """Constants: the inputs of one path that have not changed so far, so that its program may take them for constant.
 
-If one changes, the program goes on with the new value where it can (`Path.refold`). If that is not possible, or happens
-often, a new program takes it as an input.
+What becomes of those that change, accel.dispatch.paths.refolding decides.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,10 +27,6 @@ would have to save more than that as a constant. As an input, it is read by the 
 
 MAX_CHANGES = 3
 """Maximum number of times that constants of a path may become inputs. Then none of its inputs is folded."""
-
-REFOLD_SHARE, REFOLD_AFTER = 0.1, 4
-"""Share of the time since a program is in use, and number of refolds, beyond which constants change often. Those
-constants become inputs of the next program."""
 
 
 class PathConstants:
@@ -107,43 +100,6 @@ class PathConstants:
 
         self._not_worth = frozenset(not_worth_folding(trace, as_known(self.values)))
         return as_known({slot: value for slot, value in self.values.items() if slot not in self._not_worth})
-
-
-class Refold(Enum):
-    """Effect of changed constants on a program.
-
-    GOES_ON: the program has the new constants. OTHER_WAY: with the new constants a branch takes another side; those of
-    later calls may be as before. ANOTHER: only another program can take them.
-    """
-
-    GOES_ON = "goes on"
-    OTHER_WAY = "other way"
-    ANOTHER = "another"
-
-
-class Refolds:
-    """Number and time of foldings again of constants of the program in use."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._last_s, self._all_s = 0.0, 0.0
-        self._since = time.perf_counter()
-
-    def note(self, seconds: float) -> None:
-        """Note one, in seconds. Without what only the first one takes."""
-        self._count += 1
-        self._last_s = seconds
-        self._all_s += seconds
-
-    @property
-    def are_often(self) -> bool:
-        """Whether the program had better read these constants at each launch."""
-        share = self._all_s / max(time.perf_counter() - self._since, 1e-9)
-        return self._count >= REFOLD_AFTER and share > REFOLD_SHARE
-
-    def cost_more(self, numpy_s: float) -> bool:
-        """Whether folding constants again costs more than a call on NumPy, which takes `numpy_s` seconds."""
-        return self._last_s > numpy_s
 
 
 def as_known(values: Mapping[int, Any]) -> Known:

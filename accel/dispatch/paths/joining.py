@@ -6,30 +6,32 @@ import contextlib
 from collections.abc import Iterable
 
 from accel.backend.disk import cache
-from accel.dispatch.paths.joint import JointPath
-from accel.dispatch.paths.path import Path, Stage
+from accel.dispatch.paths.path import RecordedPath
+from accel.dispatch.paths.program import Program
+from accel.dispatch.paths.several import folds_as_on_disk, program_of
+from accel.dispatch.paths.stages import Stage
 from accel.platform import config, logs
 
 
-def may_join(path: Path) -> bool:
+def may_join(path: RecordedPath) -> bool:
     """Whether a path may have a program with others."""
     return path.stage is not Stage.GIVEN_UP and not path.apart
 
 
-def may_start(paths: Iterable[Path]) -> bool:
+def may_start(paths: Iterable[RecordedPath]) -> bool:
     """Whether no program of several paths is being compiled."""
-    return all(path.joint is None for path in paths)
+    return all(path.program.joint is None for path in paths)
 
 
-def joins_more(path: Path, paths: Iterable[Path]) -> bool:
+def joins_more(path: RecordedPath, paths: Iterable[RecordedPath]) -> bool:
     """Whether a path would join more paths than there are to join with it."""
     pool = list(filter(may_join, paths))
-    joined = sum(other.stage is Stage.JOINED for other in pool)
+    joined = sum(other.is_joined for other in pool)
     return may_join(path) and joined > len(pool) - joined
 
 
-def joint_with(path: Path, paths: Iterable[Path], name: str) -> JointPath | None:
-    """The joint path to compile in the place of a path; None where it gets a program of its own. name: the target's.
+def joint_with(path: RecordedPath, paths: Iterable[RecordedPath]) -> Program | None:
+    """The program to compile of a path and others; None where it gets a program of its own.
 
     What earlier runs have compiled for it and other paths is taken from disk, whether the others have been recorded
     again or not.
@@ -40,13 +42,13 @@ def joint_with(path: Path, paths: Iterable[Path], name: str) -> JointPath | None
 
     others = [other for other in paths if other is not path and may_join(other)]
     pool = [path, *(other for other in others if draw_alike(path.trace, other.trace))]
-    if any(other.stage is Stage.JOINED and other not in pool for other in others):
+    if any(other.is_joined and other not in pool for other in others):
         path.apart = "others have one program, which draws different random numbers"
         return None
-    return _from_disk(path, pool, name) or joint_of(pool, name)
+    return _from_disk(path, pool) or joint_of(pool)
 
 
-def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
+def _from_disk(path: RecordedPath, pool: list[RecordedPath]) -> Program | None:
     # where calls wait for their programs, each run of a program computes the same as the one before, to the last bit
     if not config.current().ahead_of_time:
         return None
@@ -56,7 +58,7 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
     from accel.compiler.merge import NotMergeable
 
     recorded = {other.key: other for other in pool if other.key is not None}
-    joined = {other.key for other in pool if other.stage is Stage.JOINED}
+    joined = {other.key for other in pool if other.is_joined}
     programs = experience.read(path.key).together.items()
     fitting = [(len(keys), program, keys) for program, keys in programs if len(keys) > 1 and joined <= keys]
     found = []
@@ -70,21 +72,21 @@ def _from_disk(path: Path, pool: list[Path], name: str) -> JointPath | None:
         if members.keys() >= {path.key, *joined}:
             with contextlib.suppress(NotMergeable):
                 trace = source.with_members(list(members.values()))
-                found.append(JointPath(trace, [recorded[key] for key in members], name, source, keys))
-                if found[-1].is_on_disk_as_it_is:
+                found.append(program_of(trace, [recorded[key] for key in members], source, keys))
+                if folds_as_on_disk(found[-1]):
                     return found[-1]
     return found[0] if found else None
 
 
-def joint_of(pool: list[Path], name: str) -> JointPath | None:
-    """A path of all of these; None where there is but one, or where they share too little. name: the target's."""
+def joint_of(pool: list[RecordedPath]) -> Program | None:
+    """A program of all of these; None where there is but one, or where they share too little."""
     from accel.compiler.merge import NotMergeable, merged
 
     if len(pool) < 2:
         return None
     try:
-        return JointPath(merged([path.trace for path in pool]), pool, name)
+        return program_of(merged([path.trace for path in pool]), pool)
     except NotMergeable as why:
-        logs.LOGGER.info("%s: a path gets a program of its own: %s", name, why)
+        logs.LOGGER.info("%s: a path gets a program of its own: %s", pool[0].name, why)
         pool[0].apart = str(why)
         return None

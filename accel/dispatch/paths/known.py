@@ -8,8 +8,11 @@ from collections.abc import Collection, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from accel.dispatch.paths.figures import figures
 from accel.dispatch.paths.joining import joins_more, may_start
-from accel.dispatch.paths.path import Path, Stage, shape_of
+from accel.dispatch.paths.path import RecordedPath, shape_of
+from accel.dispatch.paths.program import Program
+from accel.dispatch.paths.stages import Stage
 from accel.ir.loop import body_of
 from accel.platform import config
 from accel.platform.reasons import Refusal
@@ -18,7 +21,6 @@ from accel.policy.account import EXPECTED_GAIN_SHARE, expected_gain_s
 from accel.rules import core
 
 if TYPE_CHECKING:
-    from accel.dispatch.paths.joint import JointPath
     from accel.dispatch.replay import SideExit
     from accel.ir.tape import Node
     from accel.record import Trace
@@ -58,14 +60,16 @@ class PathPredictor:
 
     def __init__(self) -> None:
         self._recent: tuple[int, ...] = ()
-        self._after: MutableMapping[tuple[int, ...], Path] = WeakValueDictionary()  # paths are replaced by others
+        self._after: MutableMapping[tuple[int, ...], RecordedPath] = (
+            WeakValueDictionary()
+        )  # paths are replaced by others
 
-    def predicted(self) -> Path | None:
+    def predicted(self) -> RecordedPath | None:
         """The path that followed the most recent ones before, if they have been met before."""
         # paths are identified by `id` in the sequences: an id that is used again costs one wrong prediction
         return self._after.get(self._recent)
 
-    def note_taken(self, path: Path) -> None:
+    def note_taken(self, path: RecordedPath) -> None:
         """Learn which path a call has taken."""
         if len(self._after) > MAX_SEQUENCES:
             self._after.clear()
@@ -76,18 +80,18 @@ class PathPredictor:
 class KnownPaths:
     """The recorded paths of one target, the most recently used first.
 
-    joint: the path of several of them that has one program, if there is one.
+    joint: the program of several of them, if there is one.
     """
 
     def __init__(self) -> None:
-        self._paths: list[Path] = []
-        self.joint: JointPath | None = None
+        self._paths: list[RecordedPath] = []
+        self.joint: Program | None = None
         self._predictor = PathPredictor()
         self._beyond_limit = 0
-        self._unmet: list[Path] = []  # recorded after a run was discarded, and not taken since
+        self._unmet: list[RecordedPath] = []  # recorded after a run was discarded, and not taken since
         self._recurs = False  # a call recorded again took a known path
 
-    def __iter__(self) -> Iterator[Path]:
+    def __iter__(self) -> Iterator[RecordedPath]:
         return iter(tuple(self._paths))
 
     def __len__(self) -> int:
@@ -95,26 +99,32 @@ class KnownPaths:
 
     # -- which one a call takes ---------------------------------------------------------------------------------------
 
-    def likely_first(self) -> list[Path]:
-        """All paths, the predicted one first; the joint path once, in the place of its members."""
+    def likely_first(self) -> list[Program]:
+        """The programs of all paths, that of the predicted one first."""
         if len(self._paths) < 2:
-            return list(self._paths) if self.joint is None else [self.joint]
+            return self.programs
         likely = self._predictor.predicted()
-        order = [] if likely is None or likely not in self._paths else [likely]
-        if self.joint is None:
-            return list(dict.fromkeys((*order, *self._paths)))
-        # its outcomes tell which path a call takes: better than to take it for one that has no program
-        order = [*order, self.joint, *self._paths]
-        return list(dict.fromkeys(self.joint if path.stage is Stage.JOINED else path for path in order))
+        order = [] if likely is None or likely not in self._paths else [likely.program]
+        return list(dict.fromkeys((*order, *self.programs)))
 
-    def expected(self, path: Path) -> Path:
-        """The recorded path that a call is likely to take which the program of `path` computes."""
-        if path is not self.joint:
-            return path
-        likely = self._predictor.predicted()
-        return path if likely is None or likely.stage is not Stage.JOINED else likely
+    @property
+    def programs(self) -> list[Program]:
+        """The programs of all paths, each once."""
+        # outcomes tell which path a call takes: better than to take it for one that has no program
+        joint = () if self.joint is None else (self.joint,)
+        return list(dict.fromkeys((*joint, *(path.program for path in self._paths))))
 
-    def note_taken(self, path: Path) -> None:
+    @property
+    def alone(self) -> list[RecordedPath]:
+        """The paths that do not share a program."""
+        return [path for path in self._paths if not path.is_joined]
+
+    def expected(self, program: Program) -> RecordedPath:
+        """The recorded path that a call is likely to take which the program computes."""
+        likely = self._predictor.predicted() if program is self.joint else None
+        return program.whole if likely is None or not likely.is_joined else likely
+
+    def note_taken(self, path: RecordedPath) -> None:
         """A call has been replayed by the program of this path."""
         if len(self._paths) > 1:  # one alone need not be predicted
             self._predictor.note_taken(path)
@@ -124,25 +134,24 @@ class KnownPaths:
             self._paths.remove(path)
             self._paths.insert(0, path)
 
-    def note_exit_to(self, path: Path) -> None:
-        """A run was discarded, and its call takes this path, which has no program: next time it may be predicted."""
-        self._predictor.note_taken(path)
+    def note_exit_to(self, program: Program) -> None:
+        """A run was discarded, and its call takes a path that is not compiled: next time it may be predicted."""
+        self._predictor.note_taken(program.whole)
 
-    def after(self, exit: SideExit, path: Path) -> Iterator[Path]:
-        """The known paths that a side exit of `path` leads to."""
-        if path is self.joint:
-            yield from (other for other in self if other.stage is not Stage.JOINED)
+    def after(self, exit: SideExit, program: Program) -> Iterator[Program]:
+        """The programs of the known paths that a side exit leads to."""
+        if program is self.joint:
+            yield from (path.program for path in self.alone)
             return
+        path = program.whole
         if exit.on_host:
-            for other in self:
-                if other is not path and parts_by_draws(other, path, exit):
-                    yield self.joint if other.stage is Stage.JOINED and self.joint is not None else other
+            yield from (other.program for other in self if other is not path and parts_by_draws(other, path, exit))
             return
         # the program checks no outcomes that lowering has folded, so its numbering is not the path's
-        position = path.outcomes.index(path.variant.executable.program.outcomes[exit.position])
+        position = path.outcomes.index(program.variant.executable.program.outcomes[exit.position])
         for other in self:
-            if other is not path and starts_at_side_exit(other, path, position, exit.outcomes[exit.position]):
-                yield self.joint if other.stage is Stage.JOINED and self.joint is not None else other
+            if other is not path and starts_at_side_exit(other, path, position, exit.value):
+                yield other.program
 
     # -- adding one ---------------------------------------------------------------------------------------------------
 
@@ -153,26 +162,25 @@ class KnownPaths:
         self._beyond_limit += 1
         if self._beyond_limit % REPLACE_AFTER:
             return False
-        alone = [path for path in self._paths if path.stage is not Stage.JOINED]
-        self._paths.remove(alone[-1] if alone else self._paths[-1])
+        self._paths.remove((self.alone or self._paths)[-1])
         return True
 
     @property
     def _count(self) -> int:
         """The number of paths; many that have one program count as MOST_JOINED of them do."""
-        alone = sum(path.stage is not Stage.JOINED for path in self._paths)
+        alone = len(self.alone)
         return alone + math.ceil((len(self._paths) - alone) / MOST_JOINED)
 
     def hold_trace(self, trace: Trace) -> bool:
         """Whether a known path does the same as the one that `trace` recorded. Their guards may differ."""
         return shape_of(trace) in [shape_of(path.trace) for path in self._paths]
 
-    def add(self, trace: Trace, name: str) -> Path:
+    def add(self, trace: Trace, name: str) -> RecordedPath:
         """Add a recorded path of the target of that name. Returns it."""
-        self._paths.insert(0, Path(trace, name))
+        self._paths.insert(0, Program(RecordedPath(trace, name)).whole)
         return self._paths[0]
 
-    def note_strange(self, known: Collection[Path]) -> None:
+    def note_strange(self, known: Collection[RecordedPath]) -> None:
         """A run was discarded, and its call recorded. known: the paths before that."""
         self._unmet += [path for path in self._paths if path not in known]
         del self._unmet[:-MOST_SCATTERED]
@@ -203,7 +211,7 @@ class KnownPaths:
                 return Refusal("shape.scattered", "", detail, (where,))
         return None
 
-    def _apart(self) -> list[Path]:
+    def _apart(self) -> list[RecordedPath]:
         """The last recorded paths of a target without a program, if no call is known to have taken one of them again.
 
         A path that Python chose by a number would have been matched. One that data chose is matched by any call.
@@ -222,42 +230,41 @@ class KnownPaths:
 
     # -- one program for several --------------------------------------------------------------------------------------
 
-    def use(self, joint: JointPath) -> None:
-        """The joint path replays the calls of its members from now on."""
+    def use(self, joint: Program) -> None:
+        """This program replays the calls of several paths from now on."""
         if self.joint is not None and self.joint is not joint:
             self.joint.withdraw()
         self.joint = joint
 
     def dissolve(self, why: str) -> None:
-        """Give the members of the joint path programs of their own."""
-        assert self.joint is not None
-        members, self.joint = self.joint.members, None
-        for path in members:
-            if path.stage is Stage.JOINED:
-                path.part(why)
+        """Give the paths that share a program programs of their own."""
+        joint, self.joint = self.joint, None
+        assert joint is not None
+        for path in joint.paths:
+            if path.program is joint:
+                path.apart = why
+                Program(path)
 
     # -- their programs -----------------------------------------------------------------------------------------------
 
     @property
-    def with_program(self) -> list[Path]:
-        """Paths that have a program, in use or given up."""
-        joint = [] if self.joint is None else [self.joint]
-        return [path for path in (*joint, *self._paths) if path.has_program]
+    def with_program(self) -> list[Program]:
+        """Programs that have been compiled, in use or given up."""
+        return [program for program in self.programs if program.has_program]
 
-    def ready(self) -> Iterator[Path]:
-        """Paths whose program has become ready. To use one may change the others: each is asked when it is reached."""
-        joint = () if self.joint is None else (self.joint,)
-        return (path for path in (*joint, *self._paths) if path.is_ready())
+    def ready(self) -> Iterator[Program]:
+        """Programs that have become ready. To use one may change the others: each is asked when it is reached."""
+        return (program for program in self.programs if program.is_ready())
 
     @property
-    def waiting(self) -> Path | None:
-        """The first path that is to get a program."""
-        return next((path for path in self._paths if path.stage in WAITING), None)
+    def waiting(self) -> Program | None:
+        """The first program that is to be compiled."""
+        return next((path.program for path in self.alone if path.stage in WAITING), None)
 
     @property
     def waiting_count(self) -> int:
         """The number of such paths."""
-        return sum(path.stage in WAITING for path in self._paths)
+        return sum(path.stage in WAITING for path in self.alone)
 
     @property
     def are_wanting(self) -> bool:
@@ -276,20 +283,20 @@ class KnownPaths:
         That is the time of a recording, doubled by each path that already waits. It is at least the time that such
         calls have to miss before the joint program is compiled again with them.
         """
-        again_s = 0.0 if self.joint is None else self.joint.price_s
+        again_s = 0.0 if self.joint is None else self.joint.whole.price_s
         return max(recording_s * float(2**self.waiting_count), again_s)
 
     @property
     def are_observed(self) -> bool:
         """Whether any of them is observed for being compiled."""
-        return any(path.stage is Stage.OBSERVING for path in self._paths)
+        return any(path.stage is Stage.OBSERVING for path in self.alone)
 
     @property
     def are_given_up(self) -> bool:
         """Whether all of them stay on NumPy for good."""
         return all(path.stage is Stage.GIVEN_UP for path in self._paths)
 
-    def is_worth_compiling(self, path: Path, certain_s: float = 0.0) -> bool:
+    def is_worth_compiling(self, path: RecordedPath, certain_s: float = 0.0) -> bool:
         """Whether the path's calls have lost what compiling it costs, or are certain to lose more (see policy.prices).
 
         certain_s: seconds that calls to come are certain to lose without a program.
@@ -297,17 +304,19 @@ class KnownPaths:
         # one after the other: the next joins what the one before has brought together
         if not may_start(self) or (self.joint is not None and self.joint.pending is not None):
             return False
-        if not self.with_program and any(other.stage is Stage.PENDING for other in self._paths):
+        if not self.with_program and any(other.stage is Stage.PENDING for other in self.alone):
             return False
         # a path that joins a program of more paths has the whole compiled again
-        again_s = self.joint.price_s if self.joint is not None and joins_more(path, self) else 0.0
+        again_s = self.joint.whole.price_s if self.joint is not None and joins_more(path, self) else 0.0
         return prices.are_paid(path.price_s + again_s, EXPECTED_GAIN_SHARE * path.waited_s, certain_s)
 
-    def stop_folding(self, names: Collection[str], changed_in: Path) -> None:
-        """Constants of these names have changed in one path: the others take them as inputs too."""
-        for other in (*self._paths, *(path.joint for path in self._paths if path.joint is not None)):
-            if other is not changed_in:
-                other.stop_folding(names)
+    def stop_folding(self, names: Collection[str], changed_in: Program) -> None:
+        """Constants of these names have changed in one program: those not compiled yet take them as inputs too."""
+        own = [path.program for path in self.alone]
+        for other in (*own, *(program.joint for program in own if program.joint is not None)):
+            slots = other.whole.folded_slots(names)
+            if other is not changed_in and (other.stage is Stage.OBSERVING or (slots and other.observe_again())):
+                other.whole.constants.rule_out(slots)
 
     def varying_names(self) -> set[str]:
         """The names of numbers that have changed in any of them."""
@@ -330,10 +339,10 @@ class KnownPaths:
         """Reason why no program has answered any call so far; None if a path was given up, which has its own reason."""
         if any(path.stage is Stage.GIVEN_UP for path in self._paths):
             return None
-        if any(path.stage in (Stage.COMPILED, Stage.JOINED) for path in self._paths):
+        if any(path.is_joined or path.stage is Stage.COMPILED for path in self._paths):
             # each call took another way than those before; of a single one, the program came after the last call
             return Refusal("wait.path", "", self.why_many()) if len(self._paths) > 1 else Refusal("wait.compile")
-        if any(path.stage is Stage.PENDING for path in self._paths):
+        if any(path.stage is Stage.PENDING for path in self.alone):
             return Refusal("wait.compile")
         # more of them would not help
         known_s = [path.numpy_call_s for path in self._paths if path.numpy_call_s]
@@ -341,11 +350,11 @@ class KnownPaths:
         return Refusal("speed.small" if small else "wait.calls")
 
     def describe(self) -> list[dict[str, Any]]:
-        """The compiled paths for the report: what each is, and which outcomes tell its calls from others."""
-        return [path.describe() for path in self.with_program]
+        """The compiled programs for the report: what each is, and which outcomes tell its calls from others."""
+        return list(map(figures, self.with_program))
 
 
-def _numbers(path: Path) -> dict[tuple[Any, int], float]:
+def _numbers(path: RecordedPath) -> dict[tuple[Any, int], float]:
     """The numbers that the path expects, by the lines that needed them."""
     outcomes = path.trace.tape.outcomes
     return {outcome.where[:2]: outcome.expected for outcome in outcomes if type(outcome.expected) in (int, float)}
@@ -356,9 +365,9 @@ def _ends_loop(node: Node) -> bool:
     return node.rule is core.PICK and body_of(node.args[0]) is not None
 
 
-def parts_by_draws(other: Path, path: Path, exit: SideExit) -> bool:
+def parts_by_draws(other: RecordedPath, path: RecordedPath, exit: SideExit) -> bool:
     """Whether `other` is like `path` up to the outcome by which this side exit's draws leave it."""
-    position, value = exit.position, exit.outcomes[exit.position]
+    position, value = exit.position, exit.value
     mine, theirs = path.drawn_outcomes, other.drawn_outcomes
     if len(theirs) <= position:
         return False
@@ -370,7 +379,7 @@ def parts_by_draws(other: Path, path: Path, exit: SideExit) -> bool:
     )
 
 
-def starts_at_side_exit(other: Path, path: Path, position: int, value: object) -> bool:
+def starts_at_side_exit(other: RecordedPath, path: RecordedPath, position: int, value: object) -> bool:
     """Whether `other` is the path of a side exit: like `path` up to device outcome `position`, with `value` there."""
     if len(other.outcomes) <= position:
         return False
@@ -384,7 +393,7 @@ def starts_at_side_exit(other: Path, path: Path, position: int, value: object) -
     return bool(at.where == path.outcomes[position].where and float(at.expected) == value)
 
 
-def _answers(path: Path) -> dict[int, list[str]]:
+def _answers(path: RecordedPath) -> dict[int, list[str]]:
     """Return a path's assumptions, by line."""
     found: dict[int, list[str]] = {}
     for outcome in path.trace.tape.outcomes:

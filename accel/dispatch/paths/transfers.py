@@ -21,7 +21,7 @@ from accel.compiler.lower.program import Packed
 from accel.compiler.lower.written import View, size_of
 from accel.compiler.merge import MergedTrace
 from accel.dispatch.comparing.snapshot import part_name
-from accel.dispatch.replay.variant import Launchable, Launches, constant_bytes
+from accel.dispatch.replay.variant import Launches, Variant, constant_bytes
 from accel.ir.tape import Node
 from accel.record import Trace
 from accel.record.state.changes import Write
@@ -38,9 +38,9 @@ class Transfers:
     there: constants on the device that a program before this one has left to it.
     """
 
-    def __init__(self, trace: Trace | MergedTrace, launchable: Launchable, there: Sequence[Any] = ()) -> None:
-        program = launchable.executable.program
-        self._launches: Launches = launchable.launches
+    def __init__(self, trace: Trace | MergedTrace, variant: Variant, there: Sequence[Any] = ()) -> None:
+        program = variant.executable.program
+        self._launches: Launches = variant.launches
         self._taken = _taken(trace, program)
         self._handed = _handed(self._taken, program)
         fetched = _fetched(trace)
@@ -49,7 +49,7 @@ class Transfers:
         self._fetched = [(name, size) for (name, _), size in zip(fetched, sizes, strict=True)]
         self._lines = _reading_lines(trace, program), {name: place_text(node.where) for name, node in fetched}
         self._each_fetches = _packed(program)
-        self._constants = constant_bytes(program.constants, launchable.executable.constants, there)
+        self._constants = constant_bytes(program.constants, variant.executable.constants, there)
 
     @property
     def constants(self) -> int:

@@ -1,4 +1,4 @@
-"""Guards: whether a call matches a recorded path, before anything is run.
+"""Guards: which recorded paths a call may take, before anything is run.
 
 Those of one input alone are compiled into one function (accel.record.state.inputs); those between inputs are in
 `Guards`. Outcomes that depend on scalars alone are evaluated on the host.
@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from accel.compiler.lower import agrees
+from accel.compiler.lower.program import Lowerable
+from accel.compiler.merge import ABSENT, Matched, MergedTrace
+from accel.compiler.merge.sides import assumed_on_host, of_some
 from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.host import HostTape
 from accel.ir.overlap import may_share
-from accel.ir.tape import needed_by
+from accel.ir.tape import Outcome, needed_by
 from accel.platform import interrupts
 from accel.record import Trace
+from accel.record.state.inputs import Inputs
 
 IDENTITY, INPUTS = "identity", "inputs"
-"""The places of guards on which objects are the same, and of those of any of several paths' inputs."""
+"""The places of guards on which objects are the same, and of those of the inputs of several paths."""
 
 
 @dataclass(slots=True)
@@ -72,34 +76,106 @@ class Guards:
         return True
 
 
-class Matcher:
-    """Decides whether a call matches a trace. It needs no program: calls are matched while one is compiled, too."""
+class HostOutcomes:
+    """Assumptions of a trace's paths about numbers that Python computes before launch.
 
-    def __init__(self, trace: Trace) -> None:
+    drawn: whether these are the numbers known once a run has made its draws, or all others.
+    """
+
+    def __init__(self, trace: Lowerable, *, drawn: bool) -> None:
+        by_draws = drawn_nodes(trace.tape.nodes, trace.draws)
+        assumed = [(each, of) for each, of in assumed_on_host(trace) if (each.node.index in by_draws) is drawn]
+        self._assumed = [(outcome.node.index, outcome, paths) for outcome, paths in assumed]
+        self._host = HostTape(needed_by([outcome.node for outcome, _ in assumed]), of_some(trace))
+        self.are_any = bool(assumed)
+
+    def left(self, paths: int, values: list[Any]) -> tuple[int, Ruled | None]:
+        """Return the paths whose assumptions hold; if none do, where the last ones were ruled out.
+
+        Errors of their computation are passed on.
+        """
+        if not self.are_any:
+            return paths, None
+        host = self._host.evaluate(values)
+        for position, (index, outcome, of) in enumerate(self._assumed):
+            if paths & of and not agrees(host[index], outcome.expected):
+                paths &= ~of
+                if not paths:
+                    return 0, Ruled(position, host[index], outcome)
+        return paths, None
+
+
+class Ruled(NamedTuple):
+    """The assumption that ruled a call's last paths out. position: among all. value: what it is in this call."""
+
+    position: int
+    value: Any
+    outcome: Outcome
+
+
+class Matcher:
+    """Decides which paths of a trace a call may take. It needs no program: one may still be on its way."""
+
+    def __init__(self, trace: Trace | MergedTrace) -> None:
         self.trace = trace
-        self._guards = Guards(trace)
+        self._is_merged = isinstance(trace, MergedTrace)
+        self._guards: list[tuple[Guards, int]] = []
+        self._of_some: list[tuple[int, int]] = []
         # what is drawn is known once the run has begun, which checks what depends on it
-        drawn = drawn_nodes(trace.tape.nodes, trace.draws)
-        outcomes = [each for each in trace.tape.outcomes if each.node.host and each.node.index not in drawn]
-        self._outcomes = [(outcome.node.index, outcome.expected, outcome.where) for outcome in outcomes]
-        self._host = HostTape(needed_by([outcome.node for outcome in outcomes]))
+        self._outcomes = HostOutcomes(trace, drawn=False)
+        if not isinstance(trace, MergedTrace):
+            self._guards.append((Guards(trace), 1))
+            return
+        for path, member in enumerate(trace.members):
+            self._add(Guards(member.trace, member.placement.slots), 1 << path)
+        readers = [(place, slot.paths) for place, slot in enumerate(trace.inputs.slots, Inputs.ROOTS)]
+        self._of_some = [(place, of) for place, of in readers if of != trace.inputs.all_paths]
+
+    def _add(self, guards: Guards, path: int) -> None:
+        for position, (known, paths) in enumerate(self._guards):
+            if known == guards:
+                self._guards[position] = known, paths | path
+                return
+        self._guards.append((guards, path))
+
+    def guarded(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], int] | GuardFailure:
+        """The slots' values, and the paths of which all guards hold; else the guard that failed."""
+        # in this order: each kind of guard may rely on the values that the one before has checked
+        if isinstance(self.trace, MergedTrace):
+            values, paths = self.trace.inputs.fetch(args, kwargs)
+            if not paths:
+                return GuardFailure("its inputs differ from those of all paths of the program", INPUTS)
+        else:
+            (values, failed), paths = self.trace.inputs.fetch(args, kwargs), 1
+            if failed is not None:
+                return GuardFailure(f"{failed.name} differs from the recording", failed.name)
+        for guards, of in self._guards:
+            if paths & of and not guards.hold(values):
+                paths &= ~of
+        if not paths:
+            return GuardFailure("which arguments are identical or share memory differs from the recording", IDENTITY)
+        return values, paths
 
     def match(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any] | GuardFailure:
-        """The slots' values if the call matches, else the guard that failed."""
-        # in this order: each kind of guard may rely on the values that the one before has checked
-        values, failed = self.trace.inputs.fetch(args, kwargs)
-        if failed is not None:
-            return GuardFailure(f"{failed.name} differs from the recording", failed.name)
-        if not self._guards.hold(values):
-            return GuardFailure("which arguments are identical or share memory differs from the recording", IDENTITY)
-        if self._outcomes:
-            try:
-                host_values = self._host.evaluate(values)
-            except Exception as error:  # not answered here: the program's own code raises it when it runs
-                interrupts.pass_on(error)
-                return GuardFailure(f"{type(error).__name__} while evaluating scalars", type(error).__name__)
-            for index, expected, where in self._outcomes:
-                if not agrees(host_values[index], expected):
-                    why = f"a value at line {where[1]} was {host_values[index]!r}, not {expected!r}"
-                    return GuardFailure(why, where)
-        return values
+        """The slots' values if the call may take any of the paths, else the guard that failed."""
+        found = self.guarded(args, kwargs)
+        if not isinstance(found, tuple):
+            return found
+        values, paths = found
+        if not self._is_merged and not self._outcomes.are_any:
+            return values
+        try:
+            paths, ruled = self._outcomes.left(paths, values)
+        except Exception as error:  # not answered here: the program's own code raises it when it runs
+            interrupts.pass_on(error)
+            return GuardFailure(f"{type(error).__name__} while evaluating scalars", type(error).__name__)
+        if ruled is not None:
+            where, expected = ruled.outcome.where, ruled.outcome.expected
+            return GuardFailure(f"a value at line {where[1]} was {ruled.value!r}, not {expected!r}", where)
+        if not self._is_merged:
+            return values
+        # what only paths read that are ruled out by now may be of another type than the program takes there
+        for place, of in self._of_some:
+            if not paths & of:
+                values[place] = ABSENT
+        return Matched(values, paths)

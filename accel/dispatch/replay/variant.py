@@ -5,30 +5,34 @@ from __future__ import annotations
 import operator
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.backend import resident
 from accel.backend.executable import Executable, shared
-from accel.compiler.lower import PACKS, Program, agrees
-from accel.compiler.lower.program import Fixed, OutputNumber, Packed
+from accel.backend.job import samples_of
+from accel.compiler.lower import PACKS, Program
+from accel.compiler.lower.program import Fixed, Lowerable, OutputNumber, Packed
 from accel.compiler.lower.written import OnHost, Written
-from accel.compiler.merge import ABSENT
-from accel.dispatch.replay.commit import PendingCall, StagedOutputs, commit
-from accel.dispatch.replay.draws import Drawn, Draws, drawn_outcomes
+from accel.compiler.merge import ABSENT, Matched, MergedTrace, paths_of
+from accel.compiler.merge.sides import DeviceOutcomes, Side, of_some, sides_of
+from accel.dispatch.replay.commit import StagedOutputs
+from accel.dispatch.replay.draws import Drawn, Draws
+from accel.dispatch.replay.guards import HostOutcomes
 from accel.dispatch.replay.host import HostTape
 from accel.dispatch.replay.kept import Unfetched
 from accel.ir.bits import Content, same_scalar
-from accel.ir.tape import Node, Outcome, needed_by
+from accel.ir.tape import needed_by
 from accel.platform import ending, interrupts
 from accel.platform.ledger import current_run
-from accel.record import Trace
-from accel.record.state.draw import Draw
+
+if TYPE_CHECKING:
+    from accel.record import Trace
 
 
 class Constants:
@@ -62,14 +66,14 @@ class Constants:
 
 @dataclass(slots=True)
 class SideExit:
-    """A run whose outcomes differ from those that the path assumed: its call takes another path.
+    """A run whose outcomes differ from those that the paths assumed: its call takes another path.
 
-    position: index of the first outcome that differs. outcomes: the values of all of them in this run. on_host: they
-    are those that follow from what was drawn: the program was not even launched.
+    position: index of the first outcome that differs. value: of that outcome in this run. on_host: it follows from what
+    was drawn: the program was not even launched.
     """
 
     position: int
-    outcomes: list[Any]
+    value: Any = None
     on_host: bool = False
 
 
@@ -117,26 +121,6 @@ class Launches:
         self.fetched[positions] += 1
 
 
-class DrawnOutcomes:
-    """Outcomes that Python knows once the draws have been made. expected: their values on the path."""
-
-    def __init__(self, outcomes: Sequence[Outcome]) -> None:
-        self.expected = [outcome.expected for outcome in outcomes]
-        self._nodes = [outcome.node.index for outcome in outcomes]
-        self._host = HostTape(needed_by([outcome.node for outcome in outcomes]))
-
-    def evaluate(self, values: list[Any]) -> list[Any]:
-        """Their values in this run. Raises HostError."""
-        if not self._nodes:
-            return []
-        try:
-            host = self._host.evaluate(values)
-        except Exception as error:
-            interrupts.pass_on(error)
-            raise HostError(f"{type(error).__name__}: {error}") from error
-        return [host[index] for index in self._nodes]
-
-
 def constant_bytes(values: Sequence[Any], placed: Sequence[Any], there: Sequence[Any]) -> int:
     """Bytes of those constants that were put on the device. placed: the same there, or nothing where several machines
     have them; there: those that were there before."""
@@ -145,25 +129,29 @@ def constant_bytes(values: Sequence[Any], placed: Sequence[Any], there: Sequence
     return sum(np.asarray(each).nbytes for position, each in enumerate(values) if position not in spared)
 
 
-class Launchable:
-    """A compiled program, and what decides whether a run of it is valid. What its outcomes mean, subclasses say.
+class Variant:
+    """The compiled program of a trace, of one path or of several, and what decides whether a run of it is valid."""
 
-    draws: that each run makes. of_some: indices of host nodes that only some of several merged paths compute.
-    """
-
-    def __init__(self, executable: Executable, draws: Sequence[Draw] = (), of_some: Collection[int] = ()) -> None:
-        self.executable = executable
-        self._draws = Draws(draws, of_some)
+    def __init__(self, trace: Lowerable, executable: Executable) -> None:
         program = executable.program
+        self.trace = cast("Trace", trace)  # or as much as a run needs of it
+        self.executable = executable
         self._program = program
+        some = of_some(trace)
+        self._draws = Draws(trace.draws, some)
+        self._drawn = HostOutcomes(trace, drawn=True)
         self._constants = Constants(program)
         host = needed_by(program.host)  # with the fixed nodes that they need
-        self._host = HostTape(host, of_some)
+        self._host = HostTape(host, some)
         self._read = sorted({node.args[0] for node in host if node.is_input})
         # containers, which may hold something else in the next call
         self._reads_objects = any(node.is_input and node.dtype is None for node in host)
         self._prepared: tuple[list[Any], dict[int, Any], dict[str, Any]] | None = None
         self.launches = Launches()
+        self._outcomes = DeviceOutcomes(trace, program.outcomes)
+        self._sides = sides_of(trace, program.host)
+        self._is_merged = isinstance(trace, MergedTrace)
+        self._unread: dict[int, NDArray[Any]] = {}
 
     def renew(self, executable: Executable, arrays: Mapping[int, NDArray[Any]]) -> bool:
         """Go on with other constants, if nothing else of the program has been decided anew. arrays: those, by slot."""
@@ -213,7 +201,14 @@ class Launchable:
 
     def _parted(self, values: list[Any]) -> SideExit | None:
         """The side exit of a run whose draws show that the call takes another path. Raises HostError."""
-        raise NotImplementedError
+        try:
+            paths, ruled = self._drawn.left(paths_of(values), values)
+        except Exception as error:
+            interrupts.pass_on(error)
+            raise HostError(f"{type(error).__name__}: {error}") from error
+        if isinstance(values, Matched):
+            values.paths = paths
+        return None if ruled is None else SideExit(ruled.position, ruled.value, on_host=True)
 
     def _launch(self, values: list[Any]) -> StagedOutputs | SideExit | StaleConstants:
         program = self._program
@@ -239,12 +234,38 @@ class Launchable:
         return self._staged(Computed(values, given, host, made, numbers, outcomes))
 
     def _given(self, values: list[Any]) -> list[Any]:
-        """The arrays that the program takes."""
-        return [values[slot] for slot in self._program.slots]
+        """The arrays that the program takes; any where the paths that read one are not taken."""
+        given = [values[slot] for slot in self._program.slots]
+        if self._is_merged:
+            for position, slot in enumerate(self._program.slots):
+                if values[slot] is ABSENT:
+                    given[position] = self._any(slot)
+        return given
+
+    def _any(self, slot: int) -> NDArray[Any]:
+        """An array of the form that the program takes in a slot."""
+        if slot not in self._unread:
+            like = samples_of(self.trace)[slot]
+            self._unread[slot] = np.zeros(like.shape, like.dtype)
+        return self._unread[slot]
 
     def _staged(self, run: Computed) -> StagedOutputs | SideExit:
-        """The outputs, if the outcomes are those of a path. Raises HostError."""
-        raise NotImplementedError
+        """The outputs, if the outcomes are those of a path that the call may take. Raises HostError."""
+        paths = paths_of(run.values)
+        taken = self._outcomes.taken(run.outcomes, paths)
+        if taken is None:
+            position = self._outcomes.left_at(run.outcomes, paths)
+            return SideExit(position, run.outcomes[position].item())
+        side, made, numbers, values = self._sides[taken], run.made, run.numbers, run.values
+        if self._is_merged:
+            # computing it may have failed although nobody is to read it: so it does for NumPy
+            if any(run.host[index] is ABSENT for index in side.host):
+                raise HostError("computing it from this call's numbers raised")
+            made, numbers = [made[at] for at in side.arrays], [numbers[at] for at in side.numbers]
+            values = side.values(values)
+        new = len(side.forms)
+        own, changed, unfetched = self._kept(made[:new], made[new:], side)
+        return StagedOutputs(side.trace, values, own, changed, numbers, run.given, unfetched=unfetched)
 
     def _prepare(self, values: list[Any]) -> tuple[dict[int, Any], dict[str, Any]]:
         """The values of the host nodes, and the same packed by dtype for the program. Raises HostError.
@@ -268,66 +289,22 @@ class Launchable:
         self._prepared = None if self._reads_objects else (read, host, scalars)
         return host, scalars
 
-    def _outputs(
-        self, made: list[Any], changed: list[Any], forms: list[tuple[tuple[int, ...], str]], positions: tuple[int, ...]
-    ) -> tuple[list[Any], list[Any], Unfetched | None]:
-        """New arrays and new contents of changed ones, and what is left to be fetched of them.
-
-        positions: of all of them, among the program's results.
-        """
+    def _kept(self, made: list[Any], changed: list[Any], side: Side) -> tuple[list[Any], list[Any], Unfetched | None]:
+        """A path's new arrays and new contents of changed ones, and what is left to be fetched of them."""
         if not resident.current.is_open or not self.executable.keeps:
-            self.launches.count_fetched(positions)
+            self.launches.count_fetched(side.arrays)
             whole = iter(self.executable.fetched([each for each in changed if not isinstance(each, Written)]))
             contents = [each if isinstance(each, Written) else next(whole) for each in changed]
-            return self._own(made, forms), contents, None
-        counts = [partial(self.launches.count_fetched, (position,)) for position in positions]
-        return [resident.room(*form) for form in forms], changed, Unfetched(made, changed, counts)
+            return self._own(made, side), contents, None
+        counts = [partial(self.launches.count_fetched, (position,)) for position in side.arrays]
+        return [resident.room(*form) for form in side.forms], changed, Unfetched(made, changed, counts)
 
-    def _own(self, made: list[Any], forms: list[tuple[tuple[int, ...], str]]) -> list[Any]:
+    def _own(self, made: list[Any], side: Side) -> list[Any]:
         """The new arrays as ndarrays that the caller may write to."""
         if not self.executable.on_cpu:
             # a copy from the device; on the CPU, the result's own memory is handed over
             return [np.array(array) for array in self.executable.fetched(made)]
-        return [shared(array, *form) for array, form in zip(made, forms, strict=True)]
-
-
-class Variant(Launchable):
-    """The program of one path."""
-
-    def __init__(self, trace: Trace, executable: Executable) -> None:
-        super().__init__(executable, trace.draws)
-        self.trace = trace
-        self._known = DrawnOutcomes(drawn_outcomes(trace))
-        # compared as one vector; the program returns all outcomes as float64, branches as 0.0 and 1.0
-        self._expected = np.array([float(outcome.expected) for outcome in executable.program.outcomes])
-        self._forms = forms_of(trace.outputs.arrays)
-        self._all = tuple(range(len(trace.outputs.arrays) + len(trace.outputs.changed)))
-
-    def _parted(self, values: list[Any]) -> SideExit | None:
-        found = self._known.evaluate(values)
-        for position, (value, expected) in enumerate(zip(found, self._known.expected, strict=True)):
-            if not agrees(value, expected):
-                return SideExit(position, found, on_host=True)
-        return None
-
-    def _staged(self, run: Computed) -> StagedOutputs | SideExit:
-        assert run.outcomes.shape == self._expected.shape, "NumPy would broadcast, and hide a difference"
-        if run.outcomes.size:
-            differs = run.outcomes != self._expected
-            if differs.any():
-                return SideExit(int(differs.argmax()), run.outcomes.tolist())
-        count = len(self._forms)
-        own, changed, unfetched = self._outputs(run.made[:count], run.made[count:], self._forms, self._all)
-        return StagedOutputs(self.trace, run.values, own, changed, run.numbers, run.given, unfetched=unfetched)
-
-    def commit(self, staged: StagedOutputs, call: PendingCall | None = None) -> Any:
-        """Make a run's outputs the call's; see `accel.dispatch.replay.commit`."""
-        return commit(staged, call)
-
-
-def forms_of(arrays: Sequence[Node]) -> list[tuple[tuple[int, ...], str]]:
-    """Shape and dtype of each, as `accel.backend.executable.shared` takes them."""
-    return [(node.shape, np.dtype(node.dtype).str) for node in arrays]
+        return [shared(array, *form) for array, form in zip(made, side.forms, strict=True)]
 
 
 _NO_OUTCOMES = np.empty(0)

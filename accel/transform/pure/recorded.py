@@ -13,7 +13,7 @@ import numpy as np
 from accel.compiler.loops import rolled
 from accel.compiler.merge import ABSENT, MergedTrace, NotMergeable, merged
 from accel.dispatch import late
-from accel.dispatch.replay import MergedMatcher
+from accel.dispatch.replay import GuardFailure, Matcher
 from accel.entry.callables import PlainCall, call_of
 from accel.platform import config, interrupts
 from accel.platform.reasons import Refusal, Refused
@@ -113,7 +113,7 @@ def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], sk
         raise refused(name, "pure.paths", str(why)) from None
     if trace.draws:
         raise refused(name, "effect.random", "a pure function gets its random numbers as an argument")
-    matcher = MergedMatcher(trace)
+    matcher = Matcher(trace)
     values: list[Any] = []
     for position, call in enumerate(calls):
         found = trace.inputs.fetch(call.args, call.kwargs)
@@ -122,16 +122,15 @@ def assembled(name: str, traces: Sequence[Trace], calls: Sequence[PlainCall], sk
             raise refused(name, "pure.example", f"example {position + 1}: {matched.why}")
         values = found[0] if not values else [b if a is ABSENT else a for a, b in zip(values, found[0], strict=True)]
         if position == 0:
-            _check_guards(name, trace, matcher.guarded(call.args, call.kwargs)[1])
+            _check_guards(name, trace, matcher.guarded(call.args, call.kwargs))
     return RecordedFunction(name, trace, _copied(values), skipped, _same(values))
 
 
-def _check_guards(name: str, trace: MergedTrace, guarded: int) -> None:
+def _check_guards(name: str, trace: MergedTrace, guarded: tuple[list[Any], int] | GuardFailure) -> None:
     """Check that all paths have the flags, objects, shapes and types of the first example."""
-    for number in range(len(trace.members)):
-        if not guarded >> number & 1:
-            detail = "an example differs from the first one in a flag, an object, a shape or a type"
-            raise refused(name, "pure.example", detail)
+    if isinstance(guarded, GuardFailure) or guarded[1] != trace.inputs.all_paths:
+        detail = "an example differs from the first one in a flag, an object, a shape or a type"
+        raise refused(name, "pure.example", detail)
 
 
 def distinct(traces: Sequence[Trace]) -> list[Trace]:

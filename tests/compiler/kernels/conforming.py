@@ -11,6 +11,7 @@ from accel.backend import segmented
 from accel.backend.executable import Executable
 from accel.compiler.lower import PACKS, Known, Program, lower
 from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutputs, Variant
+from accel.dispatch.replay.commit import commit
 from accel.record import Trace
 from accel.rules.rule import Unsupported
 from tests.rounding.bits import arrays_in, differs
@@ -122,7 +123,7 @@ def problems(job: Job, variant: Variant, units: float | None) -> Iterator[str]:
         if expected.error is not None:
             yield f"{job.name} {seed}: the replay did not raise {expected.error!r}"
             continue
-        found, wanted = (variant.commit(staged), args), (expected.result, expected.args)
+        found, wanted = (commit(staged), args), (expected.result, expected.args)
         if units is None:
             differences = [difference(wanted, found, exact=False, loose=job.loose)]
         else:

@@ -13,6 +13,7 @@ from accel.backend.compile import compile_trace
 from accel.compiler.lower import Known, lower
 from accel.compiler.lower.passes import arrange
 from accel.dispatch.replay import StagedOutputs, Variant
+from accel.dispatch.replay.commit import commit
 from accel.record import record
 from accel.rules.rule import Unsupported
 
@@ -62,7 +63,7 @@ def test_the_process_keeps_its_own_precision() -> None:
     variant = Variant(trace, compile_trace(trace, Known(), values))
     staged = variant.run(values)
     assert isinstance(staged, StagedOutputs)
-    assert variant.commit(staged).dtype == np.float64
+    assert commit(staged).dtype == np.float64
     assert jax.config.jax_enable_x64 is before
     assert jax.numpy.arange(3.0).dtype == (np.float64 if before else np.float32)
 
@@ -73,7 +74,7 @@ def test_results_are_plain_writable_arrays_of_their_own() -> None:
     x = values[2] if isinstance(values[2], np.ndarray) else values[0][0]
     staged = variant.run(values)
     assert isinstance(staged, StagedOutputs)
-    same, fresh, copied, zeros = variant.commit(staged)
+    same, fresh, copied, zeros = commit(staged)
     assert same is x
     for array in (fresh, copied, zeros):
         assert type(array) is np.ndarray
@@ -82,7 +83,7 @@ def test_results_are_plain_writable_arrays_of_their_own() -> None:
         assert array.ctypes.data % 64 == 0
         array[0] = -5.0
     np.testing.assert_array_equal(x, np.arange(4.0))
-    again = variant.commit(variant.run(values))  # type: ignore[arg-type]
+    again = commit(variant.run(values))  # type: ignore[arg-type]
     np.testing.assert_array_equal(again[2], np.arange(4.0))
     np.testing.assert_array_equal(again[3], np.zeros(4))
 
@@ -94,7 +95,7 @@ def test_an_input_changed_after_the_call_leaves_results_alone() -> None:
     results = []
     for i in range(20):
         x[...] = i
-        results.append(variant.commit(variant.run(values)))  # type: ignore[arg-type]
+        results.append(commit(variant.run(values)))  # type: ignore[arg-type]
         x[...] = -1.0
     for i, result in enumerate(results):
         np.testing.assert_array_equal(result, np.full(32, float(i)))
@@ -127,7 +128,7 @@ def test_reads_see_writes_to_their_own_place_only() -> None:
     assert failed is None
     staged = variant.run(slots)
     assert isinstance(staged, StagedOutputs)
-    results = variant.commit(staged)
+    results = commit(staged)
     for left, right in zip(work(expected), results, strict=True):
         np.testing.assert_array_equal(left, right)
     np.testing.assert_array_equal(expected, found)

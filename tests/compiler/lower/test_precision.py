@@ -13,6 +13,7 @@ from accel.compiler.loops import rolled
 from accel.compiler.lower import Known
 from accel.compiler.lower.precision import reduced
 from accel.dispatch.replay import StagedOutputs, Variant
+from accel.dispatch.replay.commit import commit
 from accel.platform import config
 from accel.record import record
 
@@ -34,7 +35,7 @@ def replayed(function: Callable[..., Any], precision: str, *args: Any) -> Any:
     assert variant.executable.precision == precision
     staged = variant.run(values)
     assert isinstance(staged, StagedOutputs), staged
-    return variant.commit(staged)
+    return commit(staged)
 
 
 def field(*shape: int, seed: int = 0) -> np.ndarray:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import accel
 from accel.compiler.lower import written
 from accel.dispatch.comparing.policy import Comparisons
+from accel.dispatch.replay.commit import commit
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
@@ -37,7 +38,7 @@ def played(function: Any, *shape: int) -> Any:
 
 def keys_of(fast: Any) -> list[list[Any]]:
     """The keys of the views that its programs give, array by array."""
-    programs = [path.variant.executable.program for path in fast._self_target.paths]
+    programs = [path.program.variant.executable.program for path in fast._self_target.paths]
     return [[view.key for view in views] for program in programs for views in program.written.values()]
 
 
@@ -117,9 +118,9 @@ def test_nothing_else_of_the_array_is_stored(monkeypatch: pytest.MonkeyPatch) ->
     (path,) = fast._self_target.paths
     fields, x = np.ones((5, 4, 6)), np.ones(6)
     values = path.matcher.match((fields, x), {})
-    staged = path.variant.run(values)
+    staged = path.program.variant.run(values)
     fields[1] = 7.0
-    path.variant.commit(staged)
+    commit(staged)
     assert (fields[[0, 3, 4]] == 1.0).all() and (fields[1] == 7.0).all() and (fields[2] == 2.0).all()
 
 
@@ -149,7 +150,7 @@ def test_a_view_that_moves(books: Any) -> None:
         np.testing.assert_allclose(quick.means, plain.means, rtol=1e-12)
     assert books.open_ledger("log").compiled_calls > 20
     (path,) = fast._self_target.paths
-    assert sorted(map(len, path.variant.executable.program.written.values())) == [1, 2]
+    assert sorted(map(len, path.program.variant.executable.program.written.values())) == [1, 2]
     for log, note in ((plain, Log.note), (quick, fast)):
         before = log.fields.copy()
         with pytest.raises(IndexError):

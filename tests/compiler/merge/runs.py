@@ -15,7 +15,7 @@ from accel.backend.executable import Executable
 from accel.backend.job import samples_of
 from accel.compiler.lower import Known
 from accel.compiler.merge import Member, MergedTrace, merged
-from accel.dispatch.replay import GuardFailure, MergedMatcher, MergedVariant, SideExit
+from accel.dispatch.replay import GuardFailure, Matcher, SideExit, Variant
 from accel.dispatch.replay.commit import commit
 from accel.record import Completed, Trace, record
 
@@ -56,8 +56,8 @@ class Merged:
 
     def _use(self, trace: MergedTrace, executable: Executable) -> None:
         self.trace, self._executable = trace, executable
-        self.matcher = MergedMatcher(trace)
-        self.variant = MergedVariant(trace, executable)
+        self.matcher = Matcher(trace)
+        self.variant = Variant(trace, executable)
 
     def admit(self, trace: Trace) -> None:
         """Let the program take the calls of one more path, as it is. Raises NotMergeable."""

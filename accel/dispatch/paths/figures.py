@@ -1,0 +1,53 @@
+"""Figures: what the report says of a compiled program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accel.backend.disk import cache
+from accel.dispatch.paths import work
+from accel.dispatch.paths.program import Program
+from accel.dispatch.paths.stages import Stage
+
+
+def figures(program: Program) -> dict[str, Any]:
+    """What the program is, and the outcomes that tell its calls from others."""
+    whole, executable = program.whole, program.variant.executable
+    folded, shards = {*executable.program.known.scalars, *executable.program.known.arrays}, executable.shards
+    name, shared = whole.trace.inputs.name, cache.shared_with(program.kept)
+    several = {"paths": len(program.paths), "branches": _branches(program)} if program.is_merged else {}
+    return {
+        "state": "given up" if program.stage is Stage.GIVEN_UP else "in use",
+        "replays": whole.replays,
+        "operations": executable.program.operations,
+        "work": work.groups(whole.trace.tape.nodes),
+        "compile_s": executable.seconds,
+        "found_on_disk": program.found_on_disk,
+        "shared": None if shared is None else str(shared),
+        "kept_bytes": cache.size_of(program.kept) if program.kept else None,
+        "unkept": None if program.kept else program.unkept,
+        "inputs": len(whole.trace.inputs.slots),
+        "constants": sorted({name(slot) for slot in folded}),
+        "outcomes": [
+            f"line {outcome.where[1]}: {outcome.expected!r}"
+            for outcome in whole.trace.tape.outcomes
+            if outcome.expected is not None
+        ],
+        "apart": whole.apart,
+        "devices": 1 if shards is None else len(shards.devices),
+        "undivided": executable.undivided or None,
+        **several,
+    }
+
+
+def _branches(program: Program) -> list[dict[str, Any]]:
+    """Where the paths part, and how many replays went which way."""
+    found: dict[tuple[Any, str], int] = {}
+    for path in program.paths:
+        for outcome in path.trace.tape.outcomes:
+            key = outcome.where, repr(outcome.expected)
+            found[key] = found.get(key, 0) + path.replays
+    sides: dict[Any, dict[str, int]] = {}
+    for (where, expected), replays in found.items():
+        sides.setdefault(where, {})[expected] = replays
+    return [{"line": where[1], "sides": each} for where, each in sides.items() if len(each) > 1]
