@@ -20,10 +20,29 @@ line_profile    where the time of a block goes, line by line
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from accel.platform import ending as _ending  # noqa: F401  # its exit handler has to be accel's first, so that it runs last
+
+def _bring_back(package: ModuleType) -> None:
+    """Put modules that a program has removed from `sys.modules` back there, so that there is one copy of each.
+
+    Two copies would mix: functions of the one import modules of the other in a call, and XLA keeps the callbacks of the
+    first.
+    """
+    sys.modules[package.__name__] = package
+    for name, each in vars(package).items():
+        if isinstance(each, ModuleType) and each.__name__ == f"{package.__name__}.{name}":
+            _bring_back(each)
+
+
+_first = vars(sys).get("_accel")
+"""This package as the process imported it first."""
+if _first is not None:
+    _bring_back(_first)
+import_module("accel.platform.ending")  # its exit handler has to be accel's first, so that it runs last
 
 if TYPE_CHECKING:
     from accel import ndimage
@@ -105,3 +124,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+vars(sys).setdefault("_accel", sys.modules[__name__])

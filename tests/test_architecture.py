@@ -161,6 +161,33 @@ def test_the_hook_the_report_and_the_catalogue_import_no_jax() -> None:
     assert _loaded_by(statement, ("jax", "jaxlib", "scipy")) == "[]"
 
 
+def test_accel_removed_and_imported_again_is_the_same_accel() -> None:
+    """Functions of two copies called one another: a call returned an object of the engine's, and np.sort failed."""
+    statement = (
+        "import warnings; warnings.simplefilter('ignore'); import numpy as np, accel; "
+        "from accel.platform import config; "
+        "config.set_current(config.Settings(cache_dir=None, ahead_of_time=False, policy='eager')); "
+        "first = accel.accelerate(lambda x: np.sort(x, axis=1) * 2.0); x = np.ones((9, 40)); "
+        "[first(x) for _ in range(6)]; assert first._self_target.paths; before = accel; "
+        "[sys.modules.pop(name) for name in tuple(sys.modules) if name.partition('.')[0] == 'accel']; "
+        "assert type(first(x)) is np.ndarray; import accel; assert accel is before; "
+        "assert type(accel.accelerate(lambda x: np.sort(x) + 1.0)(x)) is np.ndarray"
+    )
+    assert _loaded_by(statement, ()) == "[]"
+
+
+def test_a_package_shows_each_of_its_modules_under_the_modules_name() -> None:
+    """`accel._bring_back` finds them so."""
+    statement = (
+        "import pkgutil, importlib, accel; "
+        "names = [each.name for each in pkgutil.walk_packages(accel.__path__, 'accel.') if 'main' not in each.name]; "
+        "[importlib.import_module(name) for name in names]; before = dict(sys.modules); "
+        "[sys.modules.pop(name) for name in tuple(sys.modules) if name.partition('.')[0] == 'accel']; import accel; "
+        "assert all(sys.modules.get(name) is before[name] for name in names)"
+    )
+    assert _loaded_by(statement, ()) == "[]"
+
+
 def test_public_names_are_there_and_unknown_ones_are_not() -> None:
     assert set(accel.__all__) <= set(dir(accel))
     for name in accel.__all__:

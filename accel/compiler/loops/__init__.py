@@ -26,9 +26,9 @@ NumPy would not make may have no end.
 draft    a tape that is being rewritten
 rounds   what an iteration does with the state at its head, and of which kind it is
 bodies   the body of all kinds of iterations, and what is computed before the loop
-rolled   the loops of a trace, inner ones first
+rolling  the loops of a trace, inner ones first
 """
 
-from accel.compiler.loops.rolled import rolled
+from accel.compiler.loops.rolling import rolled
 
 __all__ = ["rolled"]
