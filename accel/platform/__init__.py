@@ -3,7 +3,9 @@
 config          the settings, from the environment, the project's table and the command line
 variables       environment variables without effect: misspelt ones, missing folders
 options         the argument parser that all commands share
-reasons         every reason for which code stays on NumPy
+reason_table    every reason for which code stays on NumPy
+reasons         refusals: one of these reasons at one line of the source
+entries         what ledgers hold: states, costs, differences
 ledger          counts and times of each target and of the run, updated as they happen
 timeline        rare events, and single calls while a profile is made
 logs            the logger named "accel", and its handlers

@@ -8,12 +8,16 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from accel.platform import timeline
+from accel.platform.entries import COSTS as COSTS
+from accel.platform.entries import CountedTransfers, FieldDifferences, RestingCalls
+from accel.platform.entries import Difference as Difference
+from accel.platform.entries import State as State
+from accel.platform.entries import real_costs as real_costs
 from accel.platform.reasons import Refusal
 
 SAMPLES = 512
@@ -31,103 +35,8 @@ LEAST_WORK_S, MOST_STRETCH = 0.02, 8.0
 stretch time by: a program that waits for something else looks the same. Guesses."""
 
 
-class State(StrEnum):
-    """State of a target.
-
-    INLINED: it runs as part of another target's program; direct calls, if any, run on NumPy.
-    ABSENT: this revision of the program does not define it.
-    DEMOTED: it was returned to NumPy for good.
-    """
-
-    COMPILED = "compiled"
-    NUMPY = "numpy"
-    DEMOTED = "demoted"
-    INLINED = "inlined"
-    ABSENT = "absent"
-    UNCALLED = "uncalled"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The largest difference of one field of a call's outputs from NumPy's.
-
-    field: its name, as the user would write it. place: the index of the worst element, "" for a single value. what:
-    both values, in words. error: the relative error. points: number of elements beyond the tolerance; 0 if types,
-    shapes, objects or effects differ.
-    """
-
-    field: str
-    place: str
-    what: str
-    error: float
-    points: int = 0
-
-    @property
-    def detail(self) -> str:
-        """The field, the place and both values, in words."""
-        return f"{self.field}{self.place}: {self.what}"
-
-
-COSTS = ("recording", "loading", "comparing", "guards", "discarded", "slowdown")
-"""Kinds of costs, each in addition to NumPy's time for the same calls.
-
-recording: recorded calls. loading: importing JAX and accel, loading programs, and compiling while the program waits.
-comparing: comparisons with NumPy. guards: all else that accel does in a call, such as guard checks. discarded: runs
-that ended in a side exit. slowdown: NumPy calls slowed down by a compile.
-"""
-
-
-@dataclass(slots=True, eq=False)
-class FieldDifferences:
-    """The differences of one field beyond the tolerance, with one verdict: their number, and the worst."""
-
-    worst: Difference
-    verdict: str
-    count: int = 0
-
-
 def _samples() -> deque[float]:
     return deque(maxlen=SAMPLES)
-
-
-def real_costs(costs: Mapping[str, float]) -> dict[str, float]:
-    """Return costs by kind, in the order of COSTS. A sum that is negative by chance counts as 0."""
-    return {cost: max(0.0, costs[cost]) for cost in COSTS if cost in costs}
-
-
-class RestingCalls(Protocol):
-    """Calls that went straight to NumPy, without accel's checks."""
-
-    @property
-    def is_over(self) -> bool:
-        """Return True if no more such calls will come."""
-
-    def settle(self) -> tuple[int, float]:
-        """Return the number and the seconds of the calls that are not in the ledger yet."""
-
-
-class CountedTransfers(Protocol):
-    """Data that the launches of one program copied to the device and back."""
-
-    @property
-    def constants(self) -> int:
-        """Bytes of constants copied to the device: once, and at each change."""
-
-    @property
-    def launches(self) -> int:
-        """Number of launches."""
-
-    def handed(self) -> Counter[str]:
-        """Bytes copied to the device, by field."""
-
-    def fetched(self) -> Counter[str]:
-        """Bytes copied from the device, by field."""
-
-    def lines(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return by field the "file:line" that caused each copy: to the device, and from it."""
-
-    def begin_again(self) -> None:
-        """Reset all counts."""
 
 
 @dataclass(slots=True, eq=False)
@@ -465,14 +374,9 @@ def begin_again() -> None:
     global _run
     for name, before in [(book.target, book) for book in ledgers()]:
         book = _ledgers[name] = Ledger(name)
-        book.describe, book.waits, book.variants, book.rests = (
-            before.describe,
-            before.waits,
-            before.variants,
-            before.rests,
-        )
+        for kept in ("describe", "waits", "variants", "rests", "transfers"):
+            setattr(book, kept, getattr(before, kept))
         book.doubtful_since = None if before.doubtful_since is None else 1
-        book.transfers = before.transfers
         for each in book.transfers:
             each.begin_again()
         if before.state in (State.ABSENT, State.DEMOTED) or before.is_left_out:

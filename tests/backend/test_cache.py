@@ -25,6 +25,7 @@ from accel.dispatch.comparing import policy
 from accel.ir import fingerprint
 from accel.platform import config, ledger, own_code
 from accel.platform.ledger import open_ledger
+from accel.tools.cli import cache as command
 
 KEY = "ab" * 20
 OTHER = "cd" * 20
@@ -620,4 +621,4 @@ def test_no_next_run_is_promised_what_cannot_be_kept(unwritable: Path) -> None:
 
     assert summary._next_run().startswith("no program could be kept on disk: it cannot be")
     assert f"{unwritable} (it cannot be written to" in info.text()
-    assert "No program can be kept there: it cannot be written to" in cache._info(config.current())
+    assert "No program can be kept there: it cannot be written to" in command._info(config.current())

@@ -96,7 +96,7 @@ def test_a_row_is_fit_to_print(row: Reason) -> None:
 
 
 def test_ids_are_listed_once_and_the_table_cannot_be_changed() -> None:
-    source = Path(accel.__file__).with_name("platform").joinpath("reasons.py").read_text(encoding="utf-8")
+    source = Path(accel.__file__).with_name("platform").joinpath("reason_table.py").read_text(encoding="utf-8")
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     rows = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "Reason"]
     ids = [ast.literal_eval(node.args[0]) for node in rows if ast.literal_eval(node.args[0])]

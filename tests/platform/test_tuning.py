@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from accel.entry.hook import patching
+from accel.entry.hook import accelerating
 from accel.platform import config, tuning
 
 
@@ -120,7 +120,7 @@ def test_freed_memory_is_kept_before_anything_is_compiled(tune: bool, monkeypatc
     monkeypatch.setattr(tuning, "_keeps_freed", False)
     monkeypatch.setattr(tuning, "_tell_malloc", lambda largest, kept: bool(told.append((largest, kept))))
     with config.override(tune=tune):
-        patching.Accelerating(None).prepare()
+        accelerating.Accelerating(None).prepare()
     assert told == ([(tuning.LARGEST, tuning.KEPT)] if tune else [])
 
 

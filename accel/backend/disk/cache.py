@@ -37,13 +37,12 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from accel.platform import config, files, interrupts, logs, own_code, processors, versions
-from accel.platform.spelling import did_you_mean
 
 T = TypeVar("T")
 
@@ -92,7 +91,7 @@ def read(key: str, suffix: str = SUFFIX) -> bytes | None:
     """The payload saved under `key` (40 hexadecimal digits) in an environment like this one; None if there is none."""
     settings = config.current()
     for root, shared in ((settings.cache_dir, False), (settings.cache_shared, True)):
-        content = None if root is None else _read(_file(root, key, suffix), _trusted(root, shared=shared))
+        content = None if root is None else _read(_file(root, key, suffix), trusted(root, shared=shared))
         if content is None:
             continue
         payload = content[_DIGEST_SIZE:]
@@ -132,7 +131,7 @@ def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
     try:
         if makes_folders:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_safe(path.parent.stat(), _trusted(root)):
+        if not _is_safe(path.parent.stat(), trusted(root)):
             return f"{path.parent}: {_UNSAFE}"
         files.replace(path, _DIGEST(payload).digest() + payload)
         return ""
@@ -153,7 +152,7 @@ def problem(*, makes: bool = True) -> str:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        return "" if _is_safe(folder.stat(), _trusted(root)) else f"{folder}: {_UNSAFE}"
+        return "" if _is_safe(folder.stat(), trusted(root)) else f"{folder}: {_UNSAFE}"
     except OSError as error:
         return f"it cannot be written to ({error.strerror})"
 
@@ -236,7 +235,7 @@ def _tell(folder: Path, why: str) -> None:
     logs.LOGGER.info("programs in %s are not used: %s", folder, why)
 
 
-def _trusted(root: Path, *, shared: bool = False) -> frozenset[int]:
+def trusted(root: Path, *, shared: bool = False) -> frozenset[int]:
     """The ids of the users whose entries under `root` are used: this user, root, and the owner of a shared folder.
 
     Nobody is trusted in a shared folder that others can write to, because its entries may be anyone's.
@@ -332,83 +331,6 @@ def clear(root: Path) -> tuple[int, int]:
     return count, size
 
 
-# -- the command -------------------------------------------------------------------------------------------------------
-
-USAGE = """usage: accel cache info|clear
-
-Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR).
-
-  info   which folder it is, how many programs it holds, and how large they are
-  clear  delete these programs, and nothing else that may be in the folder
-"""
-
-
-def main(args: Sequence[str]) -> int:
-    """`accel cache info|clear`. Returns the exit code: 1 if the folder cannot be used, 2 for bad input."""
-    from accel.platform.options import BAD_INPUT, refuse
-
-    verbs = {"info": _info, "clear": _clear}
-    if list(args) in (["-h"], ["--help"]):
-        sys.stdout.write(USAGE)
-        return 0
-    if len(args) != 1 or args[0] not in verbs:
-        if not args:
-            sys.stderr.write(f"accel: accel cache needs a command; expected: {', '.join(verbs)}\n")
-            return BAD_INPUT
-        near = did_you_mean(args[0], verbs) if len(args) == 1 else ""
-        sys.stderr.write(f"accel: unknown command {' '.join(['cache', *args])!r}{near}; expected: {', '.join(verbs)}\n")
-        return BAD_INPUT
-    try:
-        settings = config.current()
-    except config.SettingError as error:
-        return refuse(error)
-    try:
-        sys.stdout.write(verbs[args[0]](settings))
-    except OSError as error:
-        sys.stderr.write(f"accel: {error.filename}: {error.strerror}\n")
-        return 1
-    return 0
-
-
-_OFF = "The disk cache is off (QD_JAX_CACHE_DIR).\n"
-
-
-def _info(settings: config.Settings) -> str:
-    own = _OFF if settings.cache_dir is None else _about("folder", settings.cache_dir)
-    if settings.cache_dir is not None and (why := problem(makes=False)):
-        own += f"No program can be kept there: {why}.\n"
-    return own if settings.cache_shared is None else f"{own}\n{_about('shared', settings.cache_shared, shared=True)}"
-
-
-def _about(name: str, root: Path, *, shared: bool = False) -> str:
-    kept = list(entries(root))
-    programs = [entry for entry in kept if entry.is_program]
-    current = sum(entry.path.parent.name == f"programs-{environment_hash()}" for entry in programs)
-    others = "the others are for other versions, settings or machines"
-    if shared and not _trusted(root, shared=True):
-        current, others = 0, "others can write to the folder: chmod go-w makes it one that is read"
-    lines = [(name, str(root)), ("programs", str(len(programs)))]
-    if programs:
-        lines += [
-            ("usable now", f"{current} ({others})"),
-            ("size", f"{size_text(sum(entry.bytes for entry in kept))}, with what is known of them"),
-            ("oldest", _when(min(entry.written for entry in programs))),
-            ("newest", _when(max(entry.written for entry in programs))),
-        ]
-    return "".join(f"{name:<10}  {value}\n" for name, value in lines)
-
-
-def _clear(settings: config.Settings) -> str:
-    if settings.cache_dir is None:
-        return _OFF
-    count, size = clear(settings.cache_dir)
-    return f"removed {count} program{'' if count == 1 else 's'}, {size_text(size)}, from {settings.cache_dir}\n"
-
-
 def size_text(size: int) -> str:
     """A number of bytes as users read it: 12.3 MB, 84 kB."""
     return f"{size / 1e6:.1f} MB" if size >= 999_500 else f"{math.ceil(size / 1e3)} kB"
-
-
-def _when(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

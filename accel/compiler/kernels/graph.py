@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -53,6 +53,14 @@ class Axis(NamedTuple):
     step: int
     offset: int
 
+    def ends(self, region: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
+        """Return the smallest and the largest index in a region."""
+        if self.dim is None:
+            return self.offset, self.offset
+        first, last = region[self.dim]
+        ends = self.step * first + self.offset, self.step * (last - 1) + self.offset
+        return min(ends), max(ends)
+
 
 @dataclass(eq=False, slots=True)
 class KernelNode:
@@ -71,6 +79,11 @@ class KernelNode:
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    def is_like(self, other: KernelNode) -> bool:
+        """Whether the same operation computes both, of whatever operands."""
+        own = self.op, self.dtype, self.about, len(self.operands)
+        return own == (other.op, other.dtype, other.about, len(other.operands))
 
     def __repr__(self) -> str:
         given = ", ".join(f"%{each.index}" for each in self.operands)

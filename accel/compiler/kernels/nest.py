@@ -241,7 +241,7 @@ class LoopNest:
             return node.operands[0], tuple(through(axis, index) for axis in node.about)
         if node.op == PIECES:
             dim, ends = node.about
-            low, high = _range(index[dim], region)
+            low, high = index[dim].ends(region)
             start = 0
             for part, end in zip(node.operands, ends, strict=True):
                 if start <= low and high < end:
@@ -253,7 +253,7 @@ class LoopNest:
         source, (dim, shift) = node.operands[0], node.about
         moved = shifted(index, dim, shift)
         length = source.shape[dim]
-        low, high = _range(moved[dim], region)
+        low, high = moved[dim].ends(region)
         if source.op == HALOED and moved[dim].step == 1 and low >= -HALO and high < length + HALO:
             return source, moved
         rounds = low // length
@@ -304,7 +304,7 @@ class LoopNest:
         cut = _Cut(loop, rows[1])
         if first.index in self._places or first.op == INPUT or first.op == RESHAPE:
             return self._loaded_rows(parts, loop, cut)
-        if first.op in OPERATIONS and all(_are_alike(first, node) for _, node, _ in others):
+        if first.op in OPERATIONS and all(first.is_like(node) for _, node, _ in others):
             return self._merged_operation(parts, loop)
         raise cut
 
@@ -319,7 +319,7 @@ class LoopNest:
             if not is_cheap and rows[1] - rows[0] < _MOST_ROWS * (last - first):
                 return False
             for axis, length in zip(index, node.shape, strict=True):
-                low, high = _range(axis, self._region)
+                low, high = axis.ends(self._region)
                 if low < 0 or high >= length:
                     return False
         return True
@@ -383,24 +383,6 @@ class LoopNest:
             to = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + target}")
             lines.append(f"store {kind} {value}, ptr {to}, align {dtype.itemsize}")
         return lines
-
-
-def _are_alike(one: KernelNode, other: KernelNode) -> bool:
-    return (one.op, one.dtype, one.about, len(one.operands)) == (
-        other.op,
-        other.dtype,
-        other.about,
-        len(other.operands),
-    )
-
-
-def _range(axis: Axis, region: Mapping[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the smallest and the largest index along an axis in a region."""
-    if axis.dim is None:
-        return axis.offset, axis.offset
-    first, last = region[axis.dim]
-    ends = axis.step * first + axis.offset, axis.step * (last - 1) + axis.offset
-    return min(ends), max(ends)
 
 
 def _cut(axis: Axis, place: int, region: Mapping[int, tuple[int, int]]) -> _Cut:

@@ -1,6 +1,7 @@
 """The hook: find functions as modules are imported, replace them, restore them.
 
 patching      `install`, `uninstall` and `installed`: which rows are wrapped, and the one installation in force
+accelerating  what stands in the place of functions and loops
 patterns      which rows `only` and `exclude` select
 installation  everything that one `install` changes, and how to undo it
 attributes    one attribute of a module or class: finding, replacing, restoring

@@ -11,15 +11,16 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accel import catalogue as catalogues
 from accel.backend import devices
 from accel.backend.disk import cache
 from accel.catalogue import Catalogue, Row, Steps
 from accel.entry.hook import hopeless, installation
+from accel.entry.hook.accelerating import Accelerating
 from accel.entry.hook.attributes import find
 from accel.entry.hook.imports import locate
 from accel.entry.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
@@ -36,47 +37,7 @@ from accel.reports import last, summary
 from accel.reports.advice import IN_PYTHON, IN_SHELL, compile_this
 from accel.reports.figures import figures_of_run
 
-if TYPE_CHECKING:
-    from accel.entry.lift.rounds import Splits
-    from accel.entry.lift.switch import Switch
-
 _current: Installation | None = None
-
-
-@dataclass(frozen=True)
-class Accelerating:
-    """The usual replacement: the accelerated function. mode: None for the mode in the settings."""
-
-    mode: str | None
-
-    def __call__(self, row: Row, function: FunctionType) -> Any:
-        from accel.dispatch import accelerated
-
-        return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode, effects=row.effects)
-
-    def prepare(self) -> None:
-        """Import the modules that accelerate functions, and keep freed memory from the program's first array on."""
-        tuning.keep_freed()
-        with ledger.current_run().loading():
-            from accel import dispatch  # noqa: F401
-
-    def start_loop(self, row: Row, switch: Switch, names: dict[str, Any], splits: Splits | None) -> None:
-        """Attach a target to an outlined part once the program has imported NumPy. Until then it runs as it is."""
-        from accel.entry.lift.switch import name_of
-
-        name = name_of(switch, row.module)
-        if names.get("__name__") == "__main__":
-            ledger.current_run().loops.append(name)
-        begin = functools.partial(self._begin, row, switch, names, name, splits)
-        if NUMPY in sys.modules:
-            begin()
-        else:
-            switch.wait(lambda: NUMPY in sys.modules, begin)
-
-    def _begin(self, row: Row, switch: Switch, names: dict[str, Any], name: str, splits: Splits | None) -> None:
-        from accel.entry.lift.rounds import start
-
-        start(switch, names, name, rtol=row.rtol, mode=self.mode, effects=row.effects, splits=splits)
 
 
 def install(

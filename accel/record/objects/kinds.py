@@ -10,7 +10,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from accel.record.objects.proxy import find_in_class
-from accel.record.values.arrays import number_of_class
+from accel.record.values.subclasses import number_of_class
 
 
 def followable_class(kind: type) -> bool:

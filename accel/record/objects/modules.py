@@ -17,7 +17,8 @@ from accel.record.state import inputs
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import StandIn, unwrap
-from accel.record.values.arrays import as_number, as_static, number_of_class
+from accel.record.values.arrays import as_static
+from accel.record.values.subclasses import as_number, number_of_class
 from accel.rules.rule import Unsupported
 
 

@@ -1,6 +1,7 @@
 """Recorded arrays and numbers, and what can be done with them.
 
 arrays      the classes of recorded arrays and numbers, and how values are wrapped
+subclasses  subclasses of Python's numbers
 operators   their operators, put on the classes
 methods     their attributes and methods
 numbers     Python's numbers: arithmetic on the host or the device, and their types

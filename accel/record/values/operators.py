@@ -15,7 +15,6 @@ from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values import compressed
 from accel.record.values.arrays import (
-    NUMBERS,
     CompressedArray,
     RecordedArray,
     RecordedNumPyScalar,
@@ -29,6 +28,7 @@ from accel.record.values.methods import attribute_of
 from accel.record.values.numbers import TYPE_STAND_INS, record_scalar, scalar_call
 from accel.record.values.operands import BINARY, COMPARE, UNARY
 from accel.record.values.settling import or_settled, settle
+from accel.record.values.subclasses import NUMBERS
 from accel.record.values.ufuncs import record_ufunc
 
 

@@ -12,6 +12,7 @@ joining      the members that `--ensemble` asks for, and the loop that they step
 program      a program, run as Python itself would run it
 report       `accel report`: the report of the last run
 bundle       `accel bundle`
+cache        `accel cache`
 minutes      progress in a batch log
 enable       `accel enable`, `accel disable`
 docs, info   `accel docs`, `accel info`

@@ -59,7 +59,7 @@ COMMANDS: dict[str, Command] = {
     "bundle": Command(
         "accel.tools.cli.bundle:main", "write compiled programs to a file, or read them, for other machines"
     ),
-    "cache": Command("accel.backend.disk.cache:main", "show, or empty, the folder of compiled programs"),
+    "cache": Command("accel.tools.cli.cache:main", "show, or empty, the folder of compiled programs"),
     "coverage": Command(
         "accel.tools.inspect.coverage:table",
         "print which functions of NumPy and SciPy are compiled",

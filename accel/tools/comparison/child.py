@@ -17,7 +17,7 @@ from typing import Any
 
 from accel import catalogue
 from accel.catalogue import Row
-from accel.entry.hook import patching
+from accel.entry.hook import accelerating, patching
 from accel.entry.hook.lifts import WHY
 from accel.entry.lift.rounds import Splits
 from accel.entry.lift.switch import Switch, name_of
@@ -47,7 +47,7 @@ class OnNumPy:
 class AcceleratedChild(OnNumPy):
     """Accelerates functions and loops, and observes them."""
 
-    _usual = patching.Accelerating(None)
+    _usual = accelerating.Accelerating(None)
 
     def __call__(self, row: Row, function: FunctionType) -> Any:
         return self._usual(row, function) if row.why == WHY else self._observer.accelerated(row, function)
