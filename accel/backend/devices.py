@@ -264,7 +264,7 @@ _INSTALLED_BY = {
     "gpu": " (for NVIDIA's: pip install 'pygcm-accel[cuda]')",
     "tpu": " (pip install 'pygcm-accel[tpu]')",
 }
-"""What makes JAX see the devices of a platform."""
+"""By platform, the installation that JAX needs to see its devices."""
 
 
 def platforms() -> list[str]:

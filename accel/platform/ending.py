@@ -47,7 +47,7 @@ class CompiledCode:
     """Longest wait, in seconds."""
 
     def __init__(self, *shorten: Callable[[], object]) -> None:
-        """Have no blocks. shorten: what makes long blocks end early; may be added to until the process ends."""
+        """shorten: functions that make long blocks end early; a list that may grow until the process ends."""
         self.shorten = [*shorten]
         self._depths: dict[int, int] = {}
         self._ended_by: int | None = None

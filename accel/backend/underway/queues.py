@@ -181,7 +181,7 @@ _ends_with_the_program = False
 
 
 def _shorten() -> None:
-    """As the process ends: do not let it wait until a program is compiled that nobody will run."""
+    """End the worker as the process ends: nobody will run the program that it is compiling."""
     if _in_front:
         supervisor.end_worker()
 

@@ -20,7 +20,7 @@ def _key() -> str | None:
 
 
 def earlier() -> str | None:
-    """What an earlier run has said of this program; None if it has said nothing."""
+    """The sentence that an earlier run has kept about this program, or None."""
     key = _key()
     if key is None or not cache.is_used():
         return None

@@ -334,7 +334,7 @@ def chosen() -> list[Row]:
 
 
 def _work_s(book: ledger.Ledger) -> float:
-    """What the compiled calls of a function would have taken on NumPy, in seconds."""
+    """NumPy's seconds for the compiled calls of a function, by estimate."""
     return max(book.compiled_total_s + book.gained_s, 0.0)
 
 

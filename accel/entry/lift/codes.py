@@ -68,7 +68,7 @@ def finished_body(body: CodeType, switch: Switch, switches: Sequence[Switch]) ->
 
 
 def _texts(switches: Sequence[Switch], calls: Sequence[Callable[[], object]] = ()) -> dict[str, Any]:
-    """What takes the place of texts among a code object's constants."""
+    """The objects that replace texts among a code object's constants, by text."""
     texts: dict[str, Any] = {f"{SWITCH}{number}": switch for number, switch in enumerate(switches)}
     return texts | {f"{CALL}{number}": call for number, call in enumerate(calls)}
 

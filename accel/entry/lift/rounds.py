@@ -76,7 +76,7 @@ class Rounds:
         self._switch = switch
         self._accelerated = accelerated
         self._target = accelerated._self_target
-        self._holding = Holding(switch, self._target)
+        self._held = functools.partial(Holding(switch, self._target).run, accelerated)
         self._target.parts.calls_left = lambda: switch.left
         self._left = LOOK_AFTER
         self._since = time.perf_counter()
@@ -99,7 +99,7 @@ class Rounds:
         if self._switch.column is not None:
             return self._accelerated, self._recorded(body)
         if resident.current.possible:
-            return functools.partial(self._holding.run, self._accelerated), body
+            return self._held, body
         return self._accelerated, body
 
     def _recorded(self, body: FunctionType) -> FunctionType:

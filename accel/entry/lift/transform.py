@@ -138,7 +138,7 @@ def lift(
 
 
 def lift_piece(statements: Sequence[ast.stmt], number: int, *, cells: Collection[str] | None) -> list[ast.stmt]:
-    """What stands in the place of outlined statements. cells: the variables of their code; None in a module."""
+    """The statements that replace outlined ones. cells: the variables of their code; None in a module."""
     names: dict[str, ast.expr] = {
         "k": ast.Constant(f"{SWITCH}{number}"),
         "r": ast.Name(RESULT),

@@ -177,7 +177,7 @@ def attribute_of_class(proxy: Any, name: str) -> Any:
 
 
 def _attribute_of_metaclass(recording: Recording, kind: type, name: str, owner: type | None) -> Any:
-    """What `type` gives every class, or the members of an enumeration; a metaclass of the program's is not followed."""
+    """Enter an attribute that `type` gives every class, or an enumeration's members. Other metaclasses end it."""
     if owner is type and name in _OF_EVERY_CLASS:
         return _entered_of_class(recording, kind, name)
     never_changes = name == "__members__" and is_enumeration(kind) and is_bare_enum(kind)

@@ -99,7 +99,7 @@ def rebind(recording: Recording) -> None:
 
 
 def _rebound(function: FunctionType, scope: SubstitutedGlobals, cells: dict[int, CellType]) -> FunctionType:
-    """The same function over the program's own cells and globals."""
+    """Return the function over the program's own cells and globals."""
     assert function.__closure__ is not None
     closure = tuple(cells.get(id(cell), cell) for cell in function.__closure__)
     made = FunctionType(

@@ -54,7 +54,7 @@ def main(args: Sequence[str]) -> int:
 
 
 def environment() -> dict[str, str]:
-    """What a bundle is for: versions, the processor, and a hash of all that programs depend on."""
+    """The machine that a bundle is for: versions, the processor, and a hash of all that programs depend on."""
     packages = {name: versions.installed(name) or "none" for name in ("pygcm-accel", *versions.FLOORS, "llvmlite")}
     described = f"{platform.machine()} {processors.description()}"
     return {"Python": sys.version, **packages, _PROCESSOR: described, _COMPILED: cache.environment_hash()}

@@ -37,7 +37,7 @@ def chooses(start: Start, *, named: bool) -> bool:
 
 
 class Choice:
-    """What one run chooses. before: what an earlier run of the program chose, with which this one begins."""
+    """The choice of one run. before: rows that an earlier run of the program chose, with which this one begins."""
 
     def __init__(self, start: Start) -> None:
         self._start = start

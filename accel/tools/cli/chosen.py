@@ -31,7 +31,7 @@ def _title(row: Row) -> str:
 def as_catalogue(rows: Sequence[Row], target: str) -> str:
     """Return Python text that `accel run --catalogue FILE` reads. target: the program, as the user named it."""
     lines = [
-        f'"""What accel run chose of {target}: `accel run --catalogue THIS_FILE {target}`."""',
+        f'"""The choice of accel run in {target}: `accel run --catalogue THIS_FILE {target}`."""',
         "",
         "from accel.catalogue import Catalogue, Row",
         "",

@@ -17,7 +17,7 @@ LINE = (
     'import os; exec("try:\\n from accel.tools.cli.starting import begin\\n begin()\\nexcept Exception: pass") '
     f'if os.environ.get("{config.VARIABLES["enabled"]}", "").strip().lower() in {config.TRUE} else None\n'
 )
-"""What the file holds. It imports nothing of accel's without the variable, and an accel that is gone or broken does not
+"""Content of the file. It imports nothing of accel's without the variable, and an accel that is gone or broken does not
 keep Python from starting."""
 
 

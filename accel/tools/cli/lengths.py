@@ -40,7 +40,7 @@ _OF_THE_SESSION = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """What is known of one program's runs, in processor seconds.
+    """Times of one program's runs, in processor seconds.
 
     numpy_s: of the last run, on NumPy. lost_s: what accel has lost since it last gained. alone_s: of all runs on NumPy
     since then that were left alone. gain_s: what the next run is likely to gain by the programs on disk.
@@ -81,7 +81,7 @@ def forget() -> None:
 
 
 class History:
-    """What is known of one program. last: None if that is nothing. It is made before the program runs."""
+    """The known times of one program, made before it runs. last: None if there are none."""
 
     def __init__(self, plan: CommandLine, start: Start) -> None:
         self._root = plan.settings.cache_dir

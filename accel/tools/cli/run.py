@@ -18,6 +18,7 @@ from accel.platform.options import refuse
 from accel.tools.cli import lengths
 from accel.tools.cli.commandline import CommandLine, compare_parser, parse
 from accel.tools.cli.program import enter, execute
+from accel.tools.cli.starting import without
 
 
 def _joined(settings: config.Settings) -> config.Settings:
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         from accel.tools.cli import running  # which takes long to import
     except Exception as error:
-        logs.say_at_end(f"accel: cannot be imported ({type(error).__name__}: {error}): this run uses NumPy only\n")
+        logs.say_at_end(without(error))
         return execute(start, hooked=False)
     return running.run(plan, settings, start, history, time.process_time() - began)
 

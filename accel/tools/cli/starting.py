@@ -50,7 +50,7 @@ def main() -> None:
         from accel.platform import files
         from accel.tools.cli.run import main as run
     except Exception as error:
-        sys.stderr.write(f"accel: cannot be imported ({type(error).__name__}: {error}): this run uses NumPy only\n")
+        sys.stderr.write(without(error))
         sys.stderr.flush()
         os.execv(sys.executable, [sys.orig_argv[0], *words.options, *program])
     del os.environ[MARK]
@@ -58,6 +58,11 @@ def main() -> None:
         sys.path[0] = files.current_folder()
     # a script's name must not be taken for a module's
     sys.exit(run([os.path.join(".", program[0]) if program[0].isidentifier() else program[0], *program[1:]]))
+
+
+def without(error: Exception) -> str:
+    """The line that tells the user that accel cannot be imported."""
+    return f"accel: cannot be imported ({type(error).__name__}: {error}): this run uses NumPy only\n"
 
 
 def split(words: Sequence[str]) -> Words:

@@ -1,4 +1,4 @@
-"""What a user can change to make a program faster: from where its time went, line by line."""
+"""Changes that make a program faster, for its author to make: from where its time went, line by line."""
 
 from __future__ import annotations
 

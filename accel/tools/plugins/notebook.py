@@ -80,7 +80,7 @@ def run_cell(shell: Any, line: str, cell: str) -> None:
 
 
 class _Counts:
-    """What calls have given so far, when a cell begins."""
+    """The figures of all calls at the moment when a cell begins."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()

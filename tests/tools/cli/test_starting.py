@@ -163,13 +163,16 @@ def test_python_starts_where_accel_is_gone_or_broken(environment: Environment, t
         environment.see(str(ROOT), sysconfig.get_path("purelib"))
 
 
-def test_a_program_runs_plainly_where_accel_cannot_be_imported_as_a_whole(environment: Environment) -> None:
-    (environment.work / "wrapt.py").write_text("raise ImportError('no wrapt here')\n")
+@pytest.mark.parametrize("lacks", ["argparse", "wrapt"])  # what the start imports, and what is imported after it
+def test_a_program_runs_plainly_where_accel_cannot_be_imported_as_a_whole(environment: Environment, lacks: str) -> None:
+    module = environment.work / f"{lacks}.py"
+    module.write_text("raise ImportError('not here')\n")
     try:
         done = environment.run("script.py", QD_USE_JAX="1")
     finally:
-        (environment.work / "wrapt.py").unlink()
+        module.unlink()
     assert done.code == 0 and done.out.startswith("__main__ ['script.py'] ")
+    assert done.err == "accel: cannot be imported (ImportError: not here): this run uses NumPy only\n"
 
 
 def test_info_shows_it_and_disable_takes_it_back(environment: Environment) -> None:

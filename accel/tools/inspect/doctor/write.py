@@ -243,7 +243,7 @@ VIEWS: Mapping[str, Callable[[Answer, str | None], str]] = {"text": as_text, "js
 # -- the catalogue ----------------------------------------------------------------------------------------------------
 
 _MODULE = '''\
-"""What accel accelerates in {name}, as data: a start, made by `accel doctor`; edit it freely.
+"""The functions of {name} that accel accelerates, as data: a start, made by `accel doctor`; edit it freely.
 
 {basis}
 
