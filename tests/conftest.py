@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
 
 from accel.backend import compile as compiling
 from accel.backend.options import options_for
@@ -27,6 +28,9 @@ from tests.xla_options import quickest_options_for
 
 BUDGET = {name: getattr(budget, name) for name in ("FIXED_S", "TARGET_FIXED_S")}
 ROOT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("accel", settings.default, deadline=None)  # no test depends on time
+settings.load_profile("accel")
 
 
 def pytest_configure() -> None:

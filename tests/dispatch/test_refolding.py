@@ -133,7 +133,7 @@ def test_nor_is_a_program_lowered_that_another_process_has_compiled(
     assert renewed is not executable and renewed.compiled is executable.compiled
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), min_size=1, max_size=6))
 def test_whatever_changes_the_result_is_numpys(always_refolded: None, changes: list[tuple[str, int]]) -> None:
     """Constants that are written into the program, decide something, repeat themselves, or are just read."""

@@ -59,7 +59,7 @@ def _adapt(tests: Iterable[Any]) -> None:
         if isinstance(test, type):
             _adapt(vars(test).values())
         if getattr(test, "is_hypothesis_test", False):
-            settings(deadline=None, derandomize=True, max_examples=10)(test)
+            settings(derandomize=True, max_examples=10)(test)
         marks = getattr(test, "pytestmark", [])
         for place, mark in enumerate(marks):
             if mark.name == "parametrize" and not isinstance(mark.args[1], Collection):

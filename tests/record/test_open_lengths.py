@@ -82,7 +82,7 @@ def test_the_length_is_no_part_of_the_path(program: Any, check: Any) -> None:
     check(program, given_arrays)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     values=st.lists(st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=False), min_size=8, max_size=8),
     chosen=st.lists(st.booleans(), min_size=8, max_size=8),

@@ -85,7 +85,7 @@ def test_results_are_numpys(name: str, dtype: str) -> None:
         np.testing.assert_allclose(run(x), work(x), rtol=1e-6 if dtype == "float32" else 1e-14)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.floats(allow_subnormal=False), min_size=1, max_size=40), st.floats(0.0, 100.0))
 def test_random_numbers_are_selected_as_numpy_does(numbers: list[float], percent: float) -> None:
     x = np.resize(numbers, SIZE)
@@ -99,7 +99,7 @@ def test_random_numbers_are_selected_as_numpy_does(numbers: list[float], percent
         np.testing.assert_array_equal(sorting.sort(a=jax.numpy.asarray(x)), expected)
 
 
-@pytest.mark.parametrize("how", [{"on_cpu": False}, {"precision": "float32"}, {"divided": True}])
+@pytest.mark.parametrize("how", [{"on_cpu": False}, {"divided": True}])
 @pytest.mark.parametrize("name", ["sort", "argsort", "median"])
 def test_other_programs_have_no_calls(name: str, how: dict[str, Any]) -> None:
     trace = record(WORKS[name], (some("float64", 0),), {}, max_nodes=1000).trace  # type: ignore[arg-type]

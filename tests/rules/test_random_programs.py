@@ -41,7 +41,6 @@ def test_random_programs_agree(part: int) -> None:
     @seed(SEED * PARTS + part)
     @settings(
         max_examples=1 + PROGRAMS // (PARTS * TOGETHER),  # the first one is always the simplest
-        deadline=None,
         database=None,
         phases=PHASES,
         suppress_health_check=list(HealthCheck),

@@ -15,7 +15,7 @@ from accel.backend.compile import compile_trace
 from accel.compiler.lower import Known
 from accel.record import record
 
-few = settings(max_examples=40, deadline=None, derandomize=True)
+few = settings(max_examples=40, derandomize=True)
 
 
 pytestmark = pytest.mark.usefixtures("foreground")

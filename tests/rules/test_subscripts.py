@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accel.rules.tables.algebra.subscripts import _view
@@ -25,7 +25,6 @@ def texts(draw: st.DrawFn) -> str:
     return f"{operand} -> {''.join(kept)}"
 
 
-@settings(deadline=None)
 @given(texts(), st.integers(0, 2))
 def test_reads_and_writes_are_numpys(text: str, more: int) -> None:
     axes = sum(letter.isalpha() for letter in text.partition("->")[0]) + more * ("..." in text)

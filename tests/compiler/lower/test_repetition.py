@@ -16,7 +16,7 @@ import accel
 from accel.compiler.lower.repetition import RepeatedValue, without_repetition
 from accel.platform import config
 
-few = settings(max_examples=60, deadline=None, derandomize=True)
+few = settings(max_examples=60, derandomize=True)
 dtypes = st.sampled_from(["bool", "int8", "int64", "uint16", "float32", "float64", "complex64", "complex128"])
 
 

@@ -183,7 +183,7 @@ WRITES = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WRITES, min_size=1, max_size=5))
 def test_any_writes_leave_what_numpy_leaves(writes: list[Any]) -> None:
     def function(fields: NDArray[Any], x: NDArray[Any]) -> None:
