@@ -16,5 +16,6 @@ cache        `accel cache`
 minutes      progress in a batch log
 enable       `accel enable`, `accel disable`
 docs, info   `accel docs`, `accel info`
+broken       the line where accel cannot be imported
 starting     the start of Python after `accel enable`
 """

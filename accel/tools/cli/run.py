@@ -16,9 +16,9 @@ from accel.platform import config, logs, ranks
 from accel.platform.config import SettingError
 from accel.platform.options import refuse
 from accel.tools.cli import lengths
+from accel.tools.cli.broken import without
 from accel.tools.cli.commandline import CommandLine, compare_parser, parse
 from accel.tools.cli.program import enter, execute
-from accel.tools.cli.starting import without
 
 
 def _joined(settings: config.Settings) -> config.Settings:

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from accel.tools.cli.broken import without
+
 MARK = "ACCEL_STARTED_AS"
 """The environment variable with the id of the process that has begun already."""
 
@@ -58,11 +60,6 @@ def main() -> None:
         sys.path[0] = files.current_folder()
     # a script's name must not be taken for a module's
     sys.exit(run([os.path.join(".", program[0]) if program[0].isidentifier() else program[0], *program[1:]]))
-
-
-def without(error: Exception) -> str:
-    """The line that tells the user that accel cannot be imported."""
-    return f"accel: cannot be imported ({type(error).__name__}: {error}): this run uses NumPy only\n"
 
 
 def split(words: Sequence[str]) -> Words:
