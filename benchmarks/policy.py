@@ -131,7 +131,7 @@ def read(path: Path) -> Score:
 def hindsight_s(score: Score, machine: Machine, *, second: bool) -> float:
     """Seconds of the best run: NumPy alone; or the loop or the functions, recorded at their first calls, used once
     compiled, one after the other where that gains most. A second run only loads."""
-    loop = [] if score.loop is None else [(score.loop, score.iteration_s)]
+    loop = [] if score.loop is None or score.plain == "all" else [(score.loop, score.iteration_s)]
     functions = [(each, each.calls * each.own_s) for each in score.functions]
     return min(score.numpy_s, *(_of(units, score, machine, second) for units in (loop, functions) if units))
 
