@@ -370,7 +370,6 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
 WITHOUT: dict[str, tuple[str, object]] = {
     "certain gains": ("accel.policy.prices:CERTAIN", math.inf),
     "measured prices": ("accel.policy.prices:Price.note", lambda *_: None),
-    "kinds": ("accel.policy.kinds:Kinds.note", lambda *_: None),
     "later runs": ("accel.platform.config:Settings.finishes", False),
     "parts": ("accel.policy.parts:Parts.come_first", False),
     "prediction": ("accel.dispatch.paths.known:PathPredictor.predicted", lambda _: None),

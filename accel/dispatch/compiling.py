@@ -110,11 +110,9 @@ class Compiling:
         Nor before the paths that its program should have besides have been recorded. If no budget holds, at once.
         """
         limited, parts = self._state.is_limited, self._state.parts
-        if limited and path not in self._earlier.taken and not path.is_on_disk:
-            if parts.end_before(path.compile_s) and not parts.are_for_later_runs:
-                return False
-            if not parts.show_their_kinds(path.waited_s, path.compile_s, path.price_s + path.start_s):
-                return False
+        is_found = path in self._earlier.taken or path.is_on_disk
+        if limited and not is_found and parts.end_before(path.compile_s) and not parts.are_for_later_runs:
+            return False
         if budget.for_later_runs:
             # the programs of nested targets first: a later run may call them before it has the outer one's
             return path.observed > MAX_OBSERVED or not any(nested.is_observing for nested in path.trace.inlined)

@@ -124,12 +124,7 @@ class NumPyCalls:
         THREAD.inside = False  # `Target.answer` puts it back
         run = current_run()
         before_s = run.launched_s
-        around, THREAD.taken = THREAD.taken, []
-        try:
-            result = self.whole(call)
-        finally:
-            parts, THREAD.taken = THREAD.taken, around
-        self._parts.kinds.note(parts, list(self._paths))
+        result = self.whole(call)
         missed_s = max(0.0, (call.seconds or 0.0) - (run.launched_s - before_s))
         # before this process has a program, none can be in use
         settled = bool(self._paths.with_program) or (is_quiet() and run.device is not None)

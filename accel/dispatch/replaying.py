@@ -15,7 +15,7 @@ from accel.dispatch.state import TargetState
 from accel.platform import underflow
 from accel.platform.reasons import Refusal
 from accel.policy import budget
-from accel.policy.call import THREAD, Call, is_fault, note_counted
+from accel.policy.call import Call, is_fault, note_counted
 
 if TYPE_CHECKING:
     from typing import Any
@@ -91,7 +91,7 @@ class Replaying:
         note_counted(seconds)
         taken.replays += 1
         program.whole.replays += program.is_merged
-        self._note_taken(taken)
+        self._paths.note_taken(taken)
         quiet = is_quiet()
         (taken.speed.compiled_s if quiet else taken.speed.busy_s).add(seconds)
         # while another program is on its way, the one in use is not judged: the other may be faster
@@ -105,10 +105,5 @@ class Replaying:
         executable, whole = program.variant.executable, self._state.mode == "verify"
         refusal = self.comparisons.compare(taken, executable, staged, call, tolerance=tolerance, unit=unit, whole=whole)
         if call.raised is None:
-            self._note_taken(taken)
+            self._paths.note_taken(taken)
         return refusal
-
-    def _note_taken(self, path: RecordedPath) -> None:
-        self._paths.note_taken(path)
-        if THREAD.taken is not None:
-            THREAD.taken.append(path)

@@ -124,9 +124,8 @@ class Routing:
             program.backoff.calls -= 1
             self._refusals.raise_if_strict()
             return self._numpy.backing_off(call, is_long=program.backoff.calls > SHORT_BACKOFF)
-        # not inside a round of a loop that is still to be recorded: the paths of its parts tell of which kind it is
         speed = self._paths.expected(program).speed
-        if (speed.wanted or speed.pauses) and THREAD.taken is None and self._state.mode == "auto":
+        if (speed.wanted or speed.pauses) and self._state.mode == "auto":
             quiet = is_quiet()
             if speed.wanted if quiet else speed.pauses:
                 return self._numpy.instead_of_program(speed, call, quiet=quiet)

@@ -6,7 +6,6 @@ budget       what accel may cost the program
 prices       what investments take, and when they are made
 parts        while an iteration of an outlined loop has no program: the targets inside it use theirs
 rest         calls that go straight to NumPy
-kinds        what the parts of a call show of the path that it takes
 second_look  whether calls have larger arrays than those that programs were slower for
 speed        whether a program is slower than NumPy
 """

@@ -6,15 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accel.backend import resident
 from accel.platform import interrupts
 from accel.platform.ledger import current_run
 from accel.platform.tracebacks import Again
-
-if TYPE_CHECKING:
-    from accel.dispatch.paths.path import RecordedPath
 
 LONG_CALL_S = 0.5
 """Seconds after which targets that are called inside a first call are examined themselves.
@@ -29,8 +26,6 @@ class _ThreadState(threading.local):
     """Whether a target's call is under way in this thread. Targets that are called inside it then run on NumPy."""
     opens_at = inf
     """Time after which such targets leave NumPy: the call around them is a long first one (see LONG_CALL_S)."""
-    taken: list[RecordedPath] | None = None
-    """The paths that targets in a call in parts have taken so far; None where nobody asks."""
     counted_s = 0.0
     """Seconds of this thread that are already in some target's ledger, so that none are counted twice.
 

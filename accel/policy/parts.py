@@ -35,7 +35,6 @@ from accel.backend.disk import experience
 from accel.platform import config
 from accel.policy import budget, prices
 from accel.policy.call import Call
-from accel.policy.kinds import LATELY, Kinds
 
 UNSETTLED_SHARE = 0.1
 """Share of the time missed by iterations that counts while programs of their parts are being compiled. Those will save
@@ -76,15 +75,14 @@ recorded = _Recorded()
 class Parts:
     """The parts of one target's calls. code: by which its programs are known; None where calls do not run in parts.
 
-    used: whether they do. name: the target's. kinds: what they show of these calls. calls_left: gives the number of
-    calls to come, or None where nobody knows. recording_s: gives the seconds of a recording, by its account.
+    used: whether they do. name: the target's. calls_left: gives the number of calls to come, or None where nobody
+    knows. recording_s: gives the seconds of a recording, by its account.
     """
 
     def __init__(self, name: str, code: CodeType | None) -> None:
         self.used = code is not None
         self._name = name
         self._code = code
-        self.kinds = Kinds()
         self.calls_left: Callable[[], int | None] = lambda: None
         self.recording_s: Callable[[], float] = lambda: 0.0
         self._share = 0.0
@@ -194,18 +192,6 @@ class Parts:
         left = self.calls_left() if self.used else None
         return left is not None and bool(self._last_s) and left * self._last_s[-1] < prices.CERTAIN * seconds
 
-    def show_their_kinds(self, missed_s: float, compile_s: float, price_s: float) -> bool:
-        """Whether a path needs to wait no longer for paths that could share its program.
-
-        New kinds of calls have become rare, or waiting for them has cost another compile. missed_s: by calls since the
-        path was recorded. compile_s, price_s: of its program.
-        """
-        if self.kinds.are_settled:
-            return True
-        if self.end_before(compile_s):  # for later runs there is time for as long as there are calls
-            return (self.calls_left() or 0) <= LATELY
-        return missed_s >= price_s
-
     @property
     def certain_s(self) -> float:
         """Seconds that the calls to come are known to take, at the speed of the last ones; 0 where nobody knows."""
@@ -277,16 +263,10 @@ class Parts:
     def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
         """Whether calls that match a known path have missed enough for one of them to be recorded.
 
-        It may take another path. Each recording that finds none doubles the time before the next one. If the parts show
-        kinds, only a call that is likely to be of a new kind is recorded.
+        It may take another path. Each recording that finds none doubles the time before the next one.
         """
-        certain_s = 0.0
-        if self.kinds.are_shown:
-            if not self.kinds.expects_new:
-                return False
-            waiting, certain_s = 0, self.kinds.new_share * self.certain_miss_s
         price_s = recording_s * 2 ** (waiting + self._looks_in_vain)
-        if self.used and not prices.are_paid(price_s, self._matched_s, certain_s):
+        if self.used and self._matched_s < price_s:
             return False
         self._matched_s = 0.0
         return True

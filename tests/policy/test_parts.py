@@ -18,7 +18,7 @@ from accel.dispatch import accelerated
 from accel.dispatch.paths.program import Program
 from accel.platform import config
 from accel.platform.ledger import current_run, open_ledger
-from accel.policy import kinds, parts, prices
+from accel.policy import parts, prices
 from accel.policy.account import Account
 from accel.policy.call import Call
 from accel.policy.parts import Parts
@@ -133,21 +133,6 @@ def test_a_loop_that_ends_too_early_is_begun_for_later_runs(
     note(of_loop, 10, missed * own_s / 10)
     with config.override(finish_s=60.0 if finishes else 0.0, cache_dir=tmp_path):
         assert of_loop.come_first is not begins
-
-
-@pytest.mark.parametrize(("left", "waits"), [(1, False), (kinds.LATELY + 1, True)])
-def test_for_later_runs_other_kinds_are_waited_for_until_the_loop_ends(of_loop: Parts, left: int, waits: bool) -> None:
-    of_loop.kinds.are_shown = True
-    of_loop.calls_left = lambda: left
-    note(of_loop, 1, 0.1, seconds=0.01)
-    assert of_loop.show_their_kinds(1e9, compile_s=10.0, price_s=1.0) is not waits
-
-
-def test_other_kinds_are_waited_for_until_that_has_cost_another_compile(of_loop: Parts) -> None:
-    assert of_loop.show_their_kinds(0.0, compile_s=10.0, price_s=1.0), "nothing shows any"
-    of_loop.kinds.are_shown = True
-    assert not of_loop.show_their_kinds(0.9, compile_s=10.0, price_s=1.0)
-    assert of_loop.show_their_kinds(1.1, compile_s=10.0, price_s=1.0)
 
 
 def test_only_what_large_parts_leave_pays_for_recordings(of_loop: Parts) -> None:

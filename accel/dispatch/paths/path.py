@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Hashable
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from accel.backend.disk import cache
@@ -86,11 +86,6 @@ class RecordedPath:
         from accel.backend.job import key_of_path
 
         return key_of_path(self.trace) if cache.is_used() else None
-
-    @functools.cached_property
-    def sides(self) -> frozenset[tuple[Hashable, str]]:
-        """The sides of branches that it takes: by the branch's file and line, its value as text."""
-        return frozenset((outcome.where[:2], repr(outcome.expected)) for outcome in self.trace.tape.outcomes)
 
     @property
     def is_on_disk(self) -> bool:
