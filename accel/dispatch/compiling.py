@@ -67,7 +67,7 @@ class Compiling:
             state = self._state
             # they are looked through together, to give them one program
             price_s = sum(other.start_s for other in self._paths)
-            covers = budget.covers(state.ledger, price_s, state.account.call_s, state.account.total_s)
+            covers = budget.covers(state.ledger, price_s, state.account.total_s)
             missed = state.parts.pay and budget.grants(price_s)
             path.may_start = covers or missed or not state.is_limited or budget.for_later_runs
         return path.may_start

@@ -191,7 +191,7 @@ class Account:
         """
         compile_s = prices.compiling.of(self.recording_s / prices.recording.of(1))
         whole_s = self.recording_s + prices.burden_s(compile_s)
-        if budget.covers(self.ledger, whole_s, self.call_s, self.total_s):
+        if budget.covers(self.ledger, whole_s, self.total_s):
             return True
         shown = self.ledger.compiled_calls >= SHOWN_CALLS
         share = self.ledger.saved_share if shown else EXPECTED_GAIN_SHARE

@@ -26,11 +26,11 @@ IMPORT_S = 0.2
 import_s = IMPORT_S
 """Seconds of that import which are still to come: 0 once it was made."""
 
-TARGET_FIXED_S, TARGET_CALLS = 0.1, 12
-"""Cost that one target is always allowed: seconds, plus the time of this many of its calls on NumPy."""
+TARGET_FIXED_S = 0.02
+"""Seconds that one target is always allowed to cost."""
 
-TARGET_SHARE = 0.5
-"""Share of its own time on NumPy that one target may cost, on top of that."""
+TARGET_SHARE = 2 / 3
+"""Share of its own time on NumPy that one target may cost, on top of that: what a program would have saved of it."""
 
 OVERDRAFT = 1.0
 """Loss beyond the budget, as a multiple of it, at which a process is overdrawn."""
@@ -56,13 +56,12 @@ class Outlook(Protocol):
         """Seconds that the calls to come take on NumPy; 0 where nobody knows."""
 
 
-def covers(ledger: Ledger, estimate_s: float, call_s: float, numpy_s: float) -> bool:
+def covers(ledger: Ledger, estimate_s: float, numpy_s: float) -> bool:
     """Whether both the target's budget and the process's budget cover `estimate_s` more seconds.
 
-    ledger: the target's. call_s: seconds of one of its calls on NumPy. numpy_s: seconds of all its calls on NumPy so
-    far, including other targets called inside them.
+    ledger: the target's. numpy_s: seconds of all its calls on NumPy so far, including other targets called inside them.
     """
-    own = TARGET_FIXED_S + TARGET_CALLS * call_s + TARGET_SHARE * numpy_s + ledger.saved_s
+    own = TARGET_FIXED_S + TARGET_SHARE * numpy_s + ledger.saved_s
     return estimate_s <= own and grants(estimate_s)
 
 

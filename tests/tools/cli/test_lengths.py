@@ -123,9 +123,9 @@ def _figures(net: str, saved_s: float, programs: list[dict[str, Any]]) -> dict[s
 
 @pytest.mark.parametrize(
     ("net", "found", "lost"),
-    [("lost", True, True), ("lost", False, False), ("unknown", True, False), ("gained", True, False)],
+    [("lost", True, True), ("unknown", True, False), ("gained", True, False)],
 )
-def test_a_loss_counts_unless_the_next_run_finds_more(
+def test_a_loss_counts(
     net: str, found: bool, lost: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
@@ -134,6 +134,18 @@ def test_a_loss_counts_unless_the_next_run_finds_more(
     last = made().last
     assert last is not None and (last.numpy_s, last.lost_s) == (100.0 + saved_s, 10.0 if lost else 0.0)
     assert (last.gain_s > 0.0) == (not lost and net != "unknown")
+
+
+def test_a_loss_counts_although_the_next_run_may_find_more_and_hope_ends_with_the_second(
+    made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    for run, (hopes, gain) in enumerate([(True, True), (False, False)]):
+        made().note_accelerated(_figures("lost", -10.0, [{"state": "in use", "found_on_disk": False}]))
+        last = made().last
+        assert last is not None and last.lost_s == 10.0 * (run + 1)
+        assert last.is_left_alone is not hopes
+        assert (last.gain_s > 0.0) is gain
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4, 5]}'])
