@@ -2,9 +2,9 @@
 
 `python -m benchmarks.policy [SCORE ...] [--machine NAME] [--without NAME]` plays each score in `benchmarks/scores`: a
 program's loop and functions, with the seconds that their calls take on NumPy and compiled, and the operations of their
-recordings, all measured once in a real run. accel's own targets answer the calls, on functions that are as long but
-compute next to nothing, and on a clock that moves by the score's seconds. So nothing is disturbed by the machine that
-this runs on, and every run gives the same figures.
+recordings, measured once in a real run or made up: `about` says which. accel's own targets answer the calls, on
+functions that are as long but compute next to nothing, and on a clock that moves by the score's seconds. So nothing is
+disturbed by the machine that this runs on, and every run gives the same figures.
 
 Each row is one machine: the program's time with accel as a multiple of NumPy's, in a first, a second and a third run,
 beside the best that hindsight could do (see `hindsight_s`). A run is within its bound if it takes no more than MOST
@@ -111,6 +111,11 @@ class Score:
         return self.setup_s + self.first_s + self.times * self.iteration_s
 
     @property
+    def units(self) -> list[Played]:
+        """All that may be compiled: the functions, and the loop's iteration."""
+        return [*self.functions, *([] if self.loop is None else [self.loop])]
+
+    @property
     def iteration_s(self) -> float:
         own_s = 0.0 if self.loop is None else self.loop.own_s
         return own_s + sum(each.calls * each.own_s for each in self.functions)
@@ -119,10 +124,9 @@ class Score:
 def read(path: Path) -> Score:
     """Read a score."""
     fields = json.loads(path.read_text(encoding="utf-8"))
-    fields.pop("about", None)
     if "like" in fields:
         fields = json.loads((path.parent / fields.pop("like")).read_text(encoding="utf-8")) | fields
-        fields.pop("about", None)
+    del fields["about"]
     functions = [Played(**each) for each in fields.pop("functions")]
     loop = fields.pop("loop", None)
     return Score(path.stem, functions=functions, loop=None if loop is None else Played("loop", **loop), **fields)
@@ -176,10 +180,10 @@ class Clock:
             seconds -= part
 
     def compile(self, seconds: float) -> float:
-        """Let the compiler work, after what it has to do already. Returns when it is done."""
+        """Let the compiler work, after what it has to do already. Returns the seconds that this takes it."""
         whole_s = seconds * self.machine.compiler * self.machine.wall / self.machine.taken
         self.free_at = max(self.free_at, self.wall) + whole_s
-        return self.free_at
+        return whole_s
 
 
 def play(score: Score, machine: Machine, folder: Path) -> dict[str, Any]:
@@ -193,7 +197,7 @@ def play(score: Score, machine: Machine, folder: Path) -> dict[str, Any]:
     from accel.platform import config
     from accel.platform.ledger import current_run
 
-    played = {each.name: each for each in (*score.functions, *([] if score.loop is None else [score.loop]))}
+    played = {each.name: each for each in score.units}
     _price(clock, score, played)
     source = folder.parent / "played.py"
     source.write_text(_source(score), encoding="utf-8")
@@ -252,7 +256,7 @@ def _run(score: Score, space: dict[str, Any], left: list[int]) -> None:
 def _source(score: Score) -> str:
     """The functions that are played: as many operations as the score says, and a branch for each kind."""
     lines = []
-    for each in (*score.functions, *([] if score.loop is None else [score.loop])):
+    for each in score.units:
         of_loop = each is score.loop
         parameters = ["x", *(["plain", *(f"a{place}" for place, _ in enumerate(score.functions))] if of_loop else [])]
         lines += ["", f"def {each.name}({', '.join(parameters)}):", "    y = x"]
@@ -340,9 +344,8 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
         else:
             count("compiles")
             clock.work(score.describe_s * nodes(trace))
-            seconds = 0.02 + score.compile_s * nodes(trace)
-            made.there_at = clock.compile(seconds)  # type: ignore[attr-defined]
-            made.result().seconds = seconds * clock.machine.compiler * clock.machine.wall / clock.machine.taken
+            made.result().seconds = clock.compile(0.02 + score.compile_s * nodes(trace))
+            made.there_at = clock.free_at  # type: ignore[attr-defined]
         return made
 
     queues.compile_in_background = compile_in_background

@@ -105,13 +105,11 @@ class Compiling:
                     other.observe(values)
 
     def _is_due(self, path: RecordedPath) -> bool:
-        """Whether to compile the path: not before its calls have taken a share of its expected compile time.
-
-        Nor before the paths that its program should have besides have been recorded. If no budget holds, at once.
-        """
+        """Whether to compile the path: not before its calls have lost what that costs. If no budget holds, at once."""
         limited, parts = self._state.is_limited, self._state.parts
-        is_found = path in self._earlier.taken or path.is_on_disk
-        if limited and not is_found and parts.end_before(path.compile_s) and not parts.are_for_later_runs:
+        comes_late = limited and parts.end_before(path.compile_s) and not parts.are_for_later_runs
+        # asked last: to look for a path on disk takes its key
+        if comes_late and path not in self._earlier.taken and not path.is_on_disk:
             return False
         if budget.for_later_runs:
             # the programs of nested targets first: a later run may call them before it has the outer one's

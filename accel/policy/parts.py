@@ -15,7 +15,7 @@ tells the number of iterations to come.
 - One refused recording says little about a loop: its iteration may have been one that prints, or plots. The next
   recording is made once iterations have missed as much as that one took. After a second refusal, if no kind of
   iteration is known, they have to miss far more than all recordings took. If these were broken off for their time, the
-  next one has to be allowed longer (see `Recordings.may_take`).
+  next one has to be allowed longer (see `Recordings.why_not`).
 - An iteration that seems to be of a known kind may be of a new one. One is recorded once such iterations have missed
   the time of a recording, and ever more rarely.
 - An iteration of a new kind is recorded once iterations of that kind have missed as much as a recording takes. Rare
@@ -175,7 +175,7 @@ class Parts:
         if self._share < PARTS_SHARE:
             return True
         record_s = self.recording_s()
-        operations = record_s / prices.recording.of(1)
+        operations = prices.operations_in(record_s)
         record_s += prices.describing.of(operations)
         compile_s = prices.compiling.of(operations)
         if self.end_before(record_s + compile_s):

@@ -23,6 +23,10 @@ ENOUGH = 1000
 """Number of operations from which one measurement alone says what an operation takes. A fixed part that is guessed
 wrong would make a few operations look dear."""
 
+LEAST_RECORD_S = 1e-5
+"""The fewest seconds of recording that are taken for an operation. Measured: 1.5e-4 to 3e-4. A recording may also seem
+to have taken no longer than its call, if that was a slow one."""
+
 
 class Price:
     """Seconds of one kind of investment: fixed ones, and for each operation. They are guesses until it is measured."""
@@ -53,6 +57,11 @@ compiling = Price(1e-3 * ALONE, 0.02 * ALONE)
 
 loading = Price(4e-5, 0.002)
 """Finding and loading a path's program on disk, in the program's thread, in place of describing it."""
+
+
+def operations_in(record_s: float) -> float:
+    """Return how many operations a recording is likely to have that takes so long beyond its call."""
+    return record_s / max(recording.of(1), LEAST_RECORD_S)
 
 
 def burden_s(compile_s: float) -> float:

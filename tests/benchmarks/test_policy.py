@@ -42,7 +42,8 @@ def test_each_mechanism_can_be_taken_out(name: str) -> None:
 def test_a_clock_shares_the_processor_with_the_compiler() -> None:
     clock = policy.Clock(Machine(compiler=2.0, wall=1.0, given=0.5, taken=1.0))
     began = clock.wall
-    assert clock.compile(1.0) == began + 2.0
+    assert clock.compile(1.0) == 2.0
+    assert clock.free_at == began + 2.0
     clock.work(1.5)
     assert clock.wall - began == pytest.approx(2.5), "half a processor for 2 s, then the whole one"
     assert clock.worked == 1.5 and not clock.is_busy

@@ -28,6 +28,15 @@ def test_a_price_is_never_negative_and_an_empty_one_says_nothing(seconds: float,
     assert price.of(1000) == pytest.approx(1.1 if not operations else 0.1)
 
 
+def test_a_recording_that_took_no_longer_than_its_call_has_a_number_of_operations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prices, "recording", Price(1e-4))
+    assert prices.operations_in(0.1) == pytest.approx(1000)
+    prices.recording.note(-0.5, 5000)
+    assert prices.operations_in(0.1) == 0.1 / prices.LEAST_RECORD_S
+
+
 @pytest.mark.parametrize(
     ("lost_s", "certain_s", "paid"), [(0.9, 0.0, False), (1.0, 0.0, True), (0.0, 1.9, False), (0.0, 2.0, True)]
 )

@@ -60,9 +60,8 @@ class PathPredictor:
 
     def __init__(self) -> None:
         self._recent: tuple[int, ...] = ()
-        self._after: MutableMapping[tuple[int, ...], RecordedPath] = (
-            WeakValueDictionary()
-        )  # paths are replaced by others
+        # weak: paths are replaced by others
+        self._after: MutableMapping[tuple[int, ...], RecordedPath] = WeakValueDictionary()
 
     def predicted(self) -> RecordedPath | None:
         """The path that followed the most recent ones before, if they have been met before."""
