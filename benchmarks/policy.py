@@ -42,6 +42,9 @@ SCALE = 10
 IMPORT_S = 0.1
 """Seconds of the import that recording needs."""
 
+WORKER_S = 1.0
+"""Seconds until a worker can compile."""
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -61,7 +64,7 @@ class Machine:
 
 MACHINES = {
     "two": Machine(),
-    "one": Machine(given=0.9, taken=0.1, processors=1),
+    "one": Machine(given=0.5, taken=0.5, processors=1),
     "slow compiler": Machine(compiler=3.0),
     "busy": Machine(wall=2.0),
 }
@@ -141,15 +144,18 @@ def hindsight_s(score: Score, machine: Machine, *, second: bool) -> float:
 
 
 def _of(units: list[tuple[Played, float]], score: Score, machine: Machine, second: bool) -> float:
-    total_s, compiler_s = score.numpy_s + IMPORT_S, 0.0
+    busy_s, gained_s = (0.0 if second else WORKER_S / machine.taken), 0.0
+    gained_s -= busy_s * (1.0 - machine.given)
     for unit, numpy_s in sorted(units, key=lambda each: -each[1]):
         each_s = score.load_s if second else score.record_s + score.describe_s
-        compiler_s += 0.0 if second else machine.compiler / machine.taken * score.compile_s * unit.operations
-        left = max(0.0, score.times - compiler_s / score.iteration_s)
+        compile_s = 0.0 if second else machine.compiler / machine.taken * score.compile_s * unit.operations
+        left = max(0.0, score.times - (busy_s + compile_s) * machine.given / score.iteration_s)
         gain_s = left * (numpy_s - unit.calls * unit.compiled_s) - each_s * unit.operations
+        gain_s -= compile_s * (1.0 - machine.given)
         if gain_s > 0.0:
-            total_s -= gain_s
-    return total_s
+            gained_s += gain_s
+            busy_s += compile_s
+    return score.numpy_s + IMPORT_S - gained_s
 
 
 # -- one run, in a process of its own ----------------------------------------------------------------------------------
@@ -238,19 +244,17 @@ def play(score: Score, machine: Machine, folder: Path) -> dict[str, Any]:
 def _run(score: Score, space: dict[str, Any], left: list[int]) -> None:
     import numpy as np
 
-    arrays = {(each.name, kind): np.full(4, float(kind)) for each in score.functions for kind in set(each.kinds)}
-    own = {} if score.loop is None else {kind: np.full(4, float(kind)) for kind in set(score.loop.kinds)}
+    x = np.ones(4)
     for number in range(score.times):
         left[0] -= 1
-        given = [arrays[each.name, each.kinds[number % len(each.kinds)]] for each in score.functions]
+        kinds = [each.kinds[number % len(each.kinds)] for each in score.functions]
         if score.loop is not None:
             prints = score.plain == "all" or number in score.plain
-            plain = np.array([float(prints)])
-            space["loop"](own[score.loop.kinds[number % len(score.loop.kinds)]], plain, *given)
+            space["loop"](x, score.loop.kinds[number % len(score.loop.kinds)], prints, *kinds)
             continue
-        for each, array in zip(score.functions, given, strict=True):
+        for each, kind in zip(score.functions, kinds, strict=True):
             for _ in range(each.calls):
-                space[each.name](array)
+                space[each.name](x, kind)
 
 
 def _source(score: Score) -> str:
@@ -258,16 +262,17 @@ def _source(score: Score) -> str:
     lines = []
     for each in score.units:
         of_loop = each is score.loop
-        parameters = ["x", *(["plain", *(f"a{place}" for place, _ in enumerate(score.functions))] if of_loop else [])]
+        names = [f"kind{place}" for place, _ in enumerate(score.functions)]
+        parameters = ["x", "kind", *(["prints", *names] if of_loop else [])]
         lines += ["", f"def {each.name}({', '.join(parameters)}):", "    y = x"]
         for kind in sorted(set(each.kinds))[1:]:
-            lines += [f"    if x[0] == {float(kind)}:", f"        y = y * {kind + 1.5}"]
+            lines += [f"    if kind == {kind}:", f"        y = y * {kind + 1.5}"]
         own = each.operations - (sum(other.operations for other in score.functions) if of_loop else 0)
         lines += [f"    y = y * {1.0 + place / 64} + x" for place in range(max(1, own // SCALE // 2))]
         if of_loop:
-            for place, other in enumerate(score.functions):
-                lines += [f"    y = y + {other.name}(a{place})"] * other.calls
-            lines += ["    if plain[0] == 1.0:", "        print(end='', file=open('/dev/null', 'w'))"]
+            for name, other in zip(names, score.functions, strict=True):
+                lines += [f"    y = y + {other.name}(x, {name})"] * other.calls
+            lines += ["    if prints:", "        print(end='', file=open('/dev/null', 'w'))"]
         lines += ["    return y"]
     return "\n".join(lines) + "\n"
 
@@ -342,6 +347,8 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
             clock.work(score.load_s * nodes(trace))
             made.there_at = clock.wall  # type: ignore[attr-defined]
         else:
+            if "compiles" not in clock.counts:
+                clock.compile(WORKER_S)
             count("compiles")
             clock.work(score.describe_s * nodes(trace))
             made.result().seconds = clock.compile(0.02 + score.compile_s * nodes(trace))

@@ -144,7 +144,8 @@ class Recordings:
 
     @property
     def _covers_recording(self) -> bool:
-        return self._state.account.covers_recording(paid=self._state.parts.pay)
+        parts = self._state.parts
+        return self._state.account.covers_recording(paid=parts.pay, certain_s=parts.certain_miss_s)
 
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""

@@ -43,10 +43,13 @@ class PotentialGain:
 
         on_disk: whether there are some. That takes longer than a short call, so it is asked only where it decides.
         """
+        return not self.wanting_s or (self.seconds >= LOAD_GAIN_S and on_disk())
+
+    @property
+    def wanting_s(self) -> float:
+        """Seconds that programs have still to miss before the first of them is compiled, as a worker has to start."""
         compile_s = COMPILE_GAIN_S if processors.usable() > 1 else max(COMPILE_GAIN_S, ONE_PROCESSOR_GAIN_S)
-        if self._whatever_it_costs or self.seconds >= compile_s:
-            return True
-        return self.seconds >= LOAD_GAIN_S and on_disk()
+        return 0.0 if self._whatever_it_costs else max(0.0, compile_s - self.seconds)
 
     def wait_for_import(self) -> None:
         """Wait until it is worth importing JAX, or until `stop_waiting`."""

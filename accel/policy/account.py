@@ -181,8 +181,10 @@ class Account:
         """Whether no recording is to be made now, as this process has only just made one."""
         return recorded.pauses
 
-    def covers_recording(self, *, paid: bool = False) -> bool:
+    def covers_recording(self, *, paid: bool = False, certain_s: float = 0.0) -> bool:
         """Whether another recording is worth its cost. paid: whether the time that calls have missed pays for it.
+
+        certain_s: seconds that calls to come are certain to miss.
 
         It is if the budget covers it. It also is if the calls that no known path takes have lost a recording's price,
         and the budget of the process covers that. Their loss is their time, multiplied by the share that the target's
@@ -198,7 +200,7 @@ class Account:
         price_s = self.recording_s * IN_VAIN_FACTOR**self._in_vain
         if budget.is_overdrawn():
             price_s *= OVERDRAWN_FACTOR
-        return (paid or 0.0 < price_s <= share * self._unmatched_s) and budget.grants(whole_s)
+        return (paid or 0.0 < price_s <= share * self._unmatched_s) and budget.grants(whole_s, certain_s)
 
     def note_unmatched(self, seconds: float) -> None:
         """Note a call on NumPy that no known path takes, though there are programs of others."""

@@ -15,6 +15,7 @@ from typing import Protocol
 from weakref import WeakSet
 
 from accel.platform.ledger import Ledger, current_run
+from accel.policy import prices
 
 FIXED_S, SHARE = 0.5, 0.05
 """Seconds that accel may cost any process, and a share of its time without accel on top of them: a run of 10 s that
@@ -65,12 +66,14 @@ def covers(ledger: Ledger, estimate_s: float, numpy_s: float) -> bool:
     return estimate_s <= own and grants(estimate_s)
 
 
-def grants(estimate_s: float) -> bool:
+def grants(estimate_s: float, certain_s: float = 0.0) -> bool:
     """Whether the process's budget covers `estimate_s` more seconds, and the first time the import of what they need.
 
-    No investment is made without asking this.
+    No investment is made without asking this. certain_s: seconds that calls to come are certain to lose without it: an
+    investment of no more than that, divided by `prices.CERTAIN`, needs no budget.
     """
-    return estimate_s + import_s <= _granted_s() + current_run().saved_s
+    price_s = estimate_s + import_s
+    return price_s <= _granted_s() + current_run().saved_s or certain_s >= prices.CERTAIN * price_s
 
 
 def is_overdrawn() -> bool:

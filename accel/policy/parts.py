@@ -32,7 +32,7 @@ from collections.abc import Callable, Collection, Hashable
 from types import CodeType
 
 from accel.backend.disk import experience
-from accel.platform import config
+from accel.platform import config, gain
 from accel.policy import budget, prices
 from accel.policy.call import Call
 
@@ -131,7 +131,7 @@ class Parts:
             self._share = max(self._share, 1.0 - call.own_s / seconds)
         self._counts = 1.0 if settled else UNSETTLED_SHARE
         self._last_s.append(seconds)
-        self._last_missed_s.append(self._counts * missed_s)
+        self._last_missed_s.append(missed_s)
         # what is recorded just now says nothing about later calls
         if recorded.count == self._recorded:
             self._missed_s += self._counts * missed_s
@@ -180,12 +180,13 @@ class Parts:
         compile_s = prices.compiling.of(operations)
         if self.end_before(record_s + compile_s):
             return self.are_for_later_runs and self._missed_s >= FREE_KINDS * record_s
-        return prices.are_paid(record_s + prices.burden_s(compile_s), self._missed_s, self.certain_miss_s)
+        price_s = record_s + prices.burden_s(compile_s) + gain.potential_gain.wanting_s
+        return prices.are_paid(price_s, self._missed_s, self.certain_miss_s)
 
     @property
     def are_for_later_runs(self) -> bool:
         """Whether what comes too late for this run is finished after its end."""
-        return self.used and config.current().finishes
+        return self.used and not prices.IS_ALONE and config.current().finishes
 
     def end_before(self, seconds: float) -> bool:
         """Whether the calls to come are known to end before a program that takes so long to come is of use."""

@@ -12,12 +12,12 @@ CERTAIN = 2.0
 """What calls to come are certain to lose, as a multiple of a price, from which it is paid before they have lost
 anything: the price is an estimate, and so is the gain."""
 
-BURDEN = 0.1
-"""What the program loses while a program is compiled for it, as a share of the compile's seconds. On a processor of its
-own the compiler slows it down a little. On the program's own the compiler gets about so much, and takes far longer."""
+IS_ALONE = processors.usable() < 2
+"""Whether there is but one processor. The program and the compiler take turns then."""
 
-ALONE = 10.0 if processors.usable() < 2 else 1.0
-"""How many times as long a compile takes where there is but one processor."""
+BURDEN, ALONE = (0.5, 2.0) if IS_ALONE else (0.1, 1.0)
+"""What the program loses while a program is compiled for it, as a share of the compile's seconds; and these seconds as
+a multiple of those that the compiler takes on a processor of its own. There it slows the program down a little."""
 
 ENOUGH = 1000
 """Number of operations from which one measurement alone says what an operation takes. A fixed part that is guessed
@@ -52,7 +52,7 @@ recording = Price(1.5e-4)
 describing = Price(1.2e-4)
 """Describing a path to the process that compiles it, in the program's thread, with others that share its program."""
 
-compiling = Price(1e-3 * ALONE, 0.02 * ALONE)
+compiling = Price(7e-4 * ALONE, 0.02 * ALONE)
 """Compiling a path in the worker."""
 
 loading = Price(4e-5, 0.002)

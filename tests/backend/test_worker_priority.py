@@ -1,8 +1,11 @@
-"""The compiling process lets the program go first where there is one processor, and once the program has ended."""
+"""The compiling process has the program's priority, and a low one once the program has ended."""
 
 from __future__ import annotations
 
 import os
+import pickle
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,20 +44,36 @@ def _of_a_worker() -> tuple[int, int | None]:
         worker.stop()
 
 
-def test_with_one_processor_the_worker_s_session_has_its_niceness_and_the_program_s_has_not(affinity: set[int]) -> None:
-    """Its process's own niceness means nothing beside another session's."""
-    before = _niceness_of(os.getpid())
-    os.sched_setaffinity(0, {min(affinity)})
-    own, group = _of_a_worker()
-    assert own == NICENESS and group in (NICENESS, None)
-    assert _niceness_of(os.getpid()) == before
-
-
-def test_with_two_the_worker_has_the_program_s_own_priority(affinity: set[int]) -> None:
-    if len(affinity) < 2:
+@pytest.mark.parametrize("processors", [1, 2])
+def test_the_worker_has_the_program_s_own_priority(processors: int, affinity: set[int]) -> None:
+    """A compile costs a program on one processor as much at any priority: it should be there soon."""
+    if len(affinity) < processors:
         pytest.skip("this machine has one processor")
+    os.sched_setaffinity(0, set(sorted(affinity)[:processors]))
     own, group = _of_a_worker()
     assert own == os.getpriority(os.PRIO_PROCESS, 0) and group in (0, None)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="the niceness of sessions is Linux's")
+def test_once_the_program_has_ended_the_worker_s_session_has_its_niceness_and_the_program_s_has_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its process's own niceness means nothing beside another session's."""
+    monkeypatch.setenv("QD_JAX_CACHE_DIR", str(tmp_path))  # without one nobody would find what it finishes
+    monkeypatch.setenv("QD_JAX_FINISH_S", "60")
+    before, its = _niceness_of(os.getpid()), Worker()
+    its.wait_until_ready()
+    process = its.process
+    its._send(pickle.dumps(share.Busy(time.monotonic() + 60.0)))
+    try:
+        assert its.leave(())
+        given = time.monotonic() + 60.0
+        while (found := _niceness_of(process)) not in {(NICENESS, NICENESS), (NICENESS, None)}:
+            assert time.monotonic() < given, found
+            time.sleep(0.01)
+        assert _niceness_of(os.getpid()) == before
+    finally:
+        os.kill(process, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("failures", [0, 2, 100])
@@ -103,4 +122,4 @@ def test_a_priority_that_is_lower_already_stays(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processors can be chosen on Linux alone")
 def test_the_benchmark_measures_a_share(capsys: pytest.CaptureFixture[str]) -> None:
     share.main(["--seconds", "0.5"])
-    assert " of one processor beside a busy program; limit 20%" in capsys.readouterr().out
+    assert " of one processor beside the next program; limit 20%" in capsys.readouterr().out

@@ -71,7 +71,7 @@ def test_those_that_ended_at_a_limit_take_no_more_than_a_share_of_the_run(
 def poor(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Account:
     """Of a target whose recordings take 0.1 s, in a process whose budget is used up but for what calls have lost."""
     monkeypatch.setattr(budget, "covers", lambda *args, **kwargs: False)
-    monkeypatch.setattr(budget, "grants", lambda estimate_s: True)
+    monkeypatch.setattr(budget, "grants", lambda *_: True)
     monkeypatch.setattr(budget, "is_overdrawn", lambda: False)
     return account_of(0.1 / RECORDING_SLOWDOWN)
 

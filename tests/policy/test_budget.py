@@ -74,6 +74,16 @@ def test_time_that_is_certain_to_come_counts(of: str, empty: Ledger, monkeypatch
     assert not budget.grants(1.01 * whole)
 
 
+def test_what_calls_to_come_are_certain_to_lose_pays_without_a_budget(empty: Ledger) -> None:
+    whole = budget.FIXED_S + budget.SHARE * 10.0
+    assert budget.grants(3.0 * whole, certain_s=3.0 * prices.CERTAIN * whole)
+    assert not budget.grants(3.0 * whole, certain_s=2.9 * prices.CERTAIN * whole)
+    made = Account("some")
+    made.call_s = 10.0
+    assert made.covers_recording(paid=True, certain_s=1e9)
+    assert not made.covers_recording(certain_s=1e9), "nor have its own calls lost anything"
+
+
 def test_what_programs_on_disk_are_likely_to_gain_pays_for_loading_them(empty: Ledger) -> None:
     whole = budget.FIXED_S + budget.SHARE * 10.0
     current_run().expect(10.0, 3.0)

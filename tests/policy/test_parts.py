@@ -16,7 +16,7 @@ import accel
 from accel.backend.underway import queues
 from accel.dispatch import accelerated
 from accel.dispatch.paths.program import Program
-from accel.platform import config
+from accel.platform import config, gain
 from accel.platform.ledger import current_run, open_ledger
 from accel.policy import parts, prices
 from accel.policy.account import Account
@@ -66,6 +66,25 @@ def test_a_loop_is_recorded_once_its_iterations_have_missed_the_price(of_loop: P
     assert not of_loop.leave_enough and of_loop.come_first
     note(of_loop, 2, price / 10)
     assert of_loop.leave_enough and not of_loop.come_first
+
+
+def test_the_start_of_a_worker_is_paid_for_too(of_loop: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gain, "potential_gain", gain.PotentialGain())
+    monkeypatch.setattr(gain, "COMPILE_GAIN_S", 5.0)
+    price = price_s(of_loop)
+    note(of_loop, 10, price / 5)
+    assert not of_loop.leave_enough
+    gain.potential_gain.add(5.0)
+    assert of_loop.leave_enough
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_nothing_is_compiled_for_later_runs_on_the_only_processor(
+    alone: bool, of_loop: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prices, "IS_ALONE", alone)
+    with config.override(finish_s=60.0):
+        assert of_loop.are_for_later_runs == (not alone)
 
 
 def test_a_loop_that_says_how_long_it_goes_on_is_recorded_for_what_it_is_certain_to_miss(of_loop: Parts) -> None:

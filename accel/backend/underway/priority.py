@@ -1,4 +1,4 @@
-"""The worker's priority: the program's own where there are processors for both, and a low one else."""
+"""The worker's priority: the program's own, and a low one once the program has ended."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import os
 import time
 
 NICENESS = 10
-"""The worker's niceness where the program has a single processor, and once the program has ended.
+"""The worker's niceness once the program has ended.
 
-With another processor, the worker has the program's own niceness. At this one it had a twentieth of a processor while
-other programs kept two processors busy. No program was there then before a run of half a minute had ended.
+Before, it has the program's own. At this one it had a twentieth of a processor while other programs kept two processors
+busy: no program was there then before a run of half a minute had ended. Where it shares the program's only processor, a
+compile costs the program as much at any niceness, and should be there soon.
 """
 
 _GROUP = "/proc/self/autogroup"

@@ -31,8 +31,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accel.backend.underway.last import LastJobs
-from accel.backend.underway.priority import give_way
-from accel.platform import config, files, own_code, pickling, processors
+from accel.platform import config, files, own_code, pickling
 
 if TYPE_CHECKING:
     from accel.backend.disk.products import Place
@@ -247,8 +246,6 @@ def serve(program: int) -> None:
     # in threads, so that it ends in the middle of a compile too
     threading.Thread(target=_listen, args=(jobs, last), daemon=True).start()
     threading.Thread(target=_watch, args=(program, last), daemon=True).start()
-    if processors.usable() < 2:
-        give_way()
     _answer(answers, os.getpid())
     _get_ready()
     _answer(answers, "ready")
