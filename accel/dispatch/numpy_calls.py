@@ -126,9 +126,7 @@ class NumPyCalls:
         before_s = run.launched_s
         result = self.whole(call)
         missed_s = max(0.0, (call.seconds or 0.0) - (run.launched_s - before_s))
-        # before this process has a program, none can be in use
-        settled = bool(self._paths.with_program) or (is_quiet() and run.device is not None)
-        self._parts.note(call, missed_s, settled=settled)
+        self._parts.note(call, missed_s)
         return result, missed_s
 
     def _note_without_program(self, program: Program, call: Call, *, quiet: bool) -> None:

@@ -36,10 +36,6 @@ from accel.platform import config, gain
 from accel.policy import budget, prices
 from accel.policy.call import Call
 
-UNSETTLED_SHARE = 0.1
-"""Share of the time missed by iterations that counts while programs of their parts are being compiled. Those will save
-most of it."""
-
 PARTS_SHARE = 0.5
 """The parts come first if their calls take this share of the whole call."""
 
@@ -88,7 +84,6 @@ class Parts:
         self._share = 0.0
         self._calls = 0
         self._recorded = 0
-        self._counts = 1.0  # the share that counts of what calls miss
         self._missed_s = 0.0
         self._last_s: deque[float] = deque(maxlen=LAST)
         self._last_missed_s: deque[float] = deque(maxlen=LAST)
@@ -120,21 +115,17 @@ class Parts:
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def note(self, call: Call, missed_s: float, *, settled: bool) -> None:
-        """Note a call that has run in parts. missed_s: of that, while no program ran.
-
-        settled: whether all of it counts: no program of its parts is on the way, or the target has programs itself.
-        """
+    def note(self, call: Call, missed_s: float) -> None:
+        """Note a call that has run in parts. missed_s: of that, while no program ran."""
         seconds = call.seconds or 0.0
         self._calls += 1
         if seconds > 0.0:  # the largest: that of calls whose parts have no programs yet
             self._share = max(self._share, 1.0 - call.own_s / seconds)
-        self._counts = 1.0 if settled else UNSETTLED_SHARE
         self._last_s.append(seconds)
         self._last_missed_s.append(missed_s)
         # what is recorded just now says nothing about later calls
         if recorded.count == self._recorded:
-            self._missed_s += self._counts * missed_s
+            self._missed_s += missed_s
         self._recorded = recorded.count
 
     def note_kind(self, kind: Hashable) -> None:
@@ -143,20 +134,19 @@ class Parts:
 
     def note_unmatched(self, missed_s: float) -> None:
         """Note a call that no known path takes."""
-        counted_s = self._counts * missed_s
-        self._unmatched_s[self._kind] += counted_s
+        self._unmatched_s[self._kind] += missed_s
         self._unmatched_from.setdefault(self._kind, self.calls_left() or 0)
-        self._last_unmatched = self._kind, counted_s
+        self._last_unmatched = self._kind, missed_s
 
     def note_matched(self, missed_s: float) -> None:
         """Note a call that a known path without a program seems to take."""
-        self._matched_s += self._counts * missed_s
+        self._matched_s += missed_s
         self._last_unmatched = None, 0.0
 
     def note_rested(self, calls: int) -> None:
         """Note calls that were not examined: they are taken for ones like the last that was."""
-        kind, counted_s = self._last_unmatched
-        self._unmatched_s[kind] += calls * counted_s
+        kind, missed_s = self._last_unmatched
+        self._unmatched_s[kind] += calls * missed_s
 
     # -- what follows from them ---------------------------------------------------------------------------------------
 
@@ -178,9 +168,9 @@ class Parts:
         operations = prices.operations_in(record_s)
         record_s += prices.describing.of(operations)
         compile_s = prices.compiling.of(operations)
-        if self.end_before(record_s + compile_s):
-            return self.are_for_later_runs and self._missed_s >= FREE_KINDS * record_s
         price_s = record_s + prices.burden_s(compile_s) + gain.potential_gain.wanting_s
+        if self.end_before(record_s + compile_s):
+            return self.are_for_later_runs and self._missed_s >= FREE_KINDS * price_s
         return prices.are_paid(price_s, self._missed_s, self.certain_miss_s)
 
     @property
