@@ -14,6 +14,7 @@ import pytest
 from scipy import ndimage
 
 import accel
+from accel.platform import config
 from tests.rounding.bits import Call, differs_in_kind, replay_mismatches
 
 pytestmark = pytest.mark.usefixtures("foreground", "optimized")
@@ -407,6 +408,32 @@ def test_whole_powers_are_within_two_units(exponent: int, dtype: Any) -> None:
         return differs_in_kind(found, expected, 2.5 if dtype is np.float64 else 1.0)
 
     assert not replay_mismatches(lambda x: x**exponent, calls, f"power {exponent}", differ)
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_spacing_is_exact_near_zero_and_at_the_largest(dtype: Any, kernels: bool) -> None:
+    about, draw = np.finfo(dtype), np.random.default_rng(7)
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, about.max, -about.max, about.max / 2, about.tiny, -about.tiny * 3]
+    edges += [about.tiny / about.eps * power for power in (0.5, 1.0, 2.0, -2.0)]
+    edges += [about.smallest_subnormal, about.tiny / 3] if kernels else []
+    calls = [(draw.standard_normal(33).astype(dtype),) for _ in range(12)] + [(np.array(edges, dtype),)] * 14
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(lambda x: np.spacing(x), calls, f"spacing {dtype.__name__} {kernels}")
+
+
+COMPLEX: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "sum and difference": lambda x, y, z: ((x + y) - y, (x - y) + y, x - (x - y)),
+    "constants": lambda x, y, z: ((x + 1e16) - 1e16, x / 3.0, x * 0.1 * 0.3, x / 3.0 / 7.0),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_arithmetic_is_not_rewritten(name: str, dtype: Any) -> None:
+    draw = np.random.default_rng(7)
+    calls = [tuple(draw.standard_normal((3, 40, 30, 2)).view(complex)[..., 0].astype(dtype)) for _ in range(12)]
+    assert not replay_mismatches(COMPLEX[name], calls, f"complex {name} {np.dtype(dtype)}")
 
 
 # -- sums of few elements ----------------------------------------------------------------------------------------------

@@ -65,6 +65,9 @@ REASSOCIATED = {
 }
 """Readers that XLA joins with an operation where each has a constant or repeated operand: `x * 0.1 * n`."""
 
+FIELD = frozenset("add div mul sub".split())
+"""Operations that XLA's algebra takes for exact on complex numbers: `(a + b) - b` becomes `a`."""
+
 
 def rounded_as_numpy(function: Callable[..., Any], always_of: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, a function of JAX's, with NumPy's rounding.
@@ -167,9 +170,11 @@ class _Rounding(ReducedEvaluation):
         return value
 
     def _hidden(self, x: Any) -> Any:
-        """`x`; if it is of real floats or integers, XLA cannot see how it was computed."""
+        """`x`, so that XLA cannot see how it was computed. Truths stay as they are."""
         from jax import lax
 
+        if x.dtype.kind == "c":
+            return lax.complex(self._hidden(lax.real(x)), self._hidden(lax.imag(x)))
         if x.dtype.kind in "iu":
             return lax.bitwise_xor(x, lax.convert_element_type(self._zeros[8], x.dtype))
         if x.dtype.kind != "f" or x.dtype.itemsize not in self._zeros:
@@ -258,6 +263,8 @@ def _is_merged(eqn: Any, readers: Sequence[_Reader], plain: Collection[Any]) -> 
     if name in PRODUCTS and any(reader.name not in UNCONTRACTED for reader in readers):
         return True
     with_any = REWRITTEN.get(name, frozenset[str]())
+    if name in FIELD and eqn.outvars[0].aval.dtype.kind == "c":
+        with_any |= FIELD
     with_plain = REASSOCIATED.get(name, frozenset[str]()) if _has_any(eqn, plain) else frozenset[str]()
     if not with_any and not with_plain:
         return False
