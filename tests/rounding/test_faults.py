@@ -410,6 +410,31 @@ def test_whole_powers_are_within_two_units(exponent: int, dtype: Any) -> None:
     assert not replay_mismatches(lambda x: x**exponent, calls, f"power {exponent}", differ)
 
 
+FAR_IN_XLA: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "sinh": (np.sinh, 709.0),
+    "cosh": (np.cosh, 709.0),
+    "log1p": (np.log1p, 0.99),
+    "arctanh": (np.arctanh, 0.99),
+}
+"""Functions that XLA computes with hundreds of wrong units, and the largest argument."""
+
+
+@pytest.mark.usefixtures("by_xla")
+@pytest.mark.parametrize("name", FAR_IN_XLA)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_functions_of_xla_are_within_few_units(name: str, dtype: Any) -> None:
+    function, largest = FAR_IN_XLA[name]
+    largest = largest if dtype is np.float64 else min(largest, 88.0)
+    draw, edges = np.random.default_rng(7), [0.0, -0.0, 1e-20, -1.0, 1.0, np.inf, -np.inf, np.nan, -2.0, 720.0, 1e-3]
+    calls = [(draw.uniform(-largest, largest, 5000).astype(dtype),) for _ in range(12)]
+    calls += [(np.array([*edges, 710.2 if dtype is np.float64 else 89.2], dtype),)] * 14
+
+    def differ(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        return differs_in_kind(found, expected, 7.0)
+
+    assert not replay_mismatches(lambda x: function(x), calls, f"XLA's {name} {dtype.__name__}", differ)
+
+
 @pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_spacing_is_exact_near_zero_and_at_the_largest(dtype: Any, kernels: bool) -> None:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accel.compiler.lower.accurate import accurate
 from accel.compiler.lower.precision.evaluation import ReducedEvaluation, retraced
 from accel.compiler.lower.precision.widths import INLINED, AsTraced, function_of, is_literal
 from accel.platform import jax_internals
@@ -109,6 +110,11 @@ class _Rounding(ReducedEvaluation):
     def closed(self, closed: Any, given: Sequence[Any]) -> list[Any]:
         """Evaluate a function inside the program."""
         return self._computed(closed, given, (_OUTSIDE,))
+
+    def step(self, eqn: Any, given: Sequence[Any]) -> Sequence[Any]:
+        """The results of one operation."""
+        found = accurate(eqn.primitive.name, given[0], self._hidden) if len(given) == 1 else None
+        return super().step(eqn, given) if found is None else [found]
 
     def _computed(self, closed: Any, given: Sequence[Any], outside: Sequence[_Reader]) -> list[Any]:
         import jax
