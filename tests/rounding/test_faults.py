@@ -492,6 +492,26 @@ def test_einsum_multiplies_from_left_to_right(text: str) -> None:
     assert not replay_mismatches(lambda *arrays: np.einsum(text, *arrays), calls, f"einsum {text}")
 
 
+PRODUCTS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    **{f"rows of {rows}": lambda x, y, v, rows=rows: x[:, :rows] @ y[:rows] for rows in (1, 2, 3, 6)},
+    "matrix and vector": lambda x, y, v: (x[:, :1] @ v[:1], np.dot(x[:, :2], v[:2]), np.tensordot(x[:, :1], y[:1], 1)),
+    "einsum": lambda x, y, v: (np.einsum("ij,ij->ij", x, y), np.einsum("i,j->ij", v, v), np.einsum("ij,j->i", x, v)),
+    "convolution": lambda x, y, v: (np.convolve(v, v[:3]), np.correlate(v, v[:2]), np.convolve(v, v[:1])),
+    "outer": lambda x, y, v: (np.outer(v, v), np.kron(x[:2, :2], y[:2, :2])),
+}
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_sums_of_products_have_numpys_zeros(name: str, kernels: bool) -> None:
+    """The arc tangent of a rotated vector is pi for one zero, and -pi for the other."""
+    draw = np.random.default_rng(7)
+    shapes = (6, 6), (6, 6), (6,)
+    calls = [tuple(draw.choice([0.0, -0.0, 1.0, -1.0], shape) for shape in shapes) for _ in range(20)]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(PRODUCTS[name], calls, f"products, {name} {kernels}")
+
+
 KERNELS = {
     "even": [0.1, 0.2, 0.4, 0.2, 0.1],
     "odd": [-0.1, -0.3, 0.0, 0.3, 0.1],

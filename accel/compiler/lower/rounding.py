@@ -25,6 +25,7 @@ from accel.compiler.lower.precision.evaluation import ReducedEvaluation, retrace
 from accel.compiler.lower.precision.widths import INLINED, AsTraced, function_of, is_literal
 from accel.platform import jax_internals
 from accel.platform.config import FLOAT64
+from accel.rules.lowering import number
 
 PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
 """Operations that XLA:CPU contracts with a sum, whatever index moves, choices and signs stand between them.
@@ -113,8 +114,14 @@ class _Rounding(ReducedEvaluation):
 
     def step(self, eqn: Any, given: Sequence[Any]) -> Sequence[Any]:
         """The results of one operation."""
-        found = accurate(eqn.primitive.name, given[0], self._hidden) if len(given) == 1 else None
-        return super().step(eqn, given) if found is None else [found]
+        name = eqn.primitive.name
+        found = accurate(name, given[0], self._hidden) if len(given) == 1 else None
+        if found is not None:
+            return [found]
+        results = super().step(eqn, given)
+        if name == "dot_general" and eqn.outvars[0].aval.dtype.kind == "f" and _has_rows_of_one(eqn):
+            return [results[0] + self._hidden(number(0, results[0]))]  # NumPy adds to 0.0, whatever the sign
+        return results
 
     def _computed(self, closed: Any, given: Sequence[Any], outside: Sequence[_Reader]) -> list[Any]:
         import jax
@@ -187,6 +194,12 @@ class _Rounding(ReducedEvaluation):
             return x
         zero = self._zeros[x.dtype.itemsize]
         return lax.bitcast_convert_type(lax.bitcast_convert_type(x, zero.dtype) ^ zero, x.dtype)
+
+
+def _has_rows_of_one(eqn: Any) -> bool:
+    """Whether each sum of a matrix product has one term: XLA leaves out the sum."""
+    summed = eqn.params["dimension_numbers"][0][0]
+    return bool(summed) and all(eqn.invars[0].aval.shape[dim] == 1 for dim in summed)
 
 
 def _has_zeros(value: Any) -> bool:
