@@ -14,6 +14,7 @@ import pytest
 from scipy import ndimage
 
 import accel
+from accel.platform import config
 from tests.rounding.bits import Call, differs_in_kind, replay_mismatches
 
 pytestmark = pytest.mark.usefixtures("foreground", "optimized")
@@ -409,6 +410,57 @@ def test_whole_powers_are_within_two_units(exponent: int, dtype: Any) -> None:
     assert not replay_mismatches(lambda x: x**exponent, calls, f"power {exponent}", differ)
 
 
+FAR_IN_XLA: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "sinh": (np.sinh, 709.0),
+    "cosh": (np.cosh, 709.0),
+    "log1p": (np.log1p, 0.99),
+    "arctanh": (np.arctanh, 0.99),
+}
+"""Functions that XLA computes with hundreds of wrong units, and the largest argument."""
+
+
+@pytest.mark.usefixtures("by_xla")
+@pytest.mark.parametrize("name", FAR_IN_XLA)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_functions_of_xla_are_within_few_units(name: str, dtype: Any) -> None:
+    function, largest = FAR_IN_XLA[name]
+    largest = largest if dtype is np.float64 else min(largest, 88.0)
+    draw, edges = np.random.default_rng(7), [0.0, -0.0, 1e-20, -1.0, 1.0, np.inf, -np.inf, np.nan, -2.0, 720.0, 1e-3]
+    calls = [(draw.uniform(-largest, largest, 5000).astype(dtype),) for _ in range(12)]
+    calls += [(np.array([*edges, 710.2 if dtype is np.float64 else 89.2], dtype),)] * 14
+
+    def differ(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        return differs_in_kind(found, expected, 7.0)
+
+    assert not replay_mismatches(lambda x: function(x), calls, f"XLA's {name} {dtype.__name__}", differ)
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_spacing_is_exact_near_zero_and_at_the_largest(dtype: Any, kernels: bool) -> None:
+    about, draw = np.finfo(dtype), np.random.default_rng(7)
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, about.max, -about.max, about.max / 2, about.tiny, -about.tiny * 3]
+    edges += [about.tiny / about.eps * power for power in (0.5, 1.0, 2.0, -2.0)]
+    edges += [about.smallest_subnormal, about.tiny / 3] if kernels else []
+    calls = [(draw.standard_normal(33).astype(dtype),) for _ in range(12)] + [(np.array(edges, dtype),)] * 14
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(lambda x: np.spacing(x), calls, f"spacing {dtype.__name__} {kernels}")
+
+
+COMPLEX: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "sum and difference": lambda x, y, z: ((x + y) - y, (x - y) + y, x - (x - y)),
+    "constants": lambda x, y, z: ((x + 1e16) - 1e16, x / 3.0, x * 0.1 * 0.3, x / 3.0 / 7.0),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_arithmetic_is_not_rewritten(name: str, dtype: Any) -> None:
+    draw = np.random.default_rng(7)
+    calls = [tuple(draw.standard_normal((3, 40, 30, 2)).view(complex)[..., 0].astype(dtype)) for _ in range(12)]
+    assert not replay_mismatches(COMPLEX[name], calls, f"complex {name} {np.dtype(dtype)}")
+
+
 # -- sums of few elements ----------------------------------------------------------------------------------------------
 
 FEW: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
@@ -438,6 +490,26 @@ def test_einsum_multiplies_from_left_to_right(text: str) -> None:
     shapes = [tuple({"i": 9, "j": 8, "k": 7}[each] for each in part) for part in text.split("->")[0].split(",")]
     calls = [tuple(draw.standard_normal(shape) for shape in shapes) for _ in range(20)]
     assert not replay_mismatches(lambda *arrays: np.einsum(text, *arrays), calls, f"einsum {text}")
+
+
+PRODUCTS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    **{f"rows of {rows}": lambda x, y, v, rows=rows: x[:, :rows] @ y[:rows] for rows in (1, 2, 3, 6)},
+    "matrix and vector": lambda x, y, v: (x[:, :1] @ v[:1], np.dot(x[:, :2], v[:2]), np.tensordot(x[:, :1], y[:1], 1)),
+    "einsum": lambda x, y, v: (np.einsum("ij,ij->ij", x, y), np.einsum("i,j->ij", v, v), np.einsum("ij,j->i", x, v)),
+    "convolution": lambda x, y, v: (np.convolve(v, v[:3]), np.correlate(v, v[:2]), np.convolve(v, v[:1])),
+    "outer": lambda x, y, v: (np.outer(v, v), np.kron(x[:2, :2], y[:2, :2])),
+}
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_sums_of_products_have_numpys_zeros(name: str, kernels: bool) -> None:
+    """The arc tangent of a rotated vector is pi for one zero, and -pi for the other."""
+    draw = np.random.default_rng(7)
+    shapes = (6, 6), (6, 6), (6,)
+    calls = [tuple(draw.choice([0.0, -0.0, 1.0, -1.0], shape) for shape in shapes) for _ in range(20)]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(PRODUCTS[name], calls, f"products, {name} {kernels}")
 
 
 KERNELS = {

@@ -81,9 +81,11 @@ class KernelNode:
         return math.prod(self.shape)
 
     def is_like(self, other: KernelNode) -> bool:
-        """Whether the same operation computes both, of whatever operands."""
-        own = self.op, self.dtype, self.about, len(self.operands)
-        return own == (other.op, other.dtype, other.about, len(other.operands))
+        """Whether the same operation computes both, of whatever operands of the same dtypes."""
+        return self._kind() == other._kind()
+
+    def _kind(self) -> tuple[object, ...]:
+        return self.op, self.dtype, self.about, tuple(each.dtype for each in self.operands)
 
     def __repr__(self) -> str:
         given = ", ".join(f"%{each.index}" for each in self.operands)

@@ -283,19 +283,19 @@ _LONGEST_PRODUCT = 8
 
 
 def _dot(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
-    """Return a matrix product with short rows, added from left to right."""
+    """Return a matrix product with short rows, added from left to right to 0.0, as NumPy does: -0.0 is no result."""
     (x_sum, y_sum), (x_batch, y_batch) = step.eqn.params["dimension_numbers"]
     x, y = given
     result = step.results[0]
     is_plain = len(x_sum) == 1 and not x_batch and not y_batch and x.dtype == y.dtype == result.dtype
     if not is_plain or x.shape[x_sum[0]] > _LONGEST_PRODUCT or result.dtype.kind != "f":
         return None
-    found: KernelNode | None = None
+    found = graph.constant(0.0, result.shape, result.dtype)
     for place in range(x.shape[x_sum[0]]):
         left = _at(graph, x, x_sum[0], place, result.shape, 0)
         right = _at(graph, y, y_sum[0], place, result.shape, len(x.shape) - 1)
         product = graph.make("mul", (left, right), result.shape, result.dtype)
-        found = product if found is None else graph.make("add", (found, product), result.shape, result.dtype)
+        found = graph.make("add", (found, product), result.shape, result.dtype)
     return found
 
 

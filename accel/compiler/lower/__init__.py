@@ -20,6 +20,7 @@ looping     loops by data, as `lax.while_loop`
 repetition  arrays that repeat themselves, in fewer bytes
 precision   the traced function in float32, where the settings say so
 rounding    the traced function with NumPy's rounding, where they do not
+accurate    functions of which XLA gives hundreds of wrong units in the last place
 values      the values of operations while the function is traced
 """
 

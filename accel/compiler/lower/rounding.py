@@ -20,10 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accel.compiler.lower.accurate import accurate
 from accel.compiler.lower.precision.evaluation import ReducedEvaluation, retraced
 from accel.compiler.lower.precision.widths import INLINED, AsTraced, function_of, is_literal
 from accel.platform import jax_internals
 from accel.platform.config import FLOAT64
+from accel.rules.lowering import number
 
 PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
 """Operations that XLA:CPU contracts with a sum, whatever index moves, choices and signs stand between them.
@@ -64,6 +66,9 @@ REASSOCIATED = {
     "mul": frozenset(["mul"]),
 }
 """Readers that XLA joins with an operation where each has a constant or repeated operand: `x * 0.1 * n`."""
+
+FIELD = frozenset("add div mul sub".split())
+"""Operations that XLA's algebra takes for exact on complex numbers: `(a + b) - b` becomes `a`."""
 
 
 def rounded_as_numpy(function: Callable[..., Any], always_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,6 +111,17 @@ class _Rounding(ReducedEvaluation):
     def closed(self, closed: Any, given: Sequence[Any]) -> list[Any]:
         """Evaluate a function inside the program."""
         return self._computed(closed, given, (_OUTSIDE,))
+
+    def step(self, eqn: Any, given: Sequence[Any]) -> Sequence[Any]:
+        """The results of one operation."""
+        name = eqn.primitive.name
+        found = accurate(name, given[0], self._hidden) if len(given) == 1 else None
+        if found is not None:
+            return [found]
+        results = super().step(eqn, given)
+        if name == "dot_general" and eqn.outvars[0].aval.dtype.kind == "f" and _has_rows_of_one(eqn):
+            return [results[0] + self._hidden(number(0, results[0]))]  # NumPy adds to 0.0, whatever the sign
+        return results
 
     def _computed(self, closed: Any, given: Sequence[Any], outside: Sequence[_Reader]) -> list[Any]:
         import jax
@@ -167,15 +183,23 @@ class _Rounding(ReducedEvaluation):
         return value
 
     def _hidden(self, x: Any) -> Any:
-        """`x`; if it is of real floats or integers, XLA cannot see how it was computed."""
+        """`x`, so that XLA cannot see how it was computed. Truths stay as they are."""
         from jax import lax
 
+        if x.dtype.kind == "c":
+            return lax.complex(self._hidden(lax.real(x)), self._hidden(lax.imag(x)))
         if x.dtype.kind in "iu":
             return lax.bitwise_xor(x, lax.convert_element_type(self._zeros[8], x.dtype))
         if x.dtype.kind != "f" or x.dtype.itemsize not in self._zeros:
             return x
         zero = self._zeros[x.dtype.itemsize]
         return lax.bitcast_convert_type(lax.bitcast_convert_type(x, zero.dtype) ^ zero, x.dtype)
+
+
+def _has_rows_of_one(eqn: Any) -> bool:
+    """Whether each sum of a matrix product has one term: XLA leaves out the sum."""
+    summed = eqn.params["dimension_numbers"][0][0]
+    return bool(summed) and all(eqn.invars[0].aval.shape[dim] == 1 for dim in summed)
 
 
 def _has_zeros(value: Any) -> bool:
@@ -258,6 +282,8 @@ def _is_merged(eqn: Any, readers: Sequence[_Reader], plain: Collection[Any]) -> 
     if name in PRODUCTS and any(reader.name not in UNCONTRACTED for reader in readers):
         return True
     with_any = REWRITTEN.get(name, frozenset[str]())
+    if name in FIELD and eqn.outvars[0].aval.dtype.kind == "c":
+        with_any |= FIELD
     with_plain = REASSOCIATED.get(name, frozenset[str]()) if _has_any(eqn, plain) else frozenset[str]()
     if not with_any and not with_plain:
         return False

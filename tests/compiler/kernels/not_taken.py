@@ -39,7 +39,7 @@ _TABLE = {
         np.intersect1d(n, n + 1) | np.intersect1d(v, u) | np.setdiff1d(n, n + 1) | np.setdiff1d(v, u) | np.setxor1d(n, n + 1) | np.setxor1d(v, u)
     """,
     "special functions": """
-        np.spacing(a) | np.nextafter(a, b) | np.nextafter(a, 2) | np.nextafter(3, b) | np.nextafter(a, c) | np.i0(a) | np.corrcoef(s) | np.corrcoef(v, u)
+        np.nextafter(a, b) | np.nextafter(a, 2) | np.nextafter(3, b) | np.nextafter(a, c) | np.i0(a) | np.corrcoef(s) | np.corrcoef(v, u)
         special.i0(a) | special.i0e(a) | special.i1(a) | special.i1e(a) | special.erfinv(np.tanh(a)) | special.gammaln(np.abs(a) + 0.25)
         special.gamma(np.abs(a) + 0.25) | special.psi(np.abs(a) + 0.25)
     """,

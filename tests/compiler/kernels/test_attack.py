@@ -142,6 +142,32 @@ def test_a_result_that_is_asked_for_twice_is_two_arrays() -> None:
     np.testing.assert_array_equal(found[2], np.arange(20.0) * 2.0 + 1.0)
 
 
+@pytest.mark.parametrize("signed", [np.int8, np.int16, np.int32, np.int64])
+def test_pieces_of_other_signedness_are_not_computed_alike(signed: Any) -> None:
+    """LLVM has one type for both."""
+    from jax import lax
+    from jax import numpy as jnp
+
+    unsigned = np.dtype(f"u{np.dtype(signed).itemsize}")
+    x = np.iinfo(unsigned).max - np.arange(35, dtype=unsigned).reshape(5, 7)
+    y = np.arange(-17, 18).astype(signed).reshape(5, 7)
+
+    def function(x: Any, y: Any) -> Any:
+        wide, halves = (lax.convert_element_type(each, float) for each in (x, y)), (x // 2, y // 2)
+        return [
+            *(jnp.concatenate([left[:2], right[2:]]) for left, right in (tuple(wide), (x > 3, y > 3))),
+            jnp.stack([lax.convert_element_type(each, np.int64) for each in halves]),
+        ]
+
+    expected = (
+        np.concatenate([x[:2].astype(float), y[2:].astype(float)]),
+        np.concatenate([x[:2] > 3, y[2:] > 3]),
+        np.stack([(x // 2).astype(np.int64), (y // 2).astype(np.int64)]),
+    )
+    for mine, theirs in zip(kernel_results(function, x, y), expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
 def test_threads_that_run_a_new_program_at_once_load_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import jax
 

@@ -68,6 +68,7 @@ def _slide(a: Array, v: Array, mode: str) -> Any:
     if a.dtype.kind == "b":
         return functools.reduce(operator.or_, (padded[k : k + length] & v[k] for k in range(m)))
     if m <= SHORT:
-        return functools.reduce(operator.add, (padded[k : k + length] * v[k] for k in range(m)))
+        found = functools.reduce(operator.add, (padded[k : k + length] * v[k] for k in range(m)))
+        return found + number(0, found)  # NumPy adds to 0, whatever the sign
     windows = padded[jnp.arange(length)[:, None] + jnp.arange(m)]
     return (windows * v).sum(axis=1, dtype=a.dtype)

@@ -12,7 +12,7 @@ import numpy as np
 
 from accel.ir.views import Transpose
 from accel.rules.core import in_common_dtype
-from accel.rules.lowering import jnp, lax
+from accel.rules.lowering import jnp, lax, number
 from accel.rules.rule import Unsupported, rule
 
 
@@ -90,11 +90,12 @@ def _sums_nothing(text: str) -> bool:
 
 
 def _products(text: str, arrays: Iterable[Any]) -> Any:
-    """Products of several operands, which NumPy multiplies from left to right."""
+    """Products of several operands, which NumPy multiplies from left to right, and adds to 0: -0.0 is no result."""
     given, _, kept = text.partition("->")
 
     def spread(letters: str, array: Any) -> Any:
         array = jnp.transpose(array, [letters.index(each) for each in kept if each in letters])
         return jnp.expand_dims(array, [place for place, each in enumerate(kept) if each not in letters])
 
-    return functools.reduce(jnp.multiply, map(spread, given.split(","), arrays))
+    found = functools.reduce(jnp.multiply, map(spread, given.split(","), arrays))
+    return found + number(0, found)
