@@ -147,10 +147,12 @@ def _handlers() -> dict[int, Handler]:
 
 def raised_by_handler(error: BaseException) -> bool:
     """Whether an error that was caught in accel's code was raised by a signal handler of the program."""
+    trace: TracebackType | None = error.__traceback__
+    if trace is None or trace.tb_next is None:  # it arose where it was caught: in no handler
+        return False
     waiting = [handler for each in _under_way for handler in each.held()]
     # a handler shows in the traceback, called from the line of accel's that it interrupted
     codes = {_code_of(handler) for handler in (*_handlers().values(), *waiting)}
-    trace: TracebackType | None = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code in codes:
             return True

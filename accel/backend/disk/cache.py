@@ -13,8 +13,8 @@
 The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
 the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
 never read. Writes are atomic (a new file, then a rename), so any number of processes may share the folder. An entry
-begins with a hash of its name and content, and a damaged or misplaced one is removed. No error here reaches the program: a cache that cannot
-be read is treated as empty, and one that cannot be written to is only read.
+begins with a hash of its name and content, and a damaged or misplaced one is removed. No error here reaches the
+program: a cache that cannot be read is treated as empty, and one that cannot be written to is only read.
 
 An entry that is missing is looked for in the folder that QD_JAX_CACHE_SHARED names, which one user fills for many. It
 is never written to.
