@@ -98,6 +98,8 @@ def import_jax() -> Any:
         # asked before accel's own import: a program that uses JAX itself keeps JAX's usual settings
         _program_uses_jax = "jax" in sys.modules
     with interrupts.Deferral(), forks.delayed(), jax_internals.numpys_stream_kept(), jax_internals.quiet_logs():
+        jax_internals.import_what_locks_in_forks()
+        forks.wait_first()
         import jax
         from jax.experimental import serialize_executable  # noqa: F401
     _jax = jax
