@@ -93,8 +93,8 @@ class FirstRun:
         try:
             with np.errstate(all="ignore"):
                 expected = run_tape(computed_nodes(staged.trace.outputs), self.values, lambda node, value, _: value)
-        except Exception as error:  # NumPy cannot tell: the first replays are compared with whole calls
-            interrupts.pass_on(error)
+        except Exception as why:  # NumPy cannot tell: the first replays are compared with whole calls
+            interrupts.pass_on(why)
             return ""
         what, error = _worst(computed_values(staged), expected)
         if error <= self.tolerance:
