@@ -97,6 +97,9 @@ def import_jax() -> Any:
     if _program_uses_jax is None:
         # asked before accel's own import: a program that uses JAX itself keeps JAX's usual settings
         _program_uses_jax = "jax" in sys.modules
+    with interrupts.Deferral():  # a fork that waited for these would run their second half without the first
+        jax_internals.import_what_locks_in_forks()
+    forks.wait_first()
     with interrupts.Deferral(), forks.delayed(), jax_internals.numpys_stream_kept(), jax_internals.quiet_logs():
         import jax
         from jax.experimental import serialize_executable  # noqa: F401

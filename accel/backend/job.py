@@ -19,7 +19,7 @@ from accel.compiler.lower import ConstantsAnew, Known, Lowerable, Program
 from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
-from accel.platform import config, logs
+from accel.platform import config, interrupts, logs
 from accel.record.run.outputs import Outputs
 from accel.record.state.draw import Draw
 from accel.rules.rule import Rule
@@ -205,6 +205,7 @@ def _described_rule(rule: Rule) -> bytes:
     try:
         return pickle.dumps(rule, protocol=4)
     except Exception as error:
+        interrupts.pass_on(error)
         raise Indescribable(f"{rule}: {error}") from error
 
 

@@ -50,6 +50,8 @@ def _note() -> None:
 
 
 class _Forking(threading.local):
+    is_under_way = False
+    """Whether this thread's fork has waited for the lock."""
     waited = False
     """Whether this thread's fork holds the lock."""
 
@@ -66,18 +68,31 @@ def delayed() -> Iterator[None]:
 
 
 def _wait() -> None:
-    _forking.waited = _lock.acquire(timeout=PATIENCE_S)
+    if not _forking.is_under_way:
+        _forking.is_under_way = True
+        _forking.waited = _lock.acquire(timeout=PATIENCE_S)
 
 
 def _go_on() -> None:
+    _forking.is_under_way = False
     if _forking.waited:
         _forking.waited = False
         _lock.release()
 
 
+def wait_first() -> None:
+    """Have forks wait for `delayed` blocks before they call what was registered so far.
+
+    A fork calls first what was registered last, and that may take a lock. A block that needs it would not end.
+    """
+    if _CAN:
+        os.register_at_fork(before=_wait)
+
+
 @in_child
 def _renew() -> None:
     global _lock
+    _forking.is_under_way = False
     if _forking.waited:  # this thread, which goes on in the child, holds it
         _go_on()
     else:  # whoever holds it does not exist here

@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Any
 
 from accel.platform import forks
@@ -147,15 +148,13 @@ def _handlers() -> dict[int, Handler]:
 
 def raised_by_handler(error: BaseException) -> bool:
     """Whether an error that was caught in accel's code was raised by a signal handler of the program."""
+    trace = error.__traceback__
+    if trace is None or trace.tb_next is None:  # it arose where it was caught: in no handler
+        return False
     waiting = [handler for each in _under_way for handler in each.held()]
     # a handler shows in the traceback, called from the line of accel's that it interrupted
     codes = {_code_of(handler) for handler in (*_handlers().values(), *waiting)}
-    trace: TracebackType | None = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code in codes:
-            return True
-        trace = trace.tb_next
-    return False
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(trace))
 
 
 def pass_on(error: BaseException) -> None:

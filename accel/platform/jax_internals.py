@@ -7,7 +7,9 @@ Nothing here imports JAX, and nothing raises. If a version of JAX lacks an inter
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
+import importlib
 import logging
 import sys
 import threading
@@ -38,6 +40,16 @@ def thread_pools() -> list[Any]:
     as the pool does when it is destroyed, crashes it."""
     pool = _part("interpreters.mlir", "global_thread_pool")
     return [] if pool is None else [pool]
+
+
+def import_what_locks_in_forks() -> None:
+    """Import the modules among those that JAX imports whose functions for forks take a lock.
+
+    One of them is missing where JAX's cache on disk has no use for it.
+    """
+    for name in ("concurrent.futures.thread", "filelock"):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 @contextmanager

@@ -81,6 +81,25 @@ def test_a_damaged_entry_is_removed_and_not_used(folder: Path, damage) -> None:
     assert files(folder) == []
 
 
+@pytest.mark.parametrize("place", [(OTHER, cache.SUFFIX), (KEY, cache.TRACE)])
+def test_an_entry_in_the_place_of_another_is_removed_and_not_used(folder: Path, place: tuple[str, str]) -> None:
+    """A program of the same shapes would otherwise run, and give the numbers of another function."""
+    cache.save(KEY, b"program")
+    files(folder)[0].rename(cache._file(folder, *place))
+    assert cache.read(*place) is None
+    assert files(folder) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_an_entry_that_is_a_named_pipe_is_not_waited_for(folder: Path) -> None:
+    cache.save(KEY, b"program")
+    path = files(folder)[0]
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    assert cache.read(KEY) is None
+    assert cache.save(KEY, b"program") == "" and cache.read(KEY) == b"program"
+
+
 @pytest.mark.parametrize("payload", [b"", b"no text of json or pickle", b"[1, 2]", pickle.dumps([1, 2])])
 @pytest.mark.parametrize(
     ("suffix", "read"),

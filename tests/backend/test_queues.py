@@ -260,3 +260,19 @@ def arguments_of(function: Any) -> tuple[Any, Any, Any]:
     trace = record(function, (x,), {}, max_nodes=100).trace
     assert trace is not None
     return trace, Known(), samples_of(trace)
+
+
+def test_the_clock_of_a_program_may_stop_while_another_thread_reads_it() -> None:
+    class Stopping(pending.PendingProgram):
+        """Its start is there when it is read first, and no longer when it is read again."""
+
+        @property
+        def _began(self) -> float | None:  # type: ignore[override]
+            return starts.pop() if starts else None
+
+        @_began.setter
+        def _began(self, value: float | None) -> None: ...
+
+    starts = [0.0]
+    assert Stopping((None, None, [])).seconds() > 0.0  # type: ignore[arg-type]
+    assert not starts

@@ -187,6 +187,54 @@ def test_a_fork_waits_for_what_it_must_not_cut_in_two() -> None:
     assert done.stdout.split() == ["0", "0"], done.stderr
 
 
+ORDER = """
+    from accel.backend import devices
+    from accel.platform import forks
+
+    lock, locked, names = threading.RLock(), [], []
+    register = os.register_at_fork
+
+    def take():
+        locked.append(forks._forking.waited)
+        lock.acquire()
+
+    def noted(*, before=None, **others):
+        if before is not None:
+            names.append((before.__qualname__, getattr(before, "__module__", None), "jax" in sys.modules))
+        register(before=before, **others) if before is not None else register(**others)
+
+    os.register_at_fork(before=take, after_in_parent=lock.release, after_in_child=lock.release)
+    os.register_at_fork = noted
+    devices.import_jax()
+    inside, done = threading.Event(), []
+
+    def work():
+        with forks.delayed():
+            inside.set()
+            time.sleep(0.3)
+            with lock:
+                done.append("the block ended")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait()
+    process = os.fork()
+    if process == 0:
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), done, locked)
+    thread.join()
+    child(lambda: None)  # and the lock is free again
+    first = names.index(("_wait", "accel.platform.forks", False))
+    print([each for each in names[first + 1 :] if each[1] is None or each[1].startswith("filelock")])
+"""
+
+
+def test_a_fork_waits_before_it_takes_other_modules_locks() -> None:
+    """filelock's, which JAX imports: a fork held it for 30 s while the thread that imported JAX waited for it."""
+    done = told(ORDER, seconds=25.0)
+    assert done.stdout.splitlines() == ["0 ['the block ended'] [True]", "0", "[]"], done.stderr
+
+
 @pytest.mark.parametrize("aot", ["0", "1"])
 def test_forks_while_something_is_compiled(aot: str) -> None:
     """At any moment: while JAX is imported, its client started, a program traced, compiled, loaded and run."""

@@ -23,7 +23,7 @@ import pytest
 import accel
 from accel.backend.underway.pending import PendingProgram
 from accel.dispatch.replay import Variant
-from accel.platform import gain, interrupts
+from accel.platform import config, gain, interrupts
 from accel.platform.ledger import open_ledger
 from accel.record import Raised, record
 from accel.record.values.arrays import RecordedValue
@@ -269,15 +269,21 @@ def test_an_interrupted_replay_is_whole_or_has_not_begun(monkeypatch: pytest.Mon
 
 
 class Countdown:
-    """Rings when the n-th C function that is called inside accel has returned, before Python can note what it gave."""
+    """Rings when the n-th C function that is called inside accel has returned, before Python can note what it gave.
+
+    Code that accel generates is accel's, too.
+    """
 
     def __init__(self, n: int) -> None:
         self._left = n
+        self.has_rung = False
 
     def __call__(self, frame: FrameType, event: str, arg: object) -> None:
-        if event == "c_return" and Path(frame.f_code.co_filename).is_relative_to(ROOT / "accel"):
+        file = frame.f_code.co_filename
+        if event == "c_return" and (file.startswith("<accel ") or Path(file).is_relative_to(ROOT / "accel")):
             self._left -= 1
             if self._left == 0:
+                self.has_rung = True
                 sys.setprofile(None)
                 ring()
 
@@ -285,7 +291,8 @@ class Countdown:
 def interrupted_at_each(work: Callable[[], Any]) -> Iterator[bool]:
     """Do the work again and again, interrupted after its first, second, ... call. Yields each time."""
     for n in range(1, 400):
-        sys.setprofile(Countdown(n))
+        countdown = Countdown(n)
+        sys.setprofile(countdown)
         try:
             work()
             was = False
@@ -293,6 +300,7 @@ def interrupted_at_each(work: Callable[[], Any]) -> Iterator[bool]:
             was = True
         finally:
             sys.setprofile(None)
+        assert was == countdown.has_rung, f"what the handler raised at {n} is lost"
         yield was
         if not was:
             return
@@ -318,6 +326,45 @@ def test_a_call_that_was_interrupted_anywhere_keeps_no_later_one_from_its_progra
         assert open_ledger("turns").compiled_calls == compiled + 1
     assert interrupted > 10
     assert not {each.reason for each in open_ledger("turns").refusals} & {"environment.busy", "accel.fault"}
+
+
+@pytest.mark.usefixtures("foreground")
+def test_what_a_handler_raises_while_guards_are_checked_is_not_taken_for_another_path() -> None:
+    """Of one path, of several in one program, and of inputs that some of these paths read."""
+
+    def step(y: Any, options: dict[str, Any]) -> Any:
+        return np.sin(y) * options.get("scale", 1.0) if y[0] > 0.0 else np.cos(y) - options["shift"]
+
+    fast = accel.accelerate(step, name="guarded")
+    for value, options in [(1.0, {"scale": 2.0}), (-1.0, {"shift": 3.0})]:
+        y = np.full(3, value)
+        for _ in range(8):
+            fast(y, options)
+        assert sum(interrupted_at_each(lambda y=y, options=options: fast(y, options))) > 10
+        np.testing.assert_array_equal(fast(y, options), step(y, options))
+    assert any(path.program.is_merged for path in fast._self_target.paths) and open_ledger("guarded").compiled_calls
+
+
+@pytest.mark.usefixtures("foreground")
+def test_what_a_handler_raises_in_a_comparison_is_no_mismatch() -> None:
+    def step(y: Any) -> Any:
+        return np.sin(y) * len(y)
+
+    def rings_in_it(frame: FrameType, event: str, arg: object) -> None:
+        if event == "c_return" and frame.f_code is step.__code__:
+            sys.setprofile(None)
+            ring()
+
+    fast, y = accel.accelerate(step, name="compared"), np.ones(3)
+    with config.override(mode="verify"):
+        for _ in range(6):
+            fast(y)
+        before = open_ledger("compared").compiled_calls
+        sys.setprofile(rings_in_it)
+        with pytest.raises(Alarm):
+            fast(y)
+        np.testing.assert_array_equal(fast(y), step(y))
+    assert before and "verify.mismatch" not in {each.reason for each in open_ledger("compared").refusals}
 
 
 def test_who_waits_for_a_reason_to_import_jax_is_told_though_telling_was_interrupted() -> None:

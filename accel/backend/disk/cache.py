@@ -13,8 +13,8 @@
 The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
 the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
 never read. Writes are atomic (a new file, then a rename), so any number of processes may share the folder. An entry
-begins with a hash of its content, and a damaged one is removed. No error here reaches the program: a cache that cannot
-be read is treated as empty, and one that cannot be written to is only read.
+begins with a hash of its name and content, and a damaged or misplaced one is removed. No error here reaches the
+program: a cache that cannot be read is treated as empty, and one that cannot be written to is only read.
 
 An entry that is missing is looked for in the folder that QD_JAX_CACHE_SHARED names, which one user fills for many. It
 is never written to.
@@ -65,8 +65,7 @@ _ABANDONED_S = 3600.0
 
 _UNSAFE = "other users can write to it, or it belongs to another user"
 
-_DIGEST = hashlib.sha256
-_DIGEST_SIZE = _DIGEST().digest_size
+_DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 # -- one entry ---------------------------------------------------------------------------------------------------------
@@ -94,13 +93,23 @@ def read(key: str, suffix: str = SUFFIX) -> bytes | None:
         content = None if root is None else _read(_file(root, key, suffix), trusted(root, shared=shared))
         if content is None:
             continue
-        payload = content[_DIGEST_SIZE:]
-        if content[:_DIGEST_SIZE] == _DIGEST(payload).digest():
+        payload = payload_of(key, suffix, content)
+        if payload is not None:
             return payload
         # damaged: this user's entry is removed; one in the shared folder is another's
         if not shared:
             discard(key, suffix)
     return None
+
+
+def payload_of(key: str, suffix: str, content: bytes) -> bytes | None:
+    """The payload of an entry's content; None if it is damaged, or that of another entry."""
+    payload = content[_DIGEST_SIZE:]
+    return payload if content[:_DIGEST_SIZE] == _digest(key, suffix, payload) else None
+
+
+def _digest(key: str, suffix: str, payload: bytes) -> bytes:
+    return hashlib.sha256(f"{key}{suffix}\0".encode() + payload).digest()
 
 
 def parsed(key: str, suffix: str, parse: Callable[[bytes], T]) -> T | None:
@@ -133,7 +142,7 @@ def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_safe(path.parent.stat(), trusted(root)):
             return f"{path.parent}: {_UNSAFE}"
-        files.replace(path, _DIGEST(payload).digest() + payload)
+        files.replace(path, _digest(key, suffix, payload) + payload)
         return ""
     except OSError as error:
         return f"cannot write to {root} ({error.strerror})"
@@ -216,9 +225,12 @@ def _folder(root: Path) -> Path:
 def _read(path: Path, owners: Collection[int]) -> bytes | None:
     """An entry's content; None if it is missing, or if it or its folder is not safe."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open) as file:
             # the open file is examined, not its name: the name could lead to another file a moment later
-            if _is_safe(os.fstat(file.fileno()), owners) and _is_safe(path.parent.stat(), owners):
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                return None
+            if _is_safe(about, owners) and _is_safe(path.parent.stat(), owners):
                 return file.read()
     except FileNotFoundError:
         return None
@@ -227,6 +239,11 @@ def _read(path: Path, owners: Collection[int]) -> bytes | None:
         return None
     _tell(path.parent, _UNSAFE)
     return None
+
+
+def _open(path: str, flags: int) -> int:
+    """Open without waiting, as a named pipe would."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 @functools.cache

@@ -28,7 +28,7 @@ from accel.backend.underway.supervisor import has_worker, supervisor
 from accel.backend.underway.worker import TrialLost, WorkerLost
 from accel.compiler.lower import Known
 from accel.compiler.merge import MergedTrace
-from accel.platform import config, logs
+from accel.platform import config, interrupts, logs
 from accel.record import Trace
 from accel.rules.rule import Unsupported
 
@@ -87,7 +87,8 @@ class PendingProgram(Future[Executable]):
 
     def seconds(self) -> float:
         """Seconds since compiling began, not counting the wait in the queue; 0 before."""
-        return 0.0 if self._began is None else time.perf_counter() - self._began
+        began = self._began  # once: another thread sets it to None
+        return 0.0 if began is None else time.perf_counter() - began
 
     def done(self) -> bool:
         """Whether it has come to its end. The program's threads ask at each call, so it takes no lock.
@@ -112,6 +113,7 @@ class PendingProgram(Future[Executable]):
         try:
             self._prepare()
         except Exception as error:  # the program is compiled instead
+            interrupts.pass_on(error)
             logs.LOGGER.info("a program cannot be described as a job: %s: %s", type(error).__name__, error)
 
     def load_from_disk(self) -> bool:
@@ -123,6 +125,7 @@ class PendingProgram(Future[Executable]):
                 return True
             executable = None if product is None else load(product, *self._arguments)
         except Exception as error:  # the program is compiled instead
+            interrupts.pass_on(error)
             logs.LOGGER.info("looking for a program on disk failed: %s: %s", type(error).__name__, error)
             return False
         if executable is None:

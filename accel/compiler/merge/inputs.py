@@ -176,7 +176,7 @@ class MergedInputs:
                 body += [f"if not ({names.fill(check)}): alive &= ~{paths}" for check, paths in slot.checks]
                 lines.append(f"    v{place} = {absent}")
                 lines += _ruling_out(slot.paths, body)
-        lines += ["  except Exception: return [], 0", f"  alive &= ~{changed}()"]
+        lines += ["  except Exception as error:", "    pass_on(error)", "    return [], 0", f"  alive &= ~{changed}()"]
         values = ", ".join(f"v{place}" for place in range(len(self.slots) + Inputs.ROOTS))
         lines.append(f"  return [{values}], alive")
         exec(compile("\n".join(lines), "<accel guards>", "exec"), names.namespace)  # see HostTape
@@ -212,6 +212,8 @@ def _ruling_out(paths: int, body: list[str]) -> list[str]:
         f"    if alive & {paths}:",
         "      try:",
         *(f"        {line}" for line in body),
-        f"      except Exception: alive &= ~{paths}",
+        "      except Exception as error:",
+        "        pass_on(error)",
+        f"        alive &= ~{paths}",
         "      if not alive: return [], 0",
     ]

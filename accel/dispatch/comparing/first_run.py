@@ -24,7 +24,7 @@ from accel.dispatch.comparing.errors import Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import computed_nodes, computed_values, explanation, run_tape
 from accel.dispatch.replay import HostError, SideExit, StagedOutputs, Variant
 from accel.dispatch.replay.variant import Computed
-from accel.platform import config
+from accel.platform import config, interrupts
 from accel.record import Trace
 from accel.record.values.draws.generators import kind_of
 from accel.rules.rule import Unsupported
@@ -93,7 +93,8 @@ class FirstRun:
         try:
             with np.errstate(all="ignore"):
                 expected = run_tape(computed_nodes(staged.trace.outputs), self.values, lambda node, value, _: value)
-        except Exception:  # NumPy cannot tell: the first replays are compared with whole calls
+        except Exception as why:  # NumPy cannot tell: the first replays are compared with whole calls
+            interrupts.pass_on(why)
             return ""
         what, error = _worst(computed_values(staged), expected)
         if error <= self.tolerance:

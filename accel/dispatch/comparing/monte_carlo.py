@@ -15,6 +15,7 @@ from accel.ir.tape import Node, needed_by
 from accel.ir.template import fill
 from accel.ir.vast import is_vast
 from accel.ir.views import seen_through
+from accel.platform import interrupts
 from accel.record.run.outputs import Outputs
 from accel.rules.columns import Rounding, fact
 from accel.rules.evaluation import evaluate
@@ -124,8 +125,8 @@ def explanation(
                         return verdict
                 if not reproduced:
                     return Verdict.MISMATCH
-    except Exception:  # perturbed values may not be valid on this path: then nothing is explained
-        pass
+    except Exception as error:  # perturbed values may not be valid on this path: then nothing is explained
+        interrupts.pass_on(error)
     return Verdict.MISMATCH
 
 

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from accel.dispatch.compiling import is_quiet
 from accel.dispatch.paths.path import RecordedPath
-from accel.platform import config, logs
+from accel.platform import config, interrupts, logs
 from accel.platform.ledger import Ledger, current_run, open_ledger
 from accel.platform.reasons import Refusal
 from accel.policy.call import Call, note_counted
@@ -131,6 +131,7 @@ class Comparisons:
         try:
             call.run()
         except Exception as error:
+            interrupts.pass_on(error)
             what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
             self._ledger.count_numpy(None, time.perf_counter() - started)
             return Refusal("verify.mismatch", "", self._doubt(path) + what)

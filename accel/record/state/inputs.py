@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.ir.bits import Content, same_constant
+from accel.platform import interrupts
 from accel.platform.own_code import is_alike, is_function_or_entry
 from accel.record.state.environment import Environment
 
@@ -143,7 +144,8 @@ class Inputs:
             positions = {name: index - self.ROOTS for index, (name, _) in self.environment.items()}
             changed = constants.name(Environment(dict(self.environment.values()), positions).changed)
             lines += [f"    at = {changed}()", "    if at is not None: return at"]
-        lines.append("  except Exception: return at")  # a property of the user's, a missing item: another path
+        # a property of the user's, a missing item: another path
+        lines += ["  except Exception as error:", "    pass_on(error)", "    return at"]
         lines.append(f"  return [{', '.join(f'v{i}' for i in range(len(self.slots) + self.ROOTS))}]")
         exec(compile("\n".join(lines), "<accel guards>", "exec"), constants.namespace)  # see HostTape
         fetch: Callable[..., list[Any] | int] = constants.namespace["fetch"]
@@ -154,7 +156,7 @@ class ConstantNames:
     """Names for what generated code refers to."""
 
     def __init__(self) -> None:
-        self.namespace: dict[str, Any] = {}
+        self.namespace: dict[str, Any] = {"pass_on": interrupts.pass_on}
 
     def name(self, value: object) -> str:
         """A new name for a constant."""

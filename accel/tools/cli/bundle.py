@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import sys
@@ -23,7 +22,6 @@ MANIFEST = "manifest.json"
 PORTABLE = (RECORDING, RECORDINGS, KNOWN)
 """Suffixes of entries that serve on any processor: what was recorded, so that it need only be compiled."""
 
-_DIGEST_SIZE = hashlib.sha256().digest_size
 _PROCESSOR = "processor"
 _COMPILED = "compiled for"
 
@@ -88,9 +86,9 @@ def load(path: Path) -> str:
         suffixes = {name: PurePosixPath(name).suffix for name in names}
         wanted = [name for name in names if equal or suffixes[name] in PORTABLE]
         for name in wanted:
-            content = bundle.read(name)
-            key, payload = PurePosixPath(name).stem, content[_DIGEST_SIZE:]
-            if len(key) != 40 or hashlib.sha256(payload).digest() != content[:_DIGEST_SIZE]:
+            key = PurePosixPath(name).stem
+            payload = cache.payload_of(key, suffixes[name], bundle.read(name))
+            if len(key) != 40 or payload is None:
                 raise SettingError("FILE", str(path), "an undamaged bundle", f"holds a damaged entry ({name})")
             if why := cache.save(key, payload, suffixes[name]):
                 raise SettingError(config.VARIABLES["cache_dir"], str(config.current().cache_dir), "more room", why)
