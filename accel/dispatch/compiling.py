@@ -68,7 +68,7 @@ class Compiling:
             # they are looked through together, to give them one program
             price_s = sum(other.start_s for other in self._paths)
             covers = budget.covers(state.ledger, price_s, state.account.total_s)
-            missed = state.parts.pay and budget.grants(price_s, state.parts.certain_miss_s)
+            missed = state.parts.pay and budget.grants(price_s, state.parts.certain_miss_s(path.compile_s))
             path.may_start = covers or missed or not state.is_limited or budget.for_later_runs
         return path.may_start
 
@@ -121,7 +121,7 @@ class Compiling:
         if not settings.ahead_of_time or settings.policy == config.EAGER:
             return True
         # whether programs could have saved enough so far for the first of them to be compiled or loaded
-        certain_s = parts.certain_miss_s
+        certain_s = parts.certain_miss_s(path.compile_s)
         starts = gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs)
         if not starts and certain_s < prices.CERTAIN * (path.price_s + gain.potential_gain.wanting_s):
             return False

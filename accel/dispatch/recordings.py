@@ -144,8 +144,9 @@ class Recordings:
 
     @property
     def _covers_recording(self) -> bool:
-        parts = self._state.parts
-        return self._state.account.covers_recording(paid=parts.pay, certain_s=parts.certain_miss_s)
+        account, parts = self._state.account, self._state.parts
+        certain_s = parts.certain_miss_s(prices.comes_in_s(account.recording_s))
+        return account.covers_recording(paid=parts.pay, certain_s=certain_s)
 
     def _pays_for_another(self) -> bool:
         """Whether calls of new kinds come often enough for another recording."""

@@ -171,7 +171,7 @@ class Parts:
         price_s = record_s + prices.burden_s(compile_s) + gain.potential_gain.wanting_s
         if self.end_before(record_s + compile_s):
             return self.are_for_later_runs and self._missed_s >= FREE_KINDS * price_s
-        return prices.are_paid(price_s, self._missed_s, self.certain_miss_s)
+        return prices.are_paid(price_s, self._missed_s, self.certain_miss_s(record_s + compile_s))
 
     @property
     def are_for_later_runs(self) -> bool:
@@ -188,10 +188,14 @@ class Parts:
         """Seconds that the calls to come are known to take, at the speed of the last ones; 0 where nobody knows."""
         return self._to_come_s(self._last_s)
 
-    @property
-    def certain_miss_s(self) -> float:
-        """Seconds that the calls to come are known to miss without a program, at the rate of the last ones."""
-        return self._to_come_s(self._last_missed_s)
+    def certain_miss_s(self, seconds: float) -> float:
+        """Seconds that calls are known to miss without a program that takes so long to come, at the rate of the last.
+
+        Only those that come after that time count. 0 where nobody knows.
+        """
+        to_come_s = self.certain_s
+        share = max(0.0, 1.0 - seconds / to_come_s) if to_come_s else 0.0
+        return share * self._to_come_s(self._last_missed_s)
 
     def _to_come_s(self, last_s: Collection[float]) -> float:
         return (self.calls_left() or 0) * min(last_s) if len(last_s) >= FEW else 0.0

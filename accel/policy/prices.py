@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from accel.platform import processors
 
-CERTAIN = 2.0
+CERTAIN = 1.5
 """What calls to come are certain to lose, as a multiple of a price, from which it is paid before they have lost
 anything: the price is an estimate, and so is the gain."""
 
@@ -62,6 +62,12 @@ loading = Price(4e-5, 0.002)
 def operations_in(record_s: float) -> float:
     """Return how many operations a recording is likely to have that takes so long beyond its call."""
     return record_s / max(recording.of(1), LEAST_RECORD_S)
+
+
+def comes_in_s(record_s: float) -> float:
+    """Return the seconds until a program is there, from a recording on that takes so long beyond its call."""
+    operations = operations_in(record_s)
+    return record_s + describing.of(operations) + compiling.of(operations)
 
 
 def burden_s(compile_s: float) -> float:

@@ -55,9 +55,9 @@ def comes_in_s(recording_s: float = 0.3) -> float:
     return recording_s + prices.describing.of(operations) + prices.compiling.of(operations)
 
 
-def note(made: Parts, times: int, missed_s: float, *, seconds: float = 0.1, settled: bool = True) -> None:
+def note(made: Parts, times: int, missed_s: float, *, seconds: float = 0.1) -> None:
     for _ in range(times):
-        made.note(call_of(seconds, 0.0), missed_s, settled=settled)
+        made.note(call_of(seconds, 0.0), missed_s)
 
 
 def test_a_loop_is_recorded_once_its_iterations_have_missed_the_price(of_loop: Parts) -> None:
@@ -110,14 +110,12 @@ def test_a_function_has_no_parts() -> None:
     assert made.pay_for_a_look(1.0, 0)
 
 
-def test_the_parts_come_first_until_enough_is_missed(of_loop: Parts) -> None:
+def test_the_parts_come_first_until_enough_is_missed(of_loop: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     price = price_s(of_loop)
     assert of_loop.come_first
-    note(of_loop, 1, 2.0 * price, settled=False)
-    assert of_loop.come_first, "what is compiled now may have a program soon"
-    parts.recorded.count += 1
+    monkeypatch.setattr(parts.recorded, "count", 1)
     note(of_loop, 1, 2.0 * price)
-    assert of_loop.come_first, "and so may what was recorded"
+    assert of_loop.come_first, "what was recorded just now may have a program soon"
     note(of_loop, 1, 0.6 * price)
     assert of_loop.come_first
     note(of_loop, 1, 0.6 * price)
@@ -133,11 +131,21 @@ def test_a_loop_that_ends_before_its_program_can_be_there_is_not_recorded(of_loo
     assert not of_loop.come_first
 
 
+def test_calls_before_a_program_is_there_are_not_certain_to_miss_anything(of_loop: Parts) -> None:
+    of_loop.calls_left = lambda: 100
+    note(of_loop, parts.FEW - 1, 0.05, seconds=0.1)
+    assert of_loop.certain_miss_s(0.0) == 0.0, "too few show how long calls take"
+    note(of_loop, 1, 0.05, seconds=0.1)
+    assert of_loop.certain_miss_s(0.0) == pytest.approx(5.0)
+    assert of_loop.certain_miss_s(4.0) == pytest.approx(3.0)
+    assert of_loop.certain_miss_s(20.0) == 0.0
+
+
 def test_they_do_not_come_first_where_they_take_little(of_loop: Parts) -> None:
     price_s(of_loop)
-    of_loop.note(call_of(0.01, 0.008), 0.01, settled=False)
+    of_loop.note(call_of(0.01, 0.008), 0.01)
     assert not of_loop.come_first
-    of_loop.note(call_of(0.01, 0.001), 0.01, settled=False)
+    of_loop.note(call_of(0.01, 0.001), 0.01)
     assert of_loop.come_first
 
 
@@ -145,10 +153,8 @@ def test_they_do_not_come_first_where_they_take_little(of_loop: Parts) -> None:
 def test_a_loop_that_ends_too_early_is_begun_for_later_runs(
     of_loop: Parts, finishes: bool, missed: float, begins: bool, tmp_path: Path
 ) -> None:
-    """The compile costs this run nothing: iterations have to miss what recording and describing cost it."""
-    of_loop.recording_s = lambda: 0.3
+    own_s = parts.FREE_KINDS * price_s(of_loop)
     of_loop.calls_left = lambda: 1
-    own_s = parts.FREE_KINDS * (0.3 + prices.describing.of(0.3 / prices.recording.of(1)))
     note(of_loop, 10, missed * own_s / 10)
     with config.override(finish_s=60.0 if finishes else 0.0, cache_dir=tmp_path):
         assert of_loop.come_first is not begins
@@ -156,9 +162,9 @@ def test_a_loop_that_ends_too_early_is_begun_for_later_runs(
 
 def test_only_what_large_parts_leave_pays_for_recordings(of_loop: Parts) -> None:
     assert not of_loop.pay, "of a loop without parts, the budget does"
-    of_loop.note(call_of(0.01, 0.008), 0.01, settled=True)
+    of_loop.note(call_of(0.01, 0.008), 0.01)
     assert not of_loop.pay
-    of_loop.note(call_of(0.01, 0.001), 0.01, settled=True)
+    of_loop.note(call_of(0.01, 0.001), 0.01)
     assert of_loop.pay
 
 

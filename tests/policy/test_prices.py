@@ -38,7 +38,7 @@ def test_a_recording_that_took_no_longer_than_its_call_has_a_number_of_operation
 
 
 @pytest.mark.parametrize(
-    ("lost_s", "certain_s", "paid"), [(0.9, 0.0, False), (1.0, 0.0, True), (0.0, 1.9, False), (0.0, 2.0, True)]
+    ("lost_s", "certain_s", "paid"), [(0.9, 0.0, False), (1.0, 0.0, True), (0.0, 1.4, False), (0.0, 1.5, True)]
 )
 def test_an_investment_is_made_once_it_has_been_missed_or_surely_will_be(
     lost_s: float, certain_s: float, paid: bool
