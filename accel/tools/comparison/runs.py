@@ -300,7 +300,7 @@ def _compiled(result: Mapping[str, Any]) -> str:
 
 
 def _times(ratio: float | None) -> str:
-    return "not known to be" if ratio is None else f"{ratio:.2f} times"
+    return "not known to be" if ratio is None else f"{float(f'{ratio:.2g}'):g} times"
 
 
 def _other_steps(result: Mapping[str, Any]) -> str:
