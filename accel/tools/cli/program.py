@@ -24,6 +24,13 @@ _LAUNCHERS = (
 _LOADERS = (__file__, starts.__file__)
 """Files of accel whose frames may appear in the traceback of a syntax error in the program's source."""
 
+_is_broken_off = False
+
+
+def is_broken_off() -> bool:
+    """Whether the program was interrupted or has failed, so that its time says nothing of its next run."""
+    return _is_broken_off
+
 
 def enter(command: StartCommand) -> Start:
     """Find the program and set `sys.path[0]` as Python would. Raises `SettingError` if there is no such program."""
@@ -64,7 +71,9 @@ def _execute(start: Start, *, hooked: bool, auto: bool, line_by_line: bool, read
         exec(program.code, vars(main))
     except NoProgram:
         raise
-    except BaseException:
+    except BaseException as error:
+        global _is_broken_off
+        _is_broken_off = not isinstance(error, SystemExit) or bool(error.code)
         # not before: the program may set a hook of its own, which is called with the stripped traceback
         sys.excepthook = functools.partial(_show_users_traceback, sys.excepthook)
         raise

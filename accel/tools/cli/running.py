@@ -31,7 +31,7 @@ from accel.tools.cli.choices import Choice, chooses
 from accel.tools.cli.chosen import as_catalogue, summary_of_chosen
 from accel.tools.cli.commandline import CommandLine, Report
 from accel.tools.cli.lengths import History
-from accel.tools.cli.program import execute
+from accel.tools.cli.program import execute, is_broken_off
 from accel.tools.cli.starts import Start
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _finish(
         return
     patching.look_back()
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
-    if history is not None:
+    if history is not None and not is_broken_off():
         history.note_accelerated(figures)
     in_html = ""
     if lines is not None:
