@@ -7,7 +7,6 @@ import os
 import threading
 
 from accel.platform import background, ledger, status
-from accel.reports.figures import BUSY
 from accel.reports.words import in_time, plural, signed_s
 
 INTERVAL_S = 60.0
@@ -44,6 +43,6 @@ def state() -> str:
     now = status.text_now()
     if now is not None:
         parts.append(now.removeprefix(status.PREFIX))
-    elif compiled and ledger.current_run().stretch <= BUSY:
+    elif compiled and not ledger.current_run().is_busy:
         parts.append(f"{signed_s(ledger.current_run().saved_s)} so far")
     return "; ".join(parts)

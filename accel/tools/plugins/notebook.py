@@ -24,7 +24,6 @@ from accel.entry.lift.source import NotLiftable
 from accel.platform import config, logs
 from accel.platform.config import SettingError
 from accel.platform.ledger import current_run, ledgers
-from accel.reports.figures import BUSY
 from accel.reports.summary import verified
 from accel.reports.words import as_factor, in_s, plural
 from accel.tools.plugins.cell_errors import with_lines_of_frames
@@ -95,7 +94,7 @@ class _Counts:
         if not calls:
             return ""
         seconds, saved_s = time.perf_counter() - self._began, current_run().saved_s - self._saved_s
-        usual_s, is_told = max(0.0, seconds + saved_s), current_run().stretch <= BUSY
+        usual_s, is_told = max(0.0, seconds + saved_s), not current_run().is_busy
         instead = f", on NumPy about {in_s(usual_s)} ({as_factor(usual_s / seconds)})" if compiled and is_told else ""
         return f"accel: this cell took {in_s(seconds)}{instead}; {compiled} of {plural(calls, 'call')} compiled"
 
