@@ -285,7 +285,7 @@ def _nothing_compiled(result: Mapping[str, Any]) -> str:
         return f"nothing was compiled, so that NumPy was compared with NumPy: {IN_FRONT}, compares more"
     return (
         "no accelerated function was called, so that NumPy was compared with NumPy: name functions in a catalogue; "
-        "--auto compares the rounds of the script's own loops"
+        "--auto compares the iterations of the script's own loops"
     )
 
 
