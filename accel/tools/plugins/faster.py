@@ -51,7 +51,10 @@ def advice(profile: LineProfile) -> list[str]:
         )
     told += [_inside(book) for book in ledgers() if book.compiled_total_s >= least_s and book.describe]
     others = sorted((line for line in lines if line not in fixed), key=lambda line: -line.on_numpy)
-    return told + [_told(line, total) for line in others[:MOST] if line.on_numpy >= least_s]
+    told += [_told(line, total) for line in others[:MOST] if line.on_numpy >= least_s]
+    waits = [each for each in told if each.endswith(_NO_REASON)]
+    # one hint is enough for all lines that have no other
+    return [each.removesuffix(f": {_NO_REASON}") if each in waits[1:] else each for each in told]
 
 
 def in_html(told: Iterable[str]) -> str:

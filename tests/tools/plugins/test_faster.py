@@ -57,6 +57,8 @@ def test_the_ceiling_and_the_costliest_lines_are_told(profile: LineProfile, tmp_
         "Python runs it element by element: one operation on the whole array"
     )
     assert "a longer run helps" in told[2] and len(told) == 3, "line 6 takes one hundredth"
+    profile._seconds[str(tmp_path / "script.py"), 6] = {NUMPY: 1.0}
+    assert faster.advice(profile)[3].endswith("w = z.sum()"), "the hint stands once"
 
 
 def test_an_import_is_none_of_accels_work_and_few_samples_are_not_told(profile: LineProfile, books: None) -> None:
