@@ -12,18 +12,17 @@
 #                environments of the lowest and the newest Python
 #   make bench   run all benchmarks, tables and plots going to build/bench; QUICK=1 only tries them out
 #
-# PYTHON=python3.12 chooses the interpreter, DAYS=5 the length of the demo in planet days. Benchmarks on PyGCM itself
+# PYTHON=python3.12 chooses the interpreter, DAYS=2 the length of the demo in planet days. Benchmarks on PyGCM itself
 # find its checkouts by QD_PYGCM_PATH=old:new.
 
 PYTHON ?= python3
 VENV   ?= .venv
-DAYS   ?= 5
 BIN     = $(VENV)/bin
 
 .PHONY: demo check test test-all test-matrix dist-test lint docs bench clean
 
 demo: $(VENV)/.demo
-	QD_SIM_DAYS=$(DAYS) $(BIN)/python -m accel.run --demo
+	$(if $(DAYS),QD_SIM_DAYS=$(DAYS)) $(BIN)/python -m accel.run --demo
 	@echo "now: . $(BIN)/activate"
 
 # Processes that tests start read accel's bytecode, where the environment would have each of them compile its own.

@@ -179,3 +179,10 @@ def test_the_tape_reads_as_the_guide_says() -> None:
         exec(compile(code[1], "<guide>", "exec"), {"__name__": "guide"})
     printed = [re.sub(r" line \d+$", "", line) for line in said.getvalue().splitlines()]
     assert printed == shown
+
+
+def test_the_demo_has_one_length_and_make_says_what_to_type_after_it() -> None:
+    makefile, readme = _text("Makefile"), _text("README.md")
+    assert "DAYS ?=" not in makefile and "$(if $(DAYS),QD_SIM_DAYS=$(DAYS))" in makefile, "the planet has the length"
+    assert '@echo "now: . $(BIN)/activate"' in makefile
+    assert "planet accelerated, for about a minute" in makefile and "a small planet, for about a minute" in readme

@@ -299,7 +299,7 @@ def _round(closed: Any, options: Mapping[str, Any]) -> Segmented:
     """The program of a loop's iteration."""
     body = jaxprs.flat(closed)
     if sum(math.prod(each.shape) for step in body.steps for each in step.results) < _LEAST_PER_ROUND:
-        raise NotWorthwhile("it has a loop with little to compute in a round")
+        raise NotWorthwhile("it has a loop with little to compute in an iteration")
     return sharing(_inner(body, options))
 
 

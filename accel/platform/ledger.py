@@ -34,6 +34,11 @@ LEAST_WORK_S, MOST_STRETCH = 0.02, 8.0
 """Processor seconds of calls below which nothing is known of other programs, and the most that they are taken to
 stretch time by: a program that waits for something else looks the same. Guesses."""
 
+BUSY = 1.5
+"""Stretch of NumPy's calls by other programs above which nobody can tell what NumPy would have taken: they may have
+come and gone. At 3.2, a run of PyGCM that lost 8 s seemed to have lost 15; at 6.7, one that gained 2 seemed to have
+gained 35."""
+
 
 def _samples() -> deque[float]:
     return deque(maxlen=SAMPLES)
@@ -309,6 +314,11 @@ class RunLedger:
         if self.worked_s < LEAST_WORK_S:
             return 1.0
         return min(MOST_STRETCH, max(1.0, self.sampled_s / self.worked_s))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether other programs use the machine so much that nobody can tell what NumPy would have taken."""
+        return self.stretch > BUSY
 
     @property
     def cost_s(self) -> float:

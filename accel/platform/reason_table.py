@@ -252,12 +252,12 @@ _ROWS = (
     # -- not yet ---------------------------------------------------------------------------------------------------
     Reason(
         "wait.calls",
-        "too few of its calls, or rounds, have run to pay for a program",
+        "too few of its calls or iterations have run to repay compiling",
         "none needed: in a longer run it is compiled",
     ),
     Reason(
         "wait.budget",
-        "recording or compiling it would have cost more than accel may cost a run of this length",
+        "this run was too short to repay recording and compiling it",
         "none needed: in a longer run it is compiled; `accel compile TARGET` does it beforehand",
     ),
     Reason(
@@ -267,9 +267,9 @@ _ROWS = (
     ),
     Reason(
         "wait.path",
-        "each call so far took another way through the function than those that have programs",
-        "calls that repeat a way use its program; where a loop ran another number of rounds each time, "
-        "`QD_JAX_LOG=debug` says what changes from round to round",
+        "no call has followed a compiled path yet",
+        "calls that repeat a path use its program; where a loop makes another number of iterations each time, "
+        "`QD_JAX_LOG=debug` says what changes between them",
     ),
     # -- loops -----------------------------------------------------------------------------------------------------
     Reason(
@@ -351,8 +351,8 @@ _ROWS = (
     ),
     Reason(
         "ensemble.rounds",
-        "a member leaves the loop in another round than the program",
-        "give the loop a fixed number of rounds, or perturb less",
+        "a member leaves the loop in another iteration than the program",
+        "give the loop a fixed number of iterations, or perturb less",
     ),
     # -- choices ---------------------------------------------------------------------------------------------------
     Reason(

@@ -10,6 +10,9 @@ from types import CodeType, TracebackType
 ON_BEHALF = "<called by accel>"
 """The name of a frame of accel's with the file and line of the program's (see accel.record.state.on_behalf)."""
 
+GENERATED = "<accel "
+"""How the file names of code begin that accel generates."""
+
 _ACCEL = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
@@ -34,7 +37,7 @@ def linked(chosen: Sequence[TracebackType]) -> TracebackType | None:
 def is_ours(entry: TracebackType) -> bool:
     """Whether an entry is a frame of accel's."""
     code = entry.tb_frame.f_code
-    return code.co_filename.startswith(_ACCEL) or code.co_name == ON_BEHALF
+    return code.co_filename.startswith((_ACCEL, GENERATED)) or code.co_name == ON_BEHALF
 
 
 def without_ours(traceback: TracebackType | None) -> TracebackType | None:

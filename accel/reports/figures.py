@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from accel.platform import config, ledger, versions
-from accel.platform.ledger import Ledger, State
+from accel.platform.ledger import BUSY, Ledger, State
 from accel.platform.reasons import Refusal
 
 SCHEMA = 2
@@ -30,11 +30,6 @@ UNSEEN_COST, BUSY_DOUBT = 0.25, 0.15
 """Share of its costs that accel may have cost without seeing it: the compiling process beside the program, and caches.
 Measured on PyGCM: 0.9 s of 4.5 in first runs, 0.4 of 2.2 in later ones. And the share by which NumPy's time for the
 compiled calls may be wrong where other programs stretch it to twice its length. Guess."""
-
-BUSY = 1.5
-"""Stretch of NumPy's calls by other programs above which nobody can tell what NumPy would have taken: they may have
-come and gone. At 3.2, a run of PyGCM that lost 8 s seemed to have lost 15; at 6.7, one that gained 2 seemed to have
-gained 35."""
 
 
 def _versions() -> dict[str, str | None]:

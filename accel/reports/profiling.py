@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from statistics import median
 from typing import Any, NamedTuple
 
 from accel.platform import ledger, timeline
@@ -219,11 +220,13 @@ def _about_steps(steps: Sequence[Step], target: str | None, dropped: int) -> str
 def page(program: str, lines: str = "") -> str:
     """Return the profile of this process so far, as one HTML page.
 
-    program: the title. lines: the line profile, in HTML.
+    program: the title. lines: the line profile and what to change, in HTML.
     """
     calls, events, run = list(timeline.calls or ()), list(timeline.events), ledger.current_run()
     target = pacing_target(calls, run.pace)
     steps = steps_of(calls, target)
+    on_numpy = [second for book in ledger.ledgers() if book.target == target for second in book.numpy_s]
+    usual = drawing.usual_on_numpy(steps, median(on_numpy) if on_numpy else None)
     heading = summary.heading_of(figures_of_run(), IN_SHELL)
     told, *more = [escape(line) for line in heading if not line.startswith("note: ")]
     missing = f"<p>{timeline.dropped_events} later events are not shown.</p>" if timeline.dropped_events else ""
@@ -236,7 +239,7 @@ def page(program: str, lines: str = "") -> str:
         "</details>",
         "<h2>Time per step</h2>",
         _about_steps(steps, target, timeline.dropped_calls),
-        *([_key(drawing.LABELS), drawing.steps_chart(steps)] if steps else []),
+        *([_key(drawing.LABELS), drawing.steps_chart(steps, usual)] if steps else []),
         "<h2>Timeline</h2>",
         "<p>What answered calls, and when rare events happened. Hover over one for the function.</p>",
         drawing.time_line(calls, events, run.started, time.perf_counter()),
@@ -245,7 +248,7 @@ def page(program: str, lines: str = "") -> str:
         "those of others inside them. Net gain: what compiled calls took less than NumPy's, less all costs.</p>",
         _key(_BAR),
         _targets(),
-        *(["<h2>Lines</h2>", f'<div class="wide">{lines}</div>'] if lines else []),
+        *([f'<div class="wide">{lines}</div>'] if lines else []),
         "<h2>Events</h2>",
         _events(events, run.started),
         missing,

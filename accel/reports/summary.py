@@ -8,9 +8,9 @@ from typing import Any
 
 from accel.backend.disk import cache
 from accel.platform import config
-from accel.platform.ledger import State
+from accel.platform.ledger import BUSY, State
 from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice, in_python
-from accel.reports.figures import BUSY, EVEN, LOST, UNKNOWN, figures_of_run
+from accel.reports.figures import EVEN, LOST, UNKNOWN, figures_of_run
 from accel.reports.words import as_factor, from_shared, in_range, in_s, plural, signed_s
 
 FEW = 10

@@ -204,7 +204,7 @@ def _rounds(moved: dict[str, Any]) -> str:
     """Return in how many iterations a loop kept its state on the device, and why not in others."""
     held, others = moved["held_rounds"], moved["not_held"]
     why = ", ".join(f"{count} as {reason}" for reason, count in sorted(others.items(), key=lambda item: -item[1]))
-    rounds = f"state stayed on the device after {held} of {plural(held + sum(others.values()), 'round')}"
+    rounds = f"state stayed on the device after {held} of {plural(held + sum(others.values()), 'iteration')}"
     return f"{rounds}; not after {why}" if why else rounds
 
 

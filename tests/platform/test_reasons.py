@@ -56,7 +56,7 @@ EXPECTED = {
     "recorder.gap": "accel's recorder failed, and the call ran on NumPy without it",
     "verify.mismatch": "the compiled result differed from NumPy's by more than the tolerance; NumPy's was returned",
     "speed.slower": "by measurement, the compiled program is no faster than NumPy here",
-    "wait.calls": "too few of its calls, or rounds, have run to pay for a program",
+    "wait.calls": "too few of its calls or iterations have run to repay compiling",
     "wait.compile": "its program was not compiled yet when the function was last called",
     "lift.source": "a loop is lifted by its source, and this code is not what its source file says",
     "lift.code": "the loop holds a statement that would not work, or work otherwise, in a function of its own",

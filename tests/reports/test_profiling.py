@@ -78,6 +78,17 @@ def test_many_steps_become_means_of_neighbours() -> None:
     assert steps.binned([], 3) == []
 
 
+def test_the_usual_step_on_numpy_is_a_line_also_where_all_steps_are_compiled() -> None:
+    numpy = [steps.Step(i, i, 0.03, {"numpy": 0.02, "other": 0.01}) for i in range(1, 4)]
+    compiled = [steps.Step(i, i, 0.002, {"compiled": 0.001, "other": 0.001}) for i in range(4, 100)]
+    assert drawing.usual_on_numpy(numpy + compiled, 9.0) == 0.03
+    assert drawing.usual_on_numpy(compiled) is None and "reference" not in drawing.steps_chart(compiled)
+    assert drawing.usual_on_numpy(compiled, 0.02) == pytest.approx(0.021)
+    chart = drawing.steps_chart(compiled, 0.021)
+    (height,) = re.findall(r'<line class="reference"[^>]* y1="([-0-9.]+)"', chart)
+    assert 0.0 < float(height) < drawing.HEIGHT and "on NumPy: 21 ms" in chart
+
+
 @pytest.mark.parametrize(("top", "last"), [(47.0, 40.0), (1.0, 1.0), (0.0042, 0.004), (0.0, 0.0), (950.0, 800.0)])
 def test_ticks_are_round_and_within(top: float, last: float) -> None:
     ticks = drawing._ticks(top)

@@ -277,9 +277,9 @@ def progress() -> str | None:
     at_work = next((each for each in left if each.seconds()), left[0])
     # one that failed with others, and is compiled alone, may have come in without being counted
     total = max(_begun, len(left))
-    seconds, saved_s = at_work.seconds(), current_run().saved_s
+    seconds, run = at_work.seconds(), current_run()
     since = f" for {seconds:.0f} s" if seconds and seconds >= 1.0 else ""
-    gain = f"; {saved_s:+.1f} s so far" if abs(saved_s) >= 0.1 else ""
+    gain = f"; {run.saved_s:+.1f} s so far" if abs(run.saved_s) >= 0.1 and not run.is_busy else ""
     return f"accel: compiling {total - len(left) + 1} of {total}, {at_work.name}".removesuffix(", ") + since + gain
 
 

@@ -105,7 +105,7 @@ class Holding:
         book.not_held[why] += 1
         self._in_a_row += 1
         if self._in_a_row == LASTING and why != self._said:
-            self._say(f"{why}, for {LASTING} rounds in a row")
+            self._say(f"{why}, for {LASTING} iterations in a row")
 
     def _open(self, body: FunctionType) -> str | None:
         """Let arrays be out of date from now on, if nobody can look. Returns why not, or None."""
@@ -135,9 +135,9 @@ class Holding:
         """Why nothing may be out of date after this iteration; None if it may."""
         switch = self._switch
         if switch.beside is not None:
-            return "its rounds are watched"
+            return "its iterations are watched"
         if self._target.is_calling_itself:
-            return "it is part of a round of its own"
+            return "it is part of an iteration of its own"
         is_known = isinstance(switch.statement, ast.While) or (switch.read is not None and switch.read.are_plain())
         if not self._target_is_plain or not is_known:
             return "what gives the loop its next element may run code of the program's"
@@ -148,8 +148,8 @@ class Holding:
     def _say(self, why: str) -> None:
         if why != self._said:
             self._said = why
-            logs.LOGGER.info("%s: arrays are brought up to date in each round: %s", self._target.name, why)
-            current_run().note(f"{self._target.name} brings its arrays up to date in each round: {why}")
+            logs.LOGGER.info("%s: arrays are brought up to date in each iteration: %s", self._target.name, why)
+            current_run().note(f"{self._target.name} brings its arrays up to date in each iteration: {why}")
 
     # -- what a `while` decides by ------------------------------------------------------------------------------------
 

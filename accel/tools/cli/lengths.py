@@ -97,17 +97,21 @@ class History:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             self.last = Length(*map(float, self._read()[self._key]))
 
-    def note_alone(self) -> str:
-        """Note the end of a run that was left alone. Returns a sentence about it. Raises nothing."""
+    def note_alone(self, *, whole: bool = True) -> str:
+        """Note the end of a run that was left alone. Returns a sentence about it. Raises nothing.
+
+        whole: False if it was interrupted or has failed; nothing is noted then.
+        """
         known, spent = self.last or Length(0.0), os.times()
         took_s = spent.user + spent.system + spent.children_user + spent.children_system
-        now = Length(took_s, known.lost_s, known.alone_s + took_s)
-        self._keep(now)
+        now = Length(took_s, known.lost_s, known.alone_s + took_s) if whole else known
+        if whole:
+            self._keep(now)
         if not now.is_left_alone:
             return f"left to NumPy, as earlier runs took {known.numpy_s:.1f} s. The next one is accelerated."
         if now.is_short:
-            return f"left to NumPy: this program takes {took_s:.1f} s, too short for accel to gain anything."
-        return "left to NumPy: accel has gained nothing in earlier runs of this program."
+            return f"left to NumPy: this program takes {now.numpy_s:.1f} s, too short for accel to gain anything."
+        return "left to NumPy: earlier runs gained nothing. QD_JAX_POLICY=eager accelerates it all the same."
 
     def note_accelerated(self, figures: Mapping[str, Any]) -> None:
         """Note the end of a run under accel. figures: of the run. Raises nothing."""

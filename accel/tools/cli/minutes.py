@@ -36,13 +36,13 @@ def _work() -> None:
 
 
 def state() -> str:
-    """Return what is compiled, what is being compiled and since when, and the gain so far."""
+    """Return what is compiled, what is being compiled and since when, and the gain so far where it can be told."""
     compiled = ledger.compiled_targets()
     named = f" ({', '.join(compiled[:2])}{', ...' if len(compiled) > 2 else ''})" if compiled else ""
     parts = [f"{plural(len(compiled), 'function')} compiled{named}"]
     now = status.text_now()
     if now is not None:
         parts.append(now.removeprefix(status.PREFIX))
-    elif compiled:
+    elif compiled and not ledger.current_run().is_busy:
         parts.append(f"{signed_s(ledger.current_run().saved_s)} so far")
     return "; ".join(parts)

@@ -24,6 +24,13 @@ _LAUNCHERS = (
 _LOADERS = (__file__, starts.__file__)
 """Files of accel whose frames may appear in the traceback of a syntax error in the program's source."""
 
+_is_broken_off = False
+
+
+def is_broken_off() -> bool:
+    """Whether the program was interrupted or has failed, so that its time says nothing of its next run."""
+    return _is_broken_off
+
 
 def enter(command: StartCommand) -> Start:
     """Find the program and set `sys.path[0]` as Python would. Raises `SettingError` if there is no such program."""
@@ -64,7 +71,9 @@ def _execute(start: Start, *, hooked: bool, auto: bool, line_by_line: bool, read
         exec(program.code, vars(main))
     except NoProgram:
         raise
-    except BaseException:
+    except BaseException as error:
+        global _is_broken_off
+        _is_broken_off = not isinstance(error, SystemExit) or bool(error.code)
         # not before: the program may set a hook of its own, which is called with the stripped traceback
         sys.excepthook = functools.partial(_show_users_traceback, sys.excepthook)
         raise
@@ -81,15 +90,16 @@ def _strip(error: BaseException | None, seen: set[int]) -> None:
     if error is None or id(error) in seen:
         return
     seen.add(id(error))
-    error.__traceback__ = _without_ours(error.__traceback__)
+    error.__traceback__ = _without_ours(error.__traceback__, by_user=isinstance(error, KeyboardInterrupt))
     _strip(error.__cause__, seen)
     _strip(error.__context__, seen)
 
 
-def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+def _without_ours(traceback: TracebackType | None, *, by_user: bool) -> TracebackType | None:
     """Return `traceback` without accel's frames and those of the program's start.
 
-    If the error was raised inside accel, all frames are kept, because they are needed to report it.
+    If the error was raised inside accel, all frames are kept, because they are needed to report it. by_user: it was
+    Ctrl-C, which comes anywhere.
     """
     frames = entries(traceback)
     # above it stand frames of accel and of the script that is called `accel`, a file of the environment
@@ -98,7 +108,7 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     started = [not is_ours(frame) and frame.tb_frame.f_code.co_filename not in _LAUNCHERS for frame in frames]
     first = started.index(True) if True in started else len(frames)
     # an error of accel's own
-    if frames and is_ours(frames[-1]) and _raised_by_accel(frames[-1]):
+    if frames and not by_user and is_ours(frames[-1]) and _raised_by_accel(frames[-1]):
         return traceback
     return linked(_seen_by_user(frames[first:]))
 

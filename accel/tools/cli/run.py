@@ -18,7 +18,7 @@ from accel.platform.options import refuse
 from accel.tools.cli import lengths
 from accel.tools.cli.broken import without
 from accel.tools.cli.commandline import CommandLine, compare_parser, parse
-from accel.tools.cli.program import enter, execute
+from accel.tools.cli.program import enter, execute, is_broken_off
 
 
 def _joined(settings: config.Settings) -> config.Settings:
@@ -57,7 +57,7 @@ def _end_alone(plan: CommandLine, process: int, history: lengths.History) -> Non
     """Note how long a run took that was left alone, and say that it was."""
     if os.getpid() != process or not ranks.is_first():
         return
-    sentence = history.note_alone()
+    sentence = history.note_alone(whole=not is_broken_off())
     if not (plan.quiet or plan.settings.quiet):
         logs.say_at_end(f"accel: {sentence}\n")
 

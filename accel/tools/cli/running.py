@@ -31,7 +31,7 @@ from accel.tools.cli.choices import Choice, chooses
 from accel.tools.cli.chosen import as_catalogue, summary_of_chosen
 from accel.tools.cli.commandline import CommandLine, Report
 from accel.tools.cli.lengths import History
-from accel.tools.cli.program import execute
+from accel.tools.cli.program import execute, is_broken_off
 from accel.tools.cli.starts import Start
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _finish(
         return
     patching.look_back()
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
-    if history is not None:
+    if history is not None and not is_broken_off():
         history.note_accelerated(figures)
     in_html = ""
     if lines is not None:
@@ -60,7 +60,8 @@ def _finish(
 
         lines.stop()
         figures["faster"] = faster.advice(lines.profile)
-        in_html = lines.profile._repr_html_() + faster.in_html(figures["faster"])
+        table = f"<h2>Lines</h2>{lines.profile._repr_html_()}" if plan.lines else ""
+        in_html = table + faster.in_html(figures["faster"])
     page = plan.profile is not None and _write_page(program, in_html, plan.profile)
     kept = last.keep(figures, program, profile=plan.profile if page else None, compile_first=plan.compile_first)
     ended_by = getattr(sys, "last_value", None)  # the error that nobody has caught
@@ -70,7 +71,7 @@ def _finish(
         advice = replace(advice, start_brief=None)
     for report in plan.reports:
         _try_to_write(_rendered(report, figures, advice), report.path, "report")
-    if lines is not None:
+    if lines is not None and plan.lines:
         told = ["to be faster", *(f"  {each}" for each in figures["faster"])] if figures["faster"] else []
         _try_to_write("\n".join([str(lines.profile), *told, ""]), None, "line profile")
     if choice is None or summary.was_off(figures):
@@ -144,10 +145,10 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
     if history is not None and history.last is not None:
         current_run().expect(history.last.numpy_s, history.last.gain_s)
     lines = None
-    if plan.lines:
-        from accel.tools.plugins.lines import Looking
+    if plan.lines or (settings.enabled and settings.mode == "auto"):
+        from accel.tools.plugins.lines import INTERVAL_S, RARE_S, Looking
 
-        lines = Looking()
+        lines = Looking(INTERVAL_S if plan.lines else RARE_S)
     # first, so that it runs after the program's own handlers
     atexit.register(_finish, plan, os.getpid(), choice, lines, history)
     if joining is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 MAX_CHARTS = 12
@@ -33,14 +32,13 @@ def charts(result: Mapping[str, Any], out: Path) -> list[str]:
 def _steps(figure: Any, result: Mapping[str, Any], path: Path) -> None:
     axes = figure.add_subplot()
     for way in ("perturbed", "numpy", "accel"):
-        step_ms = result["runs"][way]["step_ms"]
+        step_ms, usual = (result["runs"][way][key] for key in ("step_ms", "ms_per_step"))
         axes.plot(range(1, len(step_ms) + 1), step_ms, lw=0.7, alpha=0.5, color=_COLOURS[way])
-        if step_ms:
-            usual = median(step_ms)
-            axes.axhline(usual, lw=1.5, ls="--", color=_COLOURS[way], label=f"{way}: median {usual:.3g} ms")
+        if usual is not None:
+            axes.axhline(usual, lw=1.5, ls="--", color=_COLOURS[way], label=f"{way}: {usual:.3g} ms after warm-up")
     axes.set(xlabel="step", ylabel="ms", yscale="log", title="time per step")
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(title="median")
     figure.savefig(path, dpi=130)
 
 
@@ -59,11 +57,12 @@ def _fields(figure: Any, result: Mapping[str, Any], path: Path) -> None:
         axes.plot(fields[worst]["calls"], fields[worst][way], ".-", ms=5, lw=1.5, color=_COLOURS[way], label=label)
     axes.set_yscale("symlog", linthresh=FLOOR)
     top = max(max(fields[name][way]) for name in fields for way in ("accel", "perturbed"))
-    exponents = range(-16, max(-15, math.ceil(math.log10(top)) + 1 if 0.0 < top < math.inf else 1), 2)
+    highest = max(-14, math.ceil(math.log10(top))) if 0.0 < top < math.inf else 0
+    exponents = range(-16, highest + 1, 1 if highest < -9 else 2)
     axes.set(xscale="log", xlabel="call", ylabel="difference by largest magnitude")
     axes.set(title=f"the field with the largest difference: {'.'.join(worst.split('.')[-2:])}")
     axes.set_yticks([0.0, *(10.0**exponent for exponent in exponents)])
-    axes.set_ylim(-FLOOR / 2, None)
+    axes.set_ylim(-FLOOR / 2, 10.0**highest)
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper left")
+    axes.legend(loc="best")
     figure.savefig(path, dpi=130)

@@ -285,7 +285,7 @@ def _nothing_compiled(result: Mapping[str, Any]) -> str:
         return f"nothing was compiled, so that NumPy was compared with NumPy: {IN_FRONT}, compares more"
     return (
         "no accelerated function was called, so that NumPy was compared with NumPy: name functions in a catalogue; "
-        "--auto compares the rounds of the script's own loops"
+        "--auto compares the iterations of the script's own loops"
     )
 
 
@@ -300,7 +300,7 @@ def _compiled(result: Mapping[str, Any]) -> str:
 
 
 def _times(ratio: float | None) -> str:
-    return "not known to be" if ratio is None else f"{ratio:.2f} times"
+    return "not known to be" if ratio is None else f"{float(f'{ratio:.2g}'):g} times"
 
 
 def _other_steps(result: Mapping[str, Any]) -> str:

@@ -15,10 +15,11 @@ from accel.tools.plugins.lines import NUMPY, PYTHON, Line, LineProfile
 MOST = 3
 """Maximum number of lines to name."""
 
-LEAST_SHARE = 0.02
-"""Lines that take a smaller share of the run are not named. A guess."""
+LEAST_SHARE, LEAST_SAMPLES = 0.02, 5
+"""Lines that take a smaller share of the run, or were seen in fewer samples, are not named. Guesses."""
 
-COMPILED_ALREADY = {
+FIXED = {
+    "imports": re.compile(r"^\s*(?:import|from)\s"),
     "FFT": re.compile(r"\bi?[hr]?fft[n2]?\(|\bfft\."),
     "random numbers": re.compile(r"\b(?:rng|random|generator)\.\w+\("),
     "plotting": re.compile(r"\b(?:plt|ax|axes|fig|figure)\.\w+\(|savefig|imshow"),
@@ -27,9 +28,9 @@ COMPILED_ALREADY = {
     ),
     "linear algebra": re.compile(r"\blinalg\.\w+\("),
 }
-"""Work that compiled code of a library does already, by how it is written in the line that asks for it."""
+"""Work that accel does not make faster, mostly a library's compiled code: by how a line that asks for it is written."""
 
-_NO_REASON = "no refusal: its program is not there yet, or its calls are too few"
+_NO_REASON = "it ran before its program was there, or too rarely for one: a longer run helps"
 _IN_PYTHON = "Python runs it element by element: one operation on the whole array"
 
 
@@ -42,20 +43,24 @@ def advice(profile: LineProfile) -> list[str]:
     if total <= 0.0:
         return []
     kinds = dict.fromkeys(str(kind_of(line)) for line in sorted(fixed, key=lambda line: -line.on_numpy))
-    told = []
-    if fixed_s >= LEAST_SHARE * total:
+    told, least_s = [], max(LEAST_SHARE * total, LEAST_SAMPLES * profile.interval_s)
+    if fixed_s >= least_s:
         told.append(
-            f"{fixed_s / total:.0%} of the run is in compiled code that accel cannot help ({', '.join(kinds)}): "
+            f"{fixed_s / total:.0%} of the run is in work that accel cannot help ({', '.join(kinds)}): "
             f"at most {as_factor(total / fixed_s)}, with everything else free"
         )
-    told += [_inside(book) for book in ledgers() if book.compiled_total_s >= LEAST_SHARE * total and book.describe]
+    told += [_inside(book) for book in ledgers() if book.compiled_total_s >= least_s and book.describe]
     others = sorted((line for line in lines if line not in fixed), key=lambda line: -line.on_numpy)
-    return told + [_told(line, total) for line in others[:MOST] if line.on_numpy >= LEAST_SHARE * total]
+    told += [_told(line, total) for line in others[:MOST] if line.on_numpy >= least_s]
+    waits = [each for each in told if each.endswith(_NO_REASON)]
+    # one hint is enough for all lines that have no other
+    return [each.removesuffix(f": {_NO_REASON}") if each in waits[1:] else each for each in told]
 
 
 def in_html(told: Iterable[str]) -> str:
-    """Return this advice as a list in HTML."""
-    return "".join(["<p>to be faster</p><ul>", *(f"<li>{escape(each)}</li>" for each in told), "</ul>"])
+    """Return this advice as a list in HTML; "" if there is none."""
+    entries = "".join(f"<li>{escape(each)}</li>" for each in told)
+    return f"<h2>To be faster</h2><ul>{entries}</ul>" if entries else ""
 
 
 def _inside(book: Ledger) -> str:
@@ -67,8 +72,8 @@ def _inside(book: Ledger) -> str:
 
 
 def kind_of(line: Line) -> str | None:
-    """The kind of work that is compiled code already; None for a line that accel may help."""
-    found: Iterator[str] = (kind for kind, pattern in COMPILED_ALREADY.items() if pattern.search(line.text))
+    """The kind of work, if accel does not make it faster; None for a line that accel may help."""
+    found: Iterator[str] = (kind for kind, pattern in FIXED.items() if pattern.search(line.text))
     return next(found, None)
 
 

@@ -8,32 +8,34 @@ function. Nothing is traced, so calls are compiled as usual.
 from __future__ import annotations
 
 import dis
+import functools
 import linecache
 import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 from types import FrameType
 from typing import NamedTuple
 
 import accel
-from accel.platform import ledger
+from accel.platform import background, ledger
 from accel.platform.own_code import is_project_file
 from accel.platform.reasons import place_of, source_line
 from accel.reports.figures import figures_of
 from accel.reports.html import table
 from accel.reports.words import in_s, plural
 
-INTERVAL_S = 1e-3
-"""Seconds between two samples."""
+INTERVAL_S, RARE_S = 1e-3, 0.05
+"""Seconds between two samples: where a user has asked for a profile; and in every run, for the report."""
 
 _ACCEL = os.path.join(os.path.dirname(accel.__file__), "")
 _REPLAY = os.path.join(_ACCEL, "dispatch", "replay", "")
 _PLUGINS = os.path.join(_ACCEL, "tools", "plugins", "")
-_MAGIC = _PLUGINS + "notebook.py"
+_STARTERS = (_PLUGINS + "notebook.py", os.path.join(_ACCEL, "tools", "cli", ""))
+"""Code that runs the program: a sample in which it lies nearer than a line of the user's own belongs to no line."""
 
 NUMPY, PYTHON, COMPILED, ACCEL = COLUMNS = ("NumPy", "Python", "compiled", "accel")
 """Kinds of time that a line took. NUMPY: libraries, above all NumPy. PYTHON: the interpreter. ACCEL: recording,
@@ -68,7 +70,8 @@ class Line(NamedTuple):
 class LineProfile:
     """The time of each line. `str()` is text; a notebook shows a table."""
 
-    def __init__(self) -> None:
+    def __init__(self, interval_s: float = INTERVAL_S) -> None:
+        self.interval_s = interval_s
         self.seconds = 0.0
         self._seconds: dict[tuple[str, int], dict[str, float]] = {}
         self._before = _counts()
@@ -84,7 +87,7 @@ class LineProfile:
         what, found = NUMPY, frame
         while found is not None and not is_project_file(found.f_code.co_filename):
             filename = found.f_code.co_filename
-            if filename == _MAGIC:  # the magic's own work, and no line of the cell's
+            if filename.startswith(_STARTERS):
                 return
             if filename.startswith(_REPLAY):
                 what = COMPILED
@@ -137,7 +140,7 @@ class LineProfile:
         ]
         titles = ("line", "source", *(f"{what} s" for what in COLUMNS), "what keeps it on NumPy")
         below = "".join(f"<p>{escape(each)}</p>" for each in self._not_compiled)
-        return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2) + below
+        return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2, wrapped=True) + below
 
 
 def _runs_library(frame: FrameType) -> bool:
@@ -196,10 +199,13 @@ def _not_compiled(before: _Counts) -> Iterator[str]:
 
 
 class Looking:
-    """A thread that profiles the thread which makes it, from then on. profile: complete once it has stopped."""
+    """A thread that profiles the thread which makes it, from then on. profile: complete once it has stopped.
 
-    def __init__(self) -> None:
-        self.profile = LineProfile()
+    It takes no sample while arrays of the program are out of date (see accel.platform.background).
+    """
+
+    def __init__(self, interval_s: float = INTERVAL_S) -> None:
+        self.profile = LineProfile(interval_s)
         self._thread = threading.get_ident()
         self._over = threading.Event()
         self._looking = threading.Thread(target=self._look, name="accel-lines", daemon=True)
@@ -208,10 +214,14 @@ class Looking:
 
     def _look(self) -> None:
         before = time.perf_counter()
-        while not self._over.wait(INTERVAL_S):
+        while not self._over.wait(self.profile.interval_s):
             now = time.perf_counter()
-            self.profile.note(sys._current_frames().get(self._thread), now - before)
+            with suppress(Exception):  # the program runs on while it is sampled
+                background.threads.may(functools.partial(self._note, now - before))
             before = now
+
+    def _note(self, seconds: float) -> None:
+        self.profile.note(sys._current_frames().get(self._thread), seconds)
 
     def stop(self) -> None:
         """Look no more."""

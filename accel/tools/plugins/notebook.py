@@ -94,8 +94,8 @@ class _Counts:
         if not calls:
             return ""
         seconds, saved_s = time.perf_counter() - self._began, current_run().saved_s - self._saved_s
-        usual_s = max(0.0, seconds + saved_s)
-        instead = f", on NumPy about {in_s(usual_s)} ({as_factor(usual_s / seconds)})" if compiled else ""
+        usual_s, is_told = max(0.0, seconds + saved_s), not current_run().is_busy
+        instead = f", on NumPy about {in_s(usual_s)} ({as_factor(usual_s / seconds)})" if compiled and is_told else ""
         return f"accel: this cell took {in_s(seconds)}{instead}; {compiled} of {plural(calls, 'call')} compiled"
 
 

@@ -124,7 +124,7 @@ class Members:
             return
         for member, each in enumerate(self._ensemble.result):
             if each != way:
-                detail = f"in round {self._rounds} member {member} {WAYS[int(each)]}, and the program {WAYS[way]}"
+                detail = f"in iteration {self._rounds} member {member} {WAYS[int(each)]}, and the program {WAYS[way]}"
                 raise refused(self._name, "ensemble.rounds", detail)
 
     # -- the end ------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class Members:
             text = f"{told['why']} ({told['where']})  [{first.rpartition('[')[2]}"
         notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
         hint = f"; a later BEGIN in {self._perturbation.path} may help" if self._ensemble is None else ""
-        return f"no ensemble of {self._name} after round {max(0, self._rounds - 1)}: {text}{notes}{hint}"
+        return f"no ensemble of {self._name} after iteration {max(0, self._rounds - 1)}: {text}{notes}{hint}"
 
     def finish(self) -> int:
         """Save the members after the program has ended. Returns an exit code for the program."""
@@ -153,7 +153,7 @@ class Members:
         self._has_ended = True
         if self._ensemble is None:
             loop = self._name or f"the loop that {self._perturbation.path} names"
-            self._say(f"accel: no ensemble: {loop} made no round, or fewer than BEGIN")
+            self._say(f"accel: no ensemble: {loop} made no iteration, or fewer than BEGIN")
             return REFUSED
         self._save()
         if self._last != GONE_ON:
@@ -185,7 +185,7 @@ class Members:
             self._say(f"accel: the ensemble could not be saved: {type(error).__name__}: {error}")
             return
         alone = f", {ensemble.alone} of {ensemble.steps * self._count} by NumPy" if ensemble.alone else ""
-        self._tell(f"accel: {self._count} members of {self._name}, {ensemble.steps} rounds{alone}: {self._path}")
+        self._tell(f"accel: {self._count} members of {self._name}, {ensemble.steps} iterations{alone}: {self._path}")
 
 
 def _locals_of(frame: FrameType) -> dict[str, Any]:

@@ -857,7 +857,7 @@ def test_nothing_is_held_while_somebody_looks(both: Any, behind: Counter[str], m
 
     made.check(all_rounds, times=2)
     assert behind["not"] > 10 and not behind["held"]
-    assert "each round: there are other threads" in " ".join(json.loads(accel.report("json"))["notes"])
+    assert "each iteration: there are other threads" in " ".join(json.loads(accel.report("json"))["notes"])
 
 
 def test_on_a_device_that_shares_the_hosts_memory_nothing_is_asked(
@@ -1024,7 +1024,8 @@ def test_the_report_counts_rounds_that_held_state_and_says_why_others_did_not(bo
     assert all(found["not_held"]) and "it leaves the loop" not in found["not_held"]
     text = accel.report(full=True, transfers=True)
     rounds = behind["held"] + behind["not"]
-    assert f"state stayed on the device after {behind['held']} of {rounds} rounds; not after" in " ".join(text.split())
+    told = " ".join(text.split())
+    assert f"state stayed on the device after {behind['held']} of {rounds} iterations; not after" in told
 
 
 @pytest.mark.parametrize("lasts", [False, True])
@@ -1040,7 +1041,7 @@ def test_a_reason_that_does_not_pass_is_said(
     if lasts:
         made.check(of_kinds(24), times=1)
     notes = " ".join(json.loads(accel.report("json"))["notes"])
-    assert ("it has no program, for 16 rounds in a row" in notes) is lasts
+    assert ("it has no program, for 16 iterations in a row" in notes) is lasts
     assert not behind["held"]
 
 
@@ -1049,4 +1050,5 @@ def test_a_reason_that_each_round_has_is_said(both: Any, behind: Counter[str], m
     monkeypatch.setattr("accel.dispatch.replay.commit.may_stay", lambda staged: False)
     both("def main(model, n):\n    for i in range(n):\n" + STEP).check(of_kinds(40), times=2)
     notes = " ".join(json.loads(accel.report("json"))["notes"])
-    assert not behind["held"] and "each round: what it stores or shows might run code of the program's, for 16" in notes
+    assert not behind["held"]
+    assert "each iteration: what it stores or shows might run code of the program's, for 16" in notes

@@ -79,7 +79,7 @@ def test_members_of_a_script_are_saved(bench: Bench, folder: Path) -> None:
     plain = bench.python("flat.py", cwd=str(folder))
     done = run(bench, folder, "--ensemble", "3", "--perturb", "u.py", "--members", "flat.npz", "flat.py")
     assert (done.code, done.out) == (0, plain.out)
-    assert f"accel: 3 members of __main__:4, 5 rounds: {folder / 'flat.npz'}\n" in done.err
+    assert f"accel: 3 members of __main__:4, 5 iterations: {folder / 'flat.npz'}\n" in done.err
     with np.load(folder / "flat.npz") as saved:
         u = np.arange(4.0) + np.arange(3.0)[:, None]
         for n in range(5):
@@ -134,8 +134,8 @@ def test_bad_input_is_told_before_the_program_starts(
     ("perturb", "script", "line"),
     [
         ("u.py", "several.py", "LOOP=None names several loops; expected: one of the lines 4 (<module>), 10 (main)\n"),
-        ("module.py", "flat.py", "no ensemble: the loop that module.py names made no round, or fewer than BEGIN\n"),
-        ("v.py", "flat.py", "no ensemble of __main__:4 after round 0: "),
+        ("module.py", "flat.py", "no ensemble: the loop that module.py names made no iteration, or fewer than BEGIN\n"),
+        ("v.py", "flat.py", "no ensemble of __main__:4 after iteration 0: "),
     ],
 )
 def test_what_cannot_be_is_one_line(bench: Bench, folder: Path, perturb: str, script: str, line: str) -> None:
@@ -143,4 +143,4 @@ def test_what_cannot_be_is_one_line(bench: Bench, folder: Path, perturb: str, sc
     assert done.code == 2
     assert done.err.startswith(f"accel: {line}")
     assert done.err.count("\n") == 1
-    assert (done.out == "") is ("made no round" not in line)
+    assert (done.out == "") is ("made no iteration" not in line)

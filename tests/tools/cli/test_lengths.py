@@ -63,12 +63,30 @@ def test_what_may_be_another_run_is_not_left_alone(bench: Bench, kept: dict[str,
 
 
 def test_errors_and_exit_codes_of_a_run_that_is_left_alone_are_pythons(bench: Bench, kept: dict[str, str]) -> None:
-    (bench.work / "ends.py").write_text("import numpy\ndef f():\n    1 / 0\nf()\n", encoding="utf-8")
+    program = "import os, numpy\ndef f():\n    1 / 0\nif not os.path.exists('data'):\n    f()\n"
+    (bench.work / "ends.py").write_text(program, encoding="utf-8")
     plain = bench.python("ends.py")
-    for _ in range(2):
-        done = bench.accel("ends.py", env=kept)
+    (bench.work / "data").touch()
+    bench.accel("ends.py", env=kept)
+    (bench.work / "data").unlink()
+    done = bench.accel("ends.py", env=kept)
     traceback, _, last = done.err.rstrip().rpartition("\n")
     assert (done.code, traceback) == (plain.code, plain.err.rstrip()) and last.startswith(ALONE)
+
+
+@pytest.mark.parametrize("ending", ["raise KeyboardInterrupt", "open('missing')", "sys.exit('no data')"])
+def test_a_run_that_was_broken_off_says_nothing_of_the_next_one(
+    bench: Bench, kept: dict[str, str], tmp_path: Path, ending: str
+) -> None:
+    data = tmp_path / "data"
+    program = f"import os, sys, numpy\nif not os.path.exists({str(data)!r}):\n    {ending}\n"
+    (bench.work / "ends.py").write_text(program, encoding="utf-8")
+    for _ in range(2):
+        assert ALONE not in bench.accel("ends.py", env=kept).err
+    assert not (tmp_path / lengths.NAME).exists()
+    data.touch()
+    bench.accel("ends.py", env=kept)
+    assert (tmp_path / lengths.NAME).exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
@@ -162,7 +180,10 @@ def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], 
 
 def test_accel_compile_has_the_next_run_accelerated(made: Callable[[], History]) -> None:
     made().note_alone()
-    assert made().last is not None
+    before = made().last
+    assert before is not None
+    made().note_alone(whole=False)
+    assert made().last == before
     lengths.forget()
     assert made().last is None
     lengths.forget()

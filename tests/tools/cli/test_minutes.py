@@ -13,13 +13,15 @@ import pytest
 from accel.platform import observers, status
 from accel.tools.cli import minutes
 from accel.tools.inspect.doctor import measure
-from accel.tools.plugins import notebook
+from accel.tools.plugins import lines, notebook
 
 
 def test_a_line_says_what_is_compiled_and_what_that_gains(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     assert minutes.state() == "0 functions compiled"
     books.open_ledger("model:step").count_compiled(1.0, 3.0)
     assert minutes.state() == "1 function compiled (model:step); +3.0 s so far"
+    books.current_run().fair_s(4.0, 1.0)
+    assert minutes.state() == "1 function compiled (model:step)", "nobody can tell the gain on a busy machine"
     monkeypatch.setattr(status, "_look", None)
     status.follow(lambda: "accel: compiling 1 of 2, model:warm for 4 s")
     assert minutes.state() == "1 function compiled (model:step); compiling 1 of 2, model:warm for 4 s"
@@ -50,7 +52,9 @@ def test_its_thread_keeps_no_arrays_from_staying_on_a_device(monkeypatch: pytest
     started: list[str] = []
     monkeypatch.setattr(threading.Thread, "start", lambda self: started.append(self.name))
     minutes.start()
-    assert set(started) <= observers.WAITING_THREADS
+    monkeypatch.setattr(threading.Thread, "join", lambda self: None)
+    lines.Looking().stop()
+    assert set(started) <= observers.WAITING_THREADS and len(started) == 2
 
 
 def test_the_doctor_says_for_how_long_the_program_has_run(
@@ -72,3 +76,5 @@ def test_a_cell_is_told_of_alone(books: ModuleType) -> None:
     book.count_compiled(1.0, 3.0)
     told = cell.since()
     assert "on NumPy about 3.0 s (" in told and told.endswith("; 1 of 2 calls compiled")
+    books.current_run().fair_s(4.0, 1.0)
+    assert "on NumPy" not in cell.since(), "nobody can tell it on a busy machine"

@@ -620,6 +620,16 @@ def test_what_is_interrupted_inside_jax_shows_the_programs_line(bench: Bench) ->
     assert "stages.py" not in done.err
 
 
+@pytest.mark.parametrize("place", ["<accel host tape>", "project.__file__"])
+def test_what_is_interrupted_inside_accel_shows_the_programs_line(bench: Bench, place: str) -> None:
+    (bench.work / "waits.py").write_text("from accel.platform import project\nproject.wait()\n", encoding="utf-8")
+    code, name = "def wait():\n    raise KeyboardInterrupt\n", place if "." in place else repr(place)
+    starting = f"from accel.platform import project; exec(compile({code!r}, {name}, 'exec'), vars(project))"
+    done = bench.python("-c", f"{starting}; from accel.tools.cli.run import main; main(['--quiet', 'waits.py'])")
+    assert done.err.count("  File ") == 1 and "project.wait()" in done.err, done.err
+    assert done.err.endswith("KeyboardInterrupt\n")
+
+
 def test_a_platform_is_not_asked_for_in_a_plain_run(bench: Bench) -> None:
     done = bench.accel("--quiet", "scripts.go", env={"QD_JAX_PLATFORM": "tpu", "QD_USE_JAX": "0"})
     assert done == Done(0, "2.0\n", "")

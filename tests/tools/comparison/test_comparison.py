@@ -335,7 +335,7 @@ def test_numpy_compared_with_numpy_is_said_to_be_so(tmp_path: Path) -> None:
     assert "largest difference" not in line
     assert "No charts: no field was sampled" in runs._markdown(result)
     result["accel"]["totals"]["calls"] = 0
-    assert "--auto compares the rounds of the script's own loops" in runs.one_line_summary(result, tmp_path)
+    assert "--auto compares the iterations of the script's own loops" in runs.one_line_summary(result, tmp_path)
     result["accel"]["totals"] = {"calls": 5, "compiled_calls": 1}
     assert "with NumPy" not in runs.one_line_summary(result, tmp_path)
     result["fields"] = {"f: u": {"calls": [3], "accel": [1e-12], "perturbed": [0.0]}}

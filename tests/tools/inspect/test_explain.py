@@ -583,7 +583,7 @@ def test_the_round_that_is_asked_for_is_explained(loops: Path) -> None:
         ("loops:rows:20 --run loops", "is a loop that is not compiled by itself: "),
         ("loops:walk:3 --run loops", "is not defined in loops.py; expected: Plate.__init__, run, rows"),
         ("loops:run:11", "is the loop at line 11 of loops:run, which has no arguments; "
-         "expected: --run PROGRAM, which takes a round of it from a running program"),
+         "expected: --run PROGRAM, which takes an iteration of it from a running program"),
     ],
 )  # fmt: skip
 def test_a_name_that_is_no_such_loop_is_told_in_one_line(

@@ -13,6 +13,7 @@ from accel.platform.reasons import Refusal, source_line
 from accel.reports import brief, text
 from accel.reports.advice import IN_SHELL
 from accel.reports.figures import figures_of_run
+from accel.tools.cli import running
 from accel.tools.plugins import faster, lines
 from accel.tools.plugins.lines import ACCEL, COMPILED, NUMPY, PYTHON, LineProfile
 from tests.tools.cli.bench import Bench
@@ -47,7 +48,7 @@ def profile(tmp_path: Path) -> LineProfile:
 def test_the_ceiling_and_the_costliest_lines_are_told(profile: LineProfile, tmp_path: Path, books: None) -> None:
     told = faster.advice(profile)
     assert told[0] == (
-        "40% of the run is in compiled code that accel cannot help (FFT, random numbers): "
+        "40% of the run is in work that accel cannot help (FFT, random numbers): "
         "at most 2.5x, with everything else free"
     )
     place = source_line(str(tmp_path / "script.py"), 4)
@@ -55,7 +56,17 @@ def test_the_ceiling_and_the_costliest_lines_are_told(profile: LineProfile, tmp_
         f"{place}: 2.5 s (25%), for i in range(9): total += x[i]: "
         "Python runs it element by element: one operation on the whole array"
     )
-    assert "no refusal: " in told[2] and len(told) == 3, "line 6 takes one hundredth"
+    assert "a longer run helps" in told[2] and len(told) == 3, "line 6 takes one hundredth"
+    profile._seconds[str(tmp_path / "script.py"), 6] = {NUMPY: 1.0}
+    assert faster.advice(profile)[3].endswith("w = z.sum()"), "the hint stands once"
+
+
+def test_an_import_is_none_of_accels_work_and_few_samples_are_not_told(profile: LineProfile, books: None) -> None:
+    path = next(iter(profile._seconds))[0]
+    profile._seconds[path, 1] = {NUMPY: 1.0}
+    assert "(FFT, imports, random numbers)" in faster.advice(profile)[0]
+    profile.interval_s = 2.0
+    assert faster.advice(profile) == [], "no line was seen five times"
 
 
 def test_a_line_is_told_with_its_refusal_and_what_helps(profile: LineProfile, tmp_path: Path, books: None) -> None:
@@ -82,6 +93,33 @@ def test_reports_end_with_it(books: None) -> None:
     figures["faster"] = ["50% of the run ..."]
     assert brief.brief(figures, IN_SHELL).endswith("\n\nto be faster\n  50% of the run ...\n")
     assert "\nto be faster\n  50% of the run ...\n" in text.text(figures, IN_SHELL)
+
+
+def test_every_run_ends_with_it_and_shows_no_table_that_nobody_asked_for(bench: Bench, tmp_path: Path) -> None:
+    script, report = tmp_path / "mix.py", tmp_path / "r.json"
+    script.write_text(
+        "import time\nimport numpy as np\nx = np.ones(200_000)\nends = time.perf_counter() + 1.5\n"
+        "while time.perf_counter() < ends:\n    y = np.fft.fft(x)\n"
+    )
+    done = bench.accel("--report", str(report), str(script))
+    assert done.code == 0 and "NumPy s" not in done.err
+    told = json.loads(report.read_text())["faster"]
+    assert "of the run is in work that accel cannot help (FFT" in told[0], told
+
+
+def test_a_sample_of_accels_own_command_belongs_to_no_line(tmp_path: Path) -> None:
+    script = tmp_path / "console.py"
+    script.write_text("def start(act): act()\n")
+    own: dict[str, object] = {}
+    exec(compile(script.read_text(), str(script), "exec"), own)
+    seen = LineProfile()
+    path = Path(running.__file__).with_name("made_up.py")
+    inner: dict[str, object] = {"note": lambda: seen.note(sys._getframe(1), 1.0)}
+    exec(compile("def act(): note()", str(path), "exec"), inner)
+    own["start"](inner["act"])  # type: ignore[operator]
+    assert not seen._seconds
+    own["start"](lambda: seen.note(sys._getframe(1), 1.0))  # type: ignore[operator]
+    assert [line for _, line in seen._seconds] == [1]
 
 
 def test_python_s_own_time_is_told_apart() -> None:

@@ -350,7 +350,7 @@ def test_a_line_profile_tells_numpys_time_from_compiled_time() -> None:
         (Frame(lines._ACCEL + "record/recording.py", 9, user), 8.0),
         (Frame("/elsewhere/site-packages/tool.py", 3, None), 16.0),
         (None, 32.0),
-        (Frame(lines._MAGIC, 90, user), 64.0),
+        (Frame(lines._STARTERS[0], 90, user), 64.0),
     ):
         profile.note(frame, seconds)  # type: ignore[arg-type]
     ledger.open_ledger("f").refuse(Refusal("effect.file", lines.source_line(here, 22)))

@@ -98,17 +98,17 @@ REFUSED = {
     "a member breaks earlier": (
         "x = 10.0 - m\nwhile True:\n    x -= 1.0\n    if x < 2.0:\n        break\n",
         {"x": "10.0 - 3 * m"},
-        r"leaves the loop in another round.*in round 3 member 2 breaks out of the loop, and the program goes on",
+        r"leaves the loop in another iteration.*in iteration 3 member 2 breaks out of the loop, and the program goes",
     ),
     "a member's test ends earlier": (
         "x = 10.0\nwhile x > 2.0:\n    x -= 1.0\n",
         {"x": "10.0 - 3 * m"},
-        r"in round 3 member 2 ends, and the program goes on",
+        r"in iteration 3 member 2 ends, and the program goes on",
     ),
     "a member would go on": (
         "x = 10.0\nwhile x > 2.0:\n    x -= 1.0\n",
         {"x": "10.0 + 3 * m"},
-        r"in round 8 member 1 goes on, and the program ends",
+        r"in iteration 8 member 1 goes on, and the program ends",
     ),
     "a test that calls": (
         "x = [1.0]\nwhile x.pop() > 0.0:\n    x.append(-1.0)\n",
@@ -118,17 +118,17 @@ REFUSED = {
     "random numbers": (
         "x = np.ones(3)\nfor n in range(3):\n    x += np.random.default_rng(n).normal(size=3)\n",
         {"x": "np.ones(3) * m"},
-        r"no ensemble of program:\d+ after round 0: .*random",
+        r"no ensemble of program:\d+ after iteration 0: .*random",
     ),
     "a file": (
         "x = np.ones(3)\nfor n in range(3):\n    x += 1.0\n    np.save('written.npy', x)\n",
         {"x": "np.ones(3) * m"},
-        r"no ensemble of program:\d+ after round 0: .*file",
+        r"no ensemble of program:\d+ after iteration 0: .*file",
     ),
     "a file in a later round": (
         "x = np.ones(3)\nfor n in range(3):\n    x += 1.0\n    if n > 1:\n        np.save(f'written{n}.npy', x)\n",
         {"x": "np.ones(3) * m"},
-        r"no ensemble of program:\d+ after round 2: .*",
+        r"no ensemble of program:\d+ after iteration 2: .*",
     ),
     "a method that reads a perturbed name of the script": (
         "k, x = 2.0, np.ones(3)\nclass A:\n    def f(self, x):\n        return x * k\na = A()\n"

@@ -149,7 +149,7 @@ def _notes(members: list[Answer]) -> list[str]:
     return lines
 
 
-_UNLESS_IT_GROWS = ", unless they read all of a list or array that grows from round to round"
+_UNLESS_IT_GROWS = ", unless they read all of a list or array that grows from one iteration to the next"
 
 
 def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
@@ -166,7 +166,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
         yield f"an installed catalogue names all of these: accel run {account['run']} accelerates them"
     if any(each["main"] for each in rows):
         yield (
-            f"or without a catalogue: accel run --auto {account['run']} compiles the rounds of the script's loops, "
+            f"or without a catalogue: accel run {account['run']} compiles the iterations of the script's loops, "
             f"with the functions that they call{_UNLESS_IT_GROWS}"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
@@ -176,7 +176,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     if _is_flat(account):
         yield (
             f"the program's own top level holds most of the time: accel run --auto {account['run']} compiles the "
-            f"rounds of its loops, with the functions that they call{_UNLESS_IT_GROWS}"
+            f"iterations of its loops, with the functions that they call{_UNLESS_IT_GROWS}"
         )
     elif not rows:
         yield (

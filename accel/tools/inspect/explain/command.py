@@ -59,7 +59,7 @@ def _parser() -> Parser:
     parser.add_argument("target", metavar="FUNCTION", nargs="?", default="", help=f"{TARGETS}; {_LOOPS}")
     parser.add_argument("--setup", metavar="CODE", action="append", default=[], help="statements to run first")
     parser.add_argument("--args", metavar="TUPLE", help="the call's arguments: an expression that gives a tuple")
-    parser.add_argument("--nth", metavar="N", default="1", help="with --run: which call or round; default the first")
+    parser.add_argument("--nth", metavar="N", default="1", help="with --run: which call or iteration; default: first")
     parser.add_argument("--passes", action="store_true", help="print the program, and what each pass of accel changes")
     parser.add_argument("--format", metavar="F", default="text", help="text (default) or json")
     what = "run this program (module, script, or module:callable) until it makes the call; must come last"
