@@ -58,7 +58,7 @@ class InXla(Segment):
 
     compiled: Any
 
-    def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+    def run(self, given: Sequence[Any]) -> list[Any]:
         import jax
 
         with jax.enable_x64(True):
@@ -76,7 +76,7 @@ class HostCall(Segment):
     forms: Sequence[callbacks.Form]
     fills: bool
 
-    def run(self, given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+    def run(self, given: Sequence[Any]) -> list[Any]:
         if self.fills:
             filled = [aligned_array(shape, np.dtype(dtype)) for shape, dtype in self.forms]
             try:

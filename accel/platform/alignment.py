@@ -21,7 +21,13 @@ def aligned_copy(array: NDArray[Any]) -> Any:
 
 def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """A new array that XLA reads in place."""
-    return aligned_room(math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+    return made_at(shape, dtype)[0]
+
+
+def made_at(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
+    """A new array that XLA reads in place, and its address."""
+    room, address = _room(math.prod(shape) * dtype.itemsize)
+    return room.view(dtype).reshape(shape), address
 
 
 def is_aligned(array: NDArray[Any]) -> bool:
@@ -31,10 +37,15 @@ def is_aligned(array: NDArray[Any]) -> bool:
 
 def aligned_room(nbytes: int) -> np.ndarray[Any, Any]:
     """New aligned memory of `nbytes` bytes."""
+    return _room(nbytes)[0]
+
+
+def _room(nbytes: int) -> tuple[np.ndarray[Any, Any], int]:
     room = np.empty(nbytes + ALIGNED, np.uint8)
     # NumPy aligns to 16 bytes only: take 64 more, and begin at the first aligned one
-    first = -address_of(room) % ALIGNED
-    return room[first : first + nbytes]
+    address = address_of(room)
+    first = -address % ALIGNED
+    return room[first : first + nbytes], address + first
 
 
 def address_of(array: NDArray[Any]) -> int:

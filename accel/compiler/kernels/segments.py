@@ -19,13 +19,40 @@ from accel.compiler.kernels import helpers, machine_code
 from accel.compiler.kernels.helpers import Entry
 from accel.compiler.kernels.module import ENTRY, Size
 from accel.compiler.kernels.sharing import COUNTERS
-from accel.platform.alignment import address_of, aligned_array
+from accel.platform.alignment import address_of, aligned_array, made_at
 
 _loading = threading.Lock()
 
 _ENTRY_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+Made = tuple[np.ndarray[Any, Any], int]
+"""An array and its address."""
+
+
+class Values:
+    """The values of a run, by number: arrays, and the addresses of those that kernels have asked for."""
+
+    __slots__ = ("addresses", "arrays")
+
+    def __init__(self, count: int, known: Mapping[int, Made]) -> None:
+        self.arrays: list[Any] = [None] * count
+        self.addresses: list[int | None] = [None] * count
+        for number, made in known.items():
+            self.set(number, *made)
+
+    def set(self, number: int, array: Any, address: int | None = None) -> None:
+        """Set a value. address: its address, if it is known."""
+        self.arrays[number], self.addresses[number] = array, address
+
+    def address(self, number: int) -> int:
+        """Return a value's address. To look one up in an array takes a microsecond."""
+        found = self.addresses[number]
+        if found is None:
+            found = self.addresses[number] = address_of(self.arrays[number])
+        return found
 
 
 @dataclass(slots=True)
@@ -35,8 +62,14 @@ class Segment:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
-    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
-        """Return the outputs, as arrays in C order. made: by output, memory for it, or None."""
+    def fill(self, values: Values, memory: Mapping[int, Made]) -> None:
+        """Compute the outputs. memory: for outputs that only other segments read."""
+        found = self.run([values.arrays[number] for number in self.inputs])
+        for number, array in zip(self.outputs, found, strict=True):
+            values.set(number, array)
+
+    def run(self, given: Sequence[Any]) -> Sequence[Any]:
+        """Return the outputs, as arrays in C order."""
         raise NotImplementedError
 
 
@@ -49,7 +82,7 @@ class Kernel(Segment):
     size: Size
     _loaded: machine_code.Loaded | None = None
     _call: Entry | None = None
-    _rooms: list[np.ndarray[Any, Any]] = field(default_factory=list)
+    _rooms: list[Made] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.size)
@@ -63,26 +96,25 @@ class Kernel(Segment):
                 self._call = _ENTRY_TYPE(self._loaded.address(ENTRY))
             return self._call
 
-    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+    def fill(self, values: Values, memory: Mapping[int, Made]) -> None:
         call = self._call or self.load()
-        made = [aligned_array(*form) if each is None else each for form, each in zip(self.forms, made, strict=True)]
+        for number, form in zip(self.outputs, self.forms, strict=True):
+            values.set(number, *(memory.get(number) or made_at(*form)))
         try:
             room = self._rooms.pop()
         except IndexError:
             # a thread makes one, so that two runs at once have their own
-            room = aligned_array((self.size.room,), np.dtype(np.uint8))
-        table = [*given, *made, room]
+            room = made_at((self.size.room,), np.dtype(np.uint8))
+        table = [*map(values.address, self.inputs), *map(values.address, self.outputs), room[1]]
         threads = helpers.threads_for(self.size.chunks)
         if threads > 1:
             # late helpers come to it after the run
-            table.append(np.zeros(COUNTERS * self.size.steps, np.uint8))
-        packed = struct.pack(f"{len(table)}P", *map(address_of, table))
-        if threads > 1:
-            helpers.run(call, packed, threads, (self, table[-1]))
+            counters = np.zeros(COUNTERS * self.size.steps, np.uint8)
+            packed = struct.pack(f"{len(table) + 1}P", *table, address_of(counters))
+            helpers.run(call, packed, threads, (self, counters))
         else:
-            call(packed, 0, 1)
+            call(struct.pack(f"{len(table)}P", *table), 0, 1)
         self._rooms.append(room)
-        return made
 
 
 @dataclass(slots=True)
@@ -99,37 +131,35 @@ class Segmented:
     segments: Sequence[Segment]
     results: Any
     count: int
-    spare: list[dict[int, np.ndarray[Any, Any]]] = field(default_factory=list)
+    spare: list[dict[int, Made]] = field(default_factory=list)
+    _known: dict[int, Made] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Segmented, (self.forms, self.constants, self.segments, self.results, self.count)
 
     def __call__(self, arrays: Sequence[Any], constants: Sequence[Any], scalars: Mapping[str, Any]) -> Any:
         """Run the program. Returns new arrays in the form of its results."""
-        values: list[Any] = [None] * self.count
+        if len(self._known) < len(self.constants):
+            self._known = {number: (array, address_of(array)) for number, array in self.constants.items()}
+        values = Values(self.count, self._known)
         given = (*arrays, *constants, *(scalars[name] for name in sorted(scalars)))
         for number, (array, (_, dtype)) in enumerate(zip(given, self.forms, strict=True)):
-            values[number] = np.asarray(array, dtype, order="C")
-        for number, array in self.constants.items():
-            values[number] = array
+            values.arrays[number] = np.asarray(array, dtype, order="C")
         # taken out while it is used, so that two runs at once have their own
         try:
             memory = self.spare.pop()
         except IndexError:
             memory = self._memory()
         for segment in self.segments:
-            places = [memory.get(number) for number in segment.outputs]
-            made = segment.run([values[number] for number in segment.inputs], places)
-            for number, array in zip(segment.outputs, made, strict=True):
-                values[number] = array
+            segment.fill(values, memory)
         self.spare.append(memory)
-        return _filled(self.results, values)
+        return _filled(self.results, values.arrays)
 
-    def _memory(self) -> dict[int, np.ndarray[Any, Any]]:
+    def _memory(self) -> dict[int, Made]:
         """Return memory for kernel outputs that only later segments read. A run's results are new arrays."""
         results = set(_numbers(self.results))
         return {
-            number: aligned_array(*form)
+            number: made_at(*form)
             for segment in self.segments
             if isinstance(segment, Kernel)
             for number, form in zip(segment.outputs, segment.forms, strict=True)
@@ -147,7 +177,7 @@ class MatrixProduct(Segment):
     summed: tuple[tuple[int, ...], tuple[int, ...]]
     batched: tuple[tuple[int, ...], tuple[int, ...]]
 
-    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+    def run(self, given: Sequence[Any]) -> Sequence[Any]:
         x, y = given
         with np.errstate(all="ignore"):
             return [np.ascontiguousarray(self._product(x, y)).reshape(self._shape(x, y))]
@@ -184,7 +214,7 @@ class Nested(Segment):
 class Choice(Nested):
     """A segment that runs one of several programs. The first input is its number; the others are its arguments."""
 
-    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+    def run(self, given: Sequence[Any]) -> Sequence[Any]:
         number = min(max(int(given[0]), 0), len(self.programs) - 1)
         found: Sequence[Any] = self.programs[number](given[1:], (), {})
         return found
@@ -204,7 +234,7 @@ class Scan(Nested):
     backwards: bool
     forms: tuple[Form, ...]
 
-    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+    def run(self, given: Sequence[Any]) -> Sequence[Any]:
         (body,), first = self.programs, self.fixed + self.state
         state, collected = given[self.fixed : first], [aligned_array(*form) for form in self.forms]
         for number in reversed(range(self.rounds)) if self.backwards else range(self.rounds):
@@ -226,7 +256,7 @@ class While(Nested):
 
     fixed: tuple[int, int]
 
-    def run(self, given: Sequence[Any], made: Sequence[Any]) -> Sequence[Any]:
+    def run(self, given: Sequence[Any]) -> Sequence[Any]:
         (goes_on, body), (first, second) = self.programs, self.fixed
         of_first, of_body, state = given[:first], given[first : first + second], given[first + second :]
         while goes_on((*of_first, *state), (), {})[0]:
