@@ -154,14 +154,14 @@ def test_a_loss_counts(
     assert (last.gain_s > 0.0) == (not lost and net != "unknown")
 
 
-def test_a_loss_counts_although_the_next_run_may_find_more_and_hope_ends(
+def test_a_loss_counts_although_the_next_run_may_find_more_and_hope_ends_with_the_second(
     made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
-    for run, (hopes, gain) in enumerate([(True, True), (True, False), (False, False)]):
-        made().note_accelerated(_figures("lost", -10.0, [{"state": "in use", "found_on_disk": False}]))
+    for run, (hopes, gain) in enumerate([(True, True), (False, False)]):
+        made().note_accelerated(_figures("lost", -20.0, [{"state": "in use", "found_on_disk": False}]))
         last = made().last
-        assert last is not None and last.lost_s == 10.0 * (run + 1)
+        assert last is not None and last.lost_s == 20.0 * (run + 1)
         assert last.is_left_alone is not hopes
         assert (last.gain_s > 0.0) is gain
 
