@@ -29,6 +29,9 @@ MODEL = "scripts.run_simulation"
 ENDLESS = {"QD_SIM_DAYS": "10000", "QD_PLOT_EVERY_DAYS": "100000"}
 """A run longer than anyone waits for: the number of steps ends it. Plots are left out."""
 
+LENGTHS = "lengths.json"
+"""The file of accel's cache folder by which it leaves short programs alone. Older trees have none."""
+
 WARMUP = 0.4
 """The part of a run's steps that is left out of its steady step."""
 
@@ -145,6 +148,8 @@ class Start:
         arguments += [f"--steps={steps}"] if steps else [f"--seconds={seconds}"]
         own = {**ENDLESS, **self.settings, **self.case.settings, "PYTHONPATH": python_path(self.tree)}
         own |= {**harness.FINISHES, "QD_JAX_CACHE_DIR": str(cache)} if way == "accel" else {"QD_USE_JAX": "0"}
+        # a run that is stopped after some steps, or was slow, must not have the next one left to NumPy
+        (cache / LENGTHS).unlink(missing_ok=True)
         folder.mkdir(parents=True)
         run = timed([sys.executable, "-m", "benchmarks.started", *arguments], folder, environment(own))
         harness.let_finish(cache)
