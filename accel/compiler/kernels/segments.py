@@ -1,6 +1,6 @@
 """Segments: a program as kernels and, between them, segments that something else computes, all on NumPy's arrays.
 
-Values are numbered. A run fills a list of arrays: arguments and constants first, then the results of each segment.
+ArrayTable are numbered. A run fills a list of arrays: arguments and constants first, then the results of each segment.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Made = tuple[np.ndarray[Any, Any], int]
 """An array and its address."""
 
 
-class Values:
+class ArrayTable:
     """The values of a run, by number: arrays, and the addresses of those that kernels have asked for."""
 
     __slots__ = ("addresses", "arrays")
@@ -62,7 +62,7 @@ class Segment:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
-    def fill(self, values: Values, memory: Mapping[int, Made]) -> None:
+    def fill(self, values: ArrayTable, memory: Mapping[int, Made]) -> None:
         """Compute the outputs. memory: for outputs that only other segments read."""
         found = self.run([values.arrays[number] for number in self.inputs])
         for number, array in zip(self.outputs, found, strict=True):
@@ -96,7 +96,7 @@ class Kernel(Segment):
                 self._call = _ENTRY_TYPE(self._loaded.address(ENTRY))
             return self._call
 
-    def fill(self, values: Values, memory: Mapping[int, Made]) -> None:
+    def fill(self, values: ArrayTable, memory: Mapping[int, Made]) -> None:
         call = self._call or self.load()
         for number, form in zip(self.outputs, self.forms, strict=True):
             values.set(number, *(memory.get(number) or made_at(*form)))
@@ -141,7 +141,7 @@ class Segmented:
         """Run the program. Returns new arrays in the form of its results."""
         if len(self._known) < len(self.constants):
             self._known = {number: (array, address_of(array)) for number, array in self.constants.items()}
-        values = Values(self.count, self._known)
+        values = ArrayTable(self.count, self._known)
         given = (*arrays, *constants, *(scalars[name] for name in sorted(scalars)))
         for number, (array, (_, dtype)) in enumerate(zip(given, self.forms, strict=True)):
             values.arrays[number] = np.asarray(array, dtype, order="C")
