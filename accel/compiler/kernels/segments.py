@@ -1,6 +1,6 @@
 """Segments: a program as kernels and, between them, segments that something else computes, all on NumPy's arrays.
 
-ArrayTable are numbered. A run fills a list of arrays: arguments and constants first, then the results of each segment.
+Values are numbered. A run fills a table of arrays: arguments and constants first, then the results of each segment.
 """
 
 from __future__ import annotations
