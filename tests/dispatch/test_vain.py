@@ -82,6 +82,7 @@ def opaque_way(x: np.ndarray[Any, Any], steps: int) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("is_long", [True, False])
 def test_a_refusal_that_took_long_is_noted_whatever_the_reason(is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vain, "LONG_S", -LONG_S if is_long else LONG_S)
+    monkeypatch.setattr(vain, "SIZE_FACTOR", 1e9)  # calls of a microsecond vary on a busy machine
     opaque_way(np.ones(3), 100)  # the first of a process takes far longer
     assert run(opaque_way)[1] > 0
     target, count = run(opaque_way)
