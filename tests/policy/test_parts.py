@@ -31,6 +31,8 @@ CODE: CodeType = compile("x = 1", "loop.py", "exec")
 def of_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
     """The parts of a loop that no earlier run has compiled. This process is taken to have a program."""
     monkeypatch.setattr(current_run(), "device", "cpu")
+    monkeypatch.setattr(prices, "IS_ALONE", False)
+    monkeypatch.setattr(parts.recorded, "count", 0)
     with config.override(cache_dir=tmp_path, finish_s=0.0):
         yield Parts("loop", CODE)
 
