@@ -5,7 +5,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from accel.platform import forks
 
 _lock = threading.Lock()
 """LLVM's parser and code generator share a context, which one thread may use at a time."""
@@ -25,6 +29,13 @@ def binding() -> Any:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding
+
+
+@contextmanager
+def _at_work() -> Iterator[Any]:
+    """LLVM's binding, for one thread. Forks wait: a child would destroy what is half built, which aborts it."""
+    with forks.delayed(), _lock:
+        yield binding()
 
 
 @functools.cache
@@ -48,15 +59,15 @@ def holds_vectors() -> bool:
 
 def object_of(text: str) -> bytes:
     """Compile a module for this processor, for `Loaded`. Raises RuntimeError if LLVM refuses it."""
-    llvm = binding()
     name, features = target()
-    with _lock:
+    with _at_work() as llvm:
         module = llvm.parse_assembly(text)
         machine = llvm.Target.from_default_triple().create_target_machine(
             cpu=name, features=features, opt=_LEVEL, jit=True
         )
         module.data_layout, module.triple = str(machine.target_data), machine.triple
         found: bytes = machine.emit_object(module)
+        del module, machine
     return _seal(found) + found
 
 
@@ -77,8 +88,7 @@ class Loaded:
         # LLVM ends the process where it cannot load an object
         if seal != _seal(code):
             raise RuntimeError("the machine code is damaged, or for another processor")
-        llvm = binding()
-        with _lock:
+        with _at_work() as llvm:
             machine = llvm.Target.from_default_triple().create_target_machine(opt=0, jit=True)
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))

@@ -17,7 +17,7 @@ import pytest
 import accel
 from accel.backend.disk import cache
 from accel.compiler.kernels import machine_code, segments
-from accel.platform import config
+from accel.platform import config, forks
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.usefixtures("foreground")
@@ -168,3 +168,22 @@ def test_threads_that_share_a_function_have_right_results() -> None:
     for thread in threads:
         thread.join()
     assert failed == []
+
+
+def test_a_fork_waits_while_llvm_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child destroyed a module that the thread of a compile had half built: LLVM ended it."""
+    machine_code.target()
+    llvm, free = machine_code.binding(), []
+
+    def look() -> None:
+        free.append(forks._lock.acquire(blocking=False))
+
+    def binding() -> object:
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        return llvm
+
+    monkeypatch.setattr(machine_code, "binding", binding)
+    machine_code.Loaded(machine_code.object_of("define void @run() {\nret void\n}"))
+    assert free == [False, False]
