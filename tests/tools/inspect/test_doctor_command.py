@@ -138,5 +138,5 @@ def test_the_functions_of_a_script_have_rows_too() -> None:
     account = {"target": "go.py", "run": "go.py", "functions": [row]}
     first, last = write._next(account, None)
     assert first.startswith("catalogue: accel doctor go.py --catalogue NAME.py --run go.py ")
-    assert last.startswith("or without a catalogue: accel run go.py ")
+    assert last.startswith("or without a catalogue: accel run --auto go.py ")
     assert write._row(row, "a test").startswith('Row("__main__", "step", "a test"')

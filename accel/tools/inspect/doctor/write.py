@@ -166,7 +166,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
         yield f"an installed catalogue names all of these: accel run {account['run']} accelerates them"
     if any(each["main"] for each in rows):
         yield (
-            f"or without a catalogue: accel run {account['run']} compiles the iterations of the script's loops, "
+            f"or without a catalogue: accel run --auto {account['run']} compiles the iterations of the script's loops, "
             f"with the functions that they call{_UNLESS_IT_GROWS}"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
