@@ -144,8 +144,8 @@ def hindsight_s(score: Score, machine: Machine, *, second: bool) -> float:
 
 
 def _of(units: list[tuple[Played, float]], score: Score, machine: Machine, second: bool) -> float:
-    busy_s, gained_s = (0.0 if second else WORKER_S / machine.taken), 0.0
-    gained_s -= busy_s * (1.0 - machine.given)
+    busy_s = 0.0 if second else WORKER_S / machine.taken
+    gained_s = -busy_s * (1.0 - machine.given)
     for unit, numpy_s in sorted(units, key=lambda each: -each[1]):
         each_s = score.load_s if second else score.record_s + score.describe_s
         compile_s = 0.0 if second else machine.compiler / machine.taken * score.compile_s * unit.operations

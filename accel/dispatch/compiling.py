@@ -123,7 +123,7 @@ class Compiling:
         # whether programs could have saved enough so far for the first of them to be compiled or loaded
         certain_s = parts.certain_miss_s(path.compile_s)
         starts = gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs)
-        if not starts and certain_s < prices.CERTAIN * (path.price_s + gain.potential_gain.wanting_s):
+        if not starts and not prices.are_paid(path.price_s + gain.potential_gain.wanting_s, 0.0, certain_s):
             return False
         return self._paths.is_worth_compiling(path, certain_s)
 

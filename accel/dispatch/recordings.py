@@ -145,7 +145,7 @@ class Recordings:
     @property
     def _covers_recording(self) -> bool:
         account, parts = self._state.account, self._state.parts
-        certain_s = parts.certain_miss_s(prices.comes_in_s(account.recording_s))
+        certain_s = parts.certain_miss_s(sum(prices.program_s(account.recording_s)))
         return account.covers_recording(paid=parts.pay, certain_s=certain_s)
 
     def _pays_for_another(self) -> bool:

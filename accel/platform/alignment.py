@@ -35,12 +35,8 @@ def is_aligned(array: NDArray[Any]) -> bool:
     return bool(address_of(array) % ALIGNED == 0 and array.flags.c_contiguous)
 
 
-def aligned_room(nbytes: int) -> np.ndarray[Any, Any]:
-    """New aligned memory of `nbytes` bytes."""
-    return _room(nbytes)[0]
-
-
 def _room(nbytes: int) -> tuple[np.ndarray[Any, Any], int]:
+    """New aligned memory of `nbytes` bytes, and its address."""
     room = np.empty(nbytes + ALIGNED, np.uint8)
     # NumPy aligns to 16 bytes only: take 64 more, and begin at the first aligned one
     address = address_of(room)

@@ -81,7 +81,7 @@ def _go_on() -> None:
 
 
 def wait_first() -> None:
-    """Have forks wait for `delayed` blocks before they call what was registered so far.
+    """Make forks wait for `delayed` blocks before they call what was registered so far.
 
     A fork calls first what was registered last, and that may take a lock. A block that needs it would not end.
     """

@@ -191,7 +191,7 @@ class Account:
         programs save on other calls. The price is a multiple of the recording's seconds if the budget is overdrawn, or
         if the last recordings gained nothing.
         """
-        compile_s = prices.compiling.of(prices.operations_in(self.recording_s))
+        _, compile_s = prices.program_s(self.recording_s)
         whole_s = self.recording_s + prices.burden_s(compile_s)
         if budget.covers(self.ledger, whole_s, self.total_s):
             return True

@@ -73,7 +73,7 @@ def grants(estimate_s: float, certain_s: float = 0.0) -> bool:
     investment of no more than that, divided by `prices.CERTAIN`, needs no budget.
     """
     price_s = estimate_s + import_s
-    return price_s <= _granted_s() + current_run().saved_s or certain_s >= prices.CERTAIN * price_s
+    return price_s <= _granted_s() + current_run().saved_s or prices.are_paid(price_s, 0.0, certain_s)
 
 
 def is_overdrawn() -> bool:

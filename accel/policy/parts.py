@@ -164,10 +164,7 @@ class Parts:
             return False
         if self._share < PARTS_SHARE:
             return True
-        record_s = self.recording_s()
-        operations = prices.operations_in(record_s)
-        record_s += prices.describing.of(operations)
-        compile_s = prices.compiling.of(operations)
+        record_s, compile_s = prices.program_s(self.recording_s())
         price_s = record_s + prices.burden_s(compile_s) + gain.potential_gain.wanting_s
         if self.end_before(record_s + compile_s):
             return self.are_for_later_runs and self._missed_s >= FREE_KINDS * price_s

@@ -64,10 +64,11 @@ def operations_in(record_s: float) -> float:
     return record_s / max(recording.of(1), LEAST_RECORD_S)
 
 
-def comes_in_s(record_s: float) -> float:
-    """Return the seconds until a program is there, from a recording on that takes so long beyond its call."""
+def program_s(record_s: float) -> tuple[float, float]:
+    """Return the seconds of a program whose recording takes so long beyond its call: in the program's thread, and those
+    of its compile in the worker."""
     operations = operations_in(record_s)
-    return record_s + describing.of(operations) + compiling.of(operations)
+    return record_s + describing.of(operations), compiling.of(operations)
 
 
 def burden_s(compile_s: float) -> float:

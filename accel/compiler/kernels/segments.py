@@ -27,7 +27,6 @@ _ENTRY_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_i
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
-
 Made = tuple[np.ndarray[Any, Any], int]
 """An array and its address."""
 

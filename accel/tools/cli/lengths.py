@@ -34,11 +34,6 @@ GAIN_SHARE = 2 / 3
 PAYS_FACTOR = 20.0
 """Time of runs that are left alone before accel tries again, as a multiple of what it has lost: 5 % of their time."""
 
-HOPE_FACTOR = 1.0
-"""Gain that programs on disk may bring, as a multiple of what accel has lost so far, up to which it tries again at
-once. On one processor, three runs of 16 s in a row lost 2 to 4 s each without it. At 2, a first run that was disturbed
-and lost 5 of 20 s left the second to NumPy, which gains 5."""
-
 _OF_THE_SESSION = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "DISPLAY", "WINDOWID"})
 """Variables that differ from terminal to terminal, and decide about no run's length."""
 
@@ -127,8 +122,9 @@ class History:
         lost_s = known.lost_s + (max(0.0, -saved_s) if totals["net"] == LOST else 0.0)
         if totals["net"] == GAINED:
             self._keep(Length(numpy_s, gain_s=max(saved_s, more_s)))
-        elif more_s > max(START_S, HOPE_FACTOR * lost_s):
-            # what the next run may spend of that gain, it may spend once: the hope may come to nothing
+        elif more_s > max(START_S, lost_s):
+            # what the next run may spend of that gain, it may spend once: the hope may come to nothing. On one
+            # processor, three runs of 16 s in a row lost 2 to 4 s each where no loss ended it
             self._keep(Length(numpy_s, lost_s, PAYS_FACTOR * lost_s, 0.0 if known.lost_s else more_s))
         elif totals["net"] == LOST:
             self._keep(Length(numpy_s, lost_s))
