@@ -236,6 +236,7 @@ def jobs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> LastJobs:
     monkeypatch.setattr(last.os, "_exit", end)
     monkeypatch.setattr(cache, "makes_folders", True)  # put back afterwards
     monkeypatch.setattr(last.threading, "Timer", lambda *_: SimpleNamespace(start=lambda: None))
+    monkeypatch.setattr(last, "give_way", lambda: None)  # it would slow down this session of processes for good
     cache.save(KEY, b"")
     return LastJobs()
 
