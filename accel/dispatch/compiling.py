@@ -70,6 +70,8 @@ class Compiling:
             covers = budget.covers(state.ledger, price_s, state.account.total_s)
             missed = state.parts.pay and budget.grants(price_s, state.parts.certain_miss_s(path.compile_s))
             path.may_start = covers or missed or not state.is_limited or budget.for_later_runs
+            if path.may_start:
+                state.parts.note_paid()
         return path.may_start
 
     def keep(self, paths: Iterable[RecordedPath]) -> None:

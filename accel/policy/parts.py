@@ -6,7 +6,7 @@ matter. It is large, its program takes long to compile, and some iterations (tha
 parts come first. The time of an iteration while no program runs is all that a program of the loop could save. This time
 is *missed*. Recording and compiling the loop are investments like others (see accel.policy.prices): they are made once
 iterations have missed what they cost, or are certain to miss more. A loop over `range(n)`, a list or a progress bar
-tells the number of iterations to come.
+tells the number of iterations to come; of others, what they have missed so far tells what they are going to.
 
 - If these end before its program can be there, the loop is recorded and compiled for later runs, once iterations have
   missed what that costs this one. A process has to go on with this after the program's end (see
@@ -57,6 +57,10 @@ alike, but a single one may have been unlike the others."""
 FREE_KINDS = 2
 """The first kinds of calls are recorded at once."""
 
+GONE_ON = 4
+"""A loop of unknown length is taken for certain to miss this share, one in GONE_ON, of what it has missed so far. Of
+loops seen at any moment of their runs, four of five go on for so long."""
+
 
 class _Recorded:
     """The number of recordings that this process has made."""
@@ -85,6 +89,7 @@ class Parts:
         self._calls = 0
         self._recorded = 0
         self._missed_s = 0.0
+        self._unpaid_s = 0.0  # missed since that has paid for a recording
         self._last_s: deque[float] = deque(maxlen=LAST)
         self._last_missed_s: deque[float] = deque(maxlen=LAST)
         self._kind: Hashable = None
@@ -126,6 +131,7 @@ class Parts:
         # what is recorded just now says nothing about later calls
         if recorded.count == self._recorded:
             self._missed_s += missed_s
+            self._unpaid_s += missed_s
         self._recorded = recorded.count
 
     def note_kind(self, kind: Hashable) -> None:
@@ -188,8 +194,10 @@ class Parts:
     def certain_miss_s(self, seconds: float) -> float:
         """Seconds that calls are known to miss without a program that takes so long to come, at the rate of the last.
 
-        Only those that come after that time count. 0 where nobody knows.
+        Only those that come after that time count. Where nobody knows their number, those so far tell (see GONE_ON).
         """
+        if self.calls_left() is None:
+            return self._unpaid_s / GONE_ON
         to_come_s = self.certain_s
         share = max(0.0, 1.0 - seconds / to_come_s) if to_come_s else 0.0
         return share * self._to_come_s(self._last_missed_s)
@@ -229,9 +237,14 @@ class Parts:
 
     def note_refused(self, seconds: float) -> None:
         """A recording was refused: before the next one of its kind, calls have to miss as much as these have taken."""
+        self.note_paid()
         self._refused += 1
         self._refused_s[self._kind] += seconds
         self._forget_unmatched()
+
+    def note_paid(self) -> None:
+        """What calls have missed so far has paid for a recording: it pays for no other."""
+        self._unpaid_s = 0.0
 
     @property
     def telling(self) -> int:

@@ -143,6 +143,17 @@ def test_calls_before_a_program_is_there_are_not_certain_to_miss_anything(of_loo
     assert of_loop.certain_miss_s(20.0) == 0.0
 
 
+def test_a_loop_of_unknown_length_is_certain_to_miss_a_share_of_what_it_has_missed(of_loop: Parts) -> None:
+    note(of_loop, 8, 0.5)
+    assert of_loop.certain_miss_s(100.0) == pytest.approx(4.0 / parts.GONE_ON)
+    of_loop.note_paid()
+    assert of_loop.certain_miss_s(100.0) == 0.0, "it has paid for a recording"
+    note(of_loop, 4, 0.5)
+    assert of_loop.certain_miss_s(100.0) == pytest.approx(2.0 / parts.GONE_ON)
+    of_loop.note_refused(1.0)
+    assert of_loop.certain_miss_s(100.0) == 0.0, "it has paid for one that was refused"
+
+
 def test_they_do_not_come_first_where_they_take_little(of_loop: Parts) -> None:
     price_s(of_loop)
     of_loop.note(call_of(0.01, 0.008), 0.01)
