@@ -13,7 +13,6 @@ from accel.compiler.lower.arguments import ProgramArguments
 from accel.compiler.lower.folding import Folding
 from accel.compiler.lower.passes.arrange import Part, check_size
 from accel.compiler.lower.pipeline import About, Watch
-from accel.compiler.lower.precision import reduced
 from accel.compiler.lower.program import (
     PACKS,
     Fixed,
@@ -31,7 +30,6 @@ from accel.compiler.lower.written import OnHost
 from accel.ir.fingerprint import Indescribable, fingerprint
 from accel.ir.tape import Node, Outcome
 from accel.platform import config
-from accel.platform.config import FLOAT64
 from accel.rules.rule import Unsupported
 from accel.rules.tracing import traced
 
@@ -48,16 +46,15 @@ def lower(
     known: Known,
     *,
     on_cpu: bool = True,
-    precision: str = FLOAT64,
     divided: bool = False,
     watch: Watch | None = None,
 ) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
-    on_cpu: whether it is for a CPU. precision: as in the settings. divided: whether several devices share its
+    on_cpu: whether it is for a CPU. divided: whether several devices share its
     arrays. watch: is shown the operations before and after each pass.
     """
-    return _Lowering(trace, known, on_cpu, precision, divided, watch).program()
+    return _Lowering(trace, known, on_cpu, divided, watch).program()
 
 
 class _Lowering:
@@ -68,13 +65,11 @@ class _Lowering:
         trace: Lowerable,
         known: Known,
         on_cpu: bool,
-        precision: str,
         divided: bool,
         watch: Watch | None,
     ) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
-        self._precision = precision
         self._divided = divided
         self._watch = watch
         self._known = known
@@ -110,7 +105,6 @@ class _Lowering:
         return Program(
             function=function,
             for_kernels=for_kernels,
-            is_rounded=self._precision == FLOAT64,
             slots=arguments.slots,
             constants=[*(constant.stored for constant in arguments.constants), _ALWAYS],
             host=host,
@@ -233,15 +227,12 @@ class _Lowering:
             arrays_out = [*flat[:count], *written.grouped(flat[count:], changed)]
             return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
-        if self._precision != FLOAT64:
-            return reduced(for_xla, self._precision), None, positions
         return for_xla, for_kernels if self._on_cpu and not self._divided else None, positions
 
     def _traced(self, always: Array) -> AbstractContextManager[None]:
-        is_exact = self._precision == FLOAT64
         return traced(
             stored_by=always if self._on_cpu else None,
-            has_host_calls=self._on_cpu and is_exact and not self._divided,
+            has_host_calls=self._on_cpu and not self._divided,
             is_divided=self._divided,
         )
 
