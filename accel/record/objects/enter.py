@@ -237,11 +237,6 @@ def _partial(recording: Recording, value: object, slot: int) -> Entered:
     return inputs.has_type(functools.partial), one_per_object(recording, value, lambda *_: made)
 
 
-def _tree(recording: Recording, value: Any, slot: int) -> Entered:
-    """A tree of points, which the program makes again of its points; an opaque object where it cannot."""
-    return scientific.enter_tree(recording, value, slot) or _opaque(recording, value, slot)
-
-
 def _bound(recording: Recording, value: Any, slot: int) -> Entered:
     """A bound method read from outside: its object is entered, its function followed."""
     name = recording.inputs.name(slot)
@@ -380,7 +375,6 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),
     (_is(functools.partial), _partial),
-    (lambda value, kind: scientific.is_tree(kind), _tree),
     (lambda value, kind: callable(value) and not issubclass(kind, type) and _transparent(value), _identical),
     (lambda value, kind: issubclass(kind, type), _class),
     (_rule_object, _callable),

@@ -17,8 +17,6 @@ from accel.ir.template import leaves
 from accel.record.objects.follow import LATE, WRAPPERS
 from accel.record.objects.objects import CONSTRUCTORS, ObjectProxy
 from accel.record.objects.own_attributes import own_names
-from accel.record.objects.proxy import one_per_object
-from accel.record.state import inputs
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording
@@ -160,7 +158,7 @@ OBJECTS = {
     "scipy.interpolate": "calls of CubicSpline, PchipInterpolator, Akima1DInterpolator and PPoly (derivatives and "
     "periodic ones too), of interp1d of kind linear with one column, and of RegularGridInterpolator by the methods "
     "linear and nearest",
-    "scipy.spatial": "`query` and `query_ball_point` of a cKDTree or KDTree made of points and a leafsize alone",
+    "scipy.spatial": "`query` and `query_ball_point` of a cKDTree or KDTree that the call makes",
     "scipy.sparse": "products of a csr_array or csr_matrix and a vector or matrix, by `@`, `dot` and `*`, where its "
     "rows have lengths that do not differ much; its `shape`, `ndim` and `dtype`",
 }
@@ -191,15 +189,12 @@ class DerivedObject(StandIn):
 
     __slots__ = ("_args", "_kwargs", "_made_of", "_methods")
 
-    def __init__(
-        self, recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any], plain: Any = None
-    ) -> None:
-        """plain: the object, where it is there already."""
+    def __init__(self, recording: Recording, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._recording_ = recording
         self._methods = METHODS[_public_name(kind)].split()
         self._args, self._kwargs = args, kwargs
         self._made_of = _contents((args, kwargs))
-        self._plain_ = on_behalf(kind, unwrap(args), unwrap(kwargs)) if plain is None else plain
+        self._plain_ = on_behalf(kind, unwrap(args), unwrap(kwargs))
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._plain_, name)
@@ -228,53 +223,6 @@ class DerivedObject(StandIn):
             "asked": [*args, *kwargs.values()],
         }
         return recording.write_down(lambda: record_rule(recording, answer(question), (), bound, result), result)
-
-
-def is_tree(kind: type) -> bool:
-    """Whether this is the class of a tree of points, which tells what it was made of."""
-    return _public_name(kind) in ("scipy.spatial.cKDTree", "scipy.spatial.KDTree")
-
-
-def enter_tree(recording: Recording, value: Any, slot: int) -> tuple[inputs.Check, Any] | None:
-    """Guard and stand-in of a tree of points, which the program makes again of its points: these must not change.
-
-    None where it cannot be made again.
-    """
-    options = _options_of(value)
-    if options is None:
-        return None
-    fetch, name = inputs.attribute(slot, "data"), f"{recording.inputs.name(slot)}.data"
-    points = recording.enter(value.data, ("attr", slot, "data"), name, fetch)
-    if not issubclass(type(points), RecordedArray) or points._storage.origin is None:
-        return None
-    recording.inputs.narrow(points._storage.origin.args[0], inputs.has_content(points._storage.base.copy()))
-    made = DerivedObject(recording, type(value), (points,), options, value)
-    return inputs.is_same(value), one_per_object(recording, value, lambda *_: made)
-
-
-def _options_of(tree: Any) -> dict[str, Any] | None:
-    """Arguments that make a tree of the program's again, beside its points; None if they give another tree.
-
-    It may have been made with options that it does not tell, or of points that have moved since.
-    """
-    options = {"leafsize": int(tree.leafsize)}
-    if tree.boxsize is not None or not np.isfinite(tree.data).all():
-        return None
-    again = on_behalf(type(tree), (tree.data.copy(),), options)
-    return options if np.array_equal(again.indices, tree.indices) and _splits(again) == _splits(tree) else None
-
-
-def _splits(tree: Any) -> list[tuple[int, float]]:
-    """The planes by which a tree divides its points: axis and place of each."""
-    from scipy.spatial import cKDTree
-
-    found, nodes = [], [cKDTree.tree.__get__(tree)]  # a KDTree, which is one of these, shows nodes of its own
-    while nodes:
-        node = nodes.pop()
-        if node is not None:
-            found.append((node.split_dim, node.split))
-            nodes += (node.lesser, node.greater)
-    return found
 
 
 CONSTRUCTORS.append((lambda kind: bool(_public_name(kind)), DerivedObject))
