@@ -6,6 +6,7 @@ There is one ledger per target name, for the life of the process or until `reset
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -23,12 +24,9 @@ from accel.platform.reasons import Refusal
 SAMPLES = 512
 """Number of recent call times to keep per target, for compiled calls and for calls on NumPy each."""
 
-MAX_FIELDS = 64
-"""Maximum pairs of field and verdict per target whose worst difference is kept."""
-
-MAX_REFUSALS = 64
-"""Maximum distinct refusals to keep with their detail, per target. Details may differ in every call."""
-
+MAX_KINDS = 64
+"""Maximum per target of pairs of field and verdict whose worst difference is kept, and of distinct refusals that are
+kept with their detail, which may differ in every call."""
 
 LEAST_WORK_S, MOST_STRETCH = 0.02, 8.0
 """Processor seconds of calls below which nothing is known of other programs, and the most that they are taken to
@@ -40,8 +38,7 @@ come and gone. At 3.2, a run of PyGCM that lost 8 s seemed to have lost 15; at 6
 gained 35."""
 
 
-def _samples() -> deque[float]:
-    return deque(maxlen=SAMPLES)
+_samples = functools.partial(deque[float], maxlen=SAMPLES)
 
 
 @dataclass(slots=True, eq=False)
@@ -203,7 +200,7 @@ class Ledger:
         """Record a difference beyond the tolerance. Returns whether it is the first of its field and verdict."""
         known = self.differences.get((difference.field, verdict))
         if known is None:
-            if len(self.differences) >= MAX_FIELDS:
+            if len(self.differences) >= MAX_KINDS:
                 return False
             known = self.differences[difference.field, verdict] = FieldDifferences(difference, verdict)
         known.count += 1
@@ -222,15 +219,10 @@ class Ledger:
             return False
         # whatever its detail, which may differ in every call: the log would repeat itself
         new = all((each.reason, each.where) != (refusal.reason, refusal.where) for each in self.refusals)
-        if len(self.refusals) >= MAX_REFUSALS:
+        if len(self.refusals) >= MAX_KINDS:
             refusal = Refusal(refusal.reason, refusal.where)
         self.refusals[refusal] += 1
         return new
-
-    @property
-    def is_left_out(self) -> bool:
-        """Return whether only the user's or the catalogue's choice keeps it on NumPy."""
-        return bool(self.refusals) and all(each.reason.startswith("choice.") for each in self.refusals)
 
     def demote(self, refusal: Refusal) -> None:
         """Record that the target was returned to NumPy for good, because of `refusal`."""
@@ -294,10 +286,6 @@ class RunLedger:
         compiled = max(books, key=lambda book: book.compiled_calls, default=None)
         return compiled.target if compiled is not None and compiled.compiled_calls else self.step
 
-    def expect(self, numpy_s: float, gain_s: float) -> None:
-        """Note what earlier runs of the program say of this one, in processor seconds."""
-        self.expected_s, self.expected_gain_s = numpy_s, gain_s
-
     def fair_s(self, wall_s: float, worked_s: float) -> float:
         """Note a call on NumPy: wall time, and processor time of its thread. Returns the seconds of a fair sample.
 
@@ -340,6 +328,9 @@ class RunLedger:
         """Seconds since accounting began."""
         return time.perf_counter() - self.started
 
+
+_KEPT = "platform device devices precisions step loops beforehand expected_s expected_gain_s sampled_s worked_s notes"
+"""Fields of a run's ledger that stay when its counts begin again."""
 
 _ledgers: dict[str, Ledger] = {}
 _run = RunLedger()
@@ -389,26 +380,12 @@ def begin_again() -> None:
         book.doubtful_since = None if before.doubtful_since is None else 1
         for each in book.transfers:
             each.begin_again()
-        if before.state in (State.ABSENT, State.DEMOTED) or before.is_left_out:
+        # only the user's or the catalogue's choice keeps it on NumPy
+        is_left_out = bool(before.refusals) and all(each.reason.startswith("choice.") for each in before.refusals)
+        if is_left_out or before.state in (State.ABSENT, State.DEMOTED):
             book.state, book.refusals = before.state, Counter(dict.fromkeys(before.refusals, 1))
-    capacity, before_run = timeline.capacity(), _run
-    timeline.reset()
-    if capacity is not None:
-        timeline.start(capacity)
-    _run = RunLedger(
-        platform=before_run.platform,
-        device=before_run.device,
-        devices=before_run.devices,
-        precisions=before_run.precisions,
-        step=before_run.step,
-        loops=before_run.loops,
-        beforehand=before_run.beforehand,
-        expected_s=before_run.expected_s,
-        expected_gain_s=before_run.expected_gain_s,
-        sampled_s=before_run.sampled_s,
-        worked_s=before_run.worked_s,
-        notes=before_run.notes,
-    )
+    timeline.forget()
+    _run = RunLedger(**{name: getattr(_run, name) for name in _KEPT.split()})
 
 
 def reset() -> None:

@@ -52,11 +52,6 @@ def start(capacity: int = MAX_CALLS) -> None:
     calls, dropped_calls = deque(maxlen=capacity), 0
 
 
-def capacity() -> int | None:
-    """Return how many calls are kept; None if no profile is being made."""
-    return None if calls is None else calls.maxlen
-
-
 def note_call(target: str, kind: str, seconds: float) -> None:
     """Keep one call that has just ended. The caller must have checked that `calls` is not None."""
     global dropped_calls
@@ -75,8 +70,17 @@ def note_event(kind: str, target: str, detail: str = "", seconds: float = 0.0) -
         events.append(Event(kind, target, time.perf_counter(), seconds, detail))
 
 
+def forget() -> None:
+    """Forget everything so far. A profile that is being made goes on."""
+    global dropped_calls, dropped_events
+    dropped_calls = dropped_events = 0
+    events.clear()
+    if calls is not None:
+        calls.clear()
+
+
 def reset() -> None:
     """Forget everything, and keep no calls."""
-    global calls, dropped_calls, dropped_events
-    calls, dropped_calls, dropped_events = None, 0, 0
-    events.clear()
+    global calls
+    calls = None
+    forget()

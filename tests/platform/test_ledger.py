@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from accel.platform import ledger, timeline
-from accel.platform.ledger import MAX_FIELDS, MAX_REFUSALS, SAMPLES, Difference, Ledger, State
+from accel.platform.ledger import MAX_KINDS, SAMPLES, Difference, Ledger, State
 from accel.platform.reasons import Refusal
 
 pytestmark = pytest.mark.usefixtures("books")
@@ -65,7 +65,7 @@ def test_what_is_kept_is_bounded() -> None:
         book.count_numpy(float(number))
         book.refuse(Refusal("value.forced", "m.py:1", detail=str(number)))
     assert len(book.numpy_s) == SAMPLES
-    assert len(book.refusals) == MAX_REFUSALS + 1
+    assert len(book.refusals) == MAX_KINDS + 1
     assert sum(book.refusals.values()) == SAMPLES + 10
 
 
@@ -85,9 +85,9 @@ def test_the_worst_difference_of_a_field_is_kept_and_the_first_one_said() -> Non
     assert news == [True, False, False]
     assert book.differences["x", "mismatch"].count == 3
     assert book.differences["x", "mismatch"].worst.error == 1e-2
-    for number in range(2 * MAX_FIELDS):
+    for number in range(2 * MAX_KINDS):
         book.differ(Difference(f"x{number}", "", "...", 1.0), "mismatch")
-    assert len(book.differences) == MAX_FIELDS
+    assert len(book.differences) == MAX_KINDS
 
 
 def test_calls_are_kept_for_a_profile_only_where_one_is_wanted(books: ModuleType) -> None:

@@ -86,7 +86,7 @@ def test_what_calls_to_come_are_certain_to_lose_pays_without_a_budget(empty: Led
 
 def test_what_programs_on_disk_are_likely_to_gain_pays_for_loading_them(empty: Ledger) -> None:
     whole = budget.FIXED_S + budget.SHARE * 10.0
-    current_run().expect(10.0, 3.0)
+    current_run().expected_s, current_run().expected_gain_s = 10.0, 3.0
     assert budget.grants(0.99 * (whole + 3.0))
     assert not budget.grants(1.01 * (whole + 3.0))
 

@@ -36,7 +36,7 @@ def chooses(start: Start, *, named: bool) -> bool:
     return not named and not _USES_ACCEL.search(source(start)) and not patching.is_catalogued()
 
 
-class Choice:
+class RunChoice:
     """The choice of one run. before: rows that an earlier run of the program chose, with which this one begins."""
 
     def __init__(self, start: Start) -> None:

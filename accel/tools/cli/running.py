@@ -27,7 +27,7 @@ from accel.reports import last, summary
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import LOST, figures_of_run
 from accel.tools.cli import minutes
-from accel.tools.cli.choices import Choice, chooses
+from accel.tools.cli.choices import RunChoice, chooses
 from accel.tools.cli.chosen import as_catalogue, summary_of_chosen
 from accel.tools.cli.commandline import CommandLine, Report
 from accel.tools.cli.lengths import History
@@ -45,7 +45,7 @@ Codes 1 and 2 are taken: 1 for an uncaught exception, 2 for invalid input.
 
 
 def _finish(
-    plan: CommandLine, process: int, choice: Choice | None, lines: Looking | None, history: History | None
+    plan: CommandLine, process: int, choice: RunChoice | None, lines: Looking | None, history: History | None
 ) -> None:
     """Write the reports. A forked child leaves that to its parent, and MPI ranks leave it to the first rank."""
     if os.getpid() != process or not ranks.is_first():
@@ -124,7 +124,7 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
     try:
         config.set_current(replace(settings, quiet=True))  # `_finish` writes the summary
         with current_run().loading():
-            choice = Choice(start) if _chooses(plan, start) else None
+            choice = RunChoice(start) if _chooses(plan, start) else None
             logs.to_stderr()
             if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
                 status.enable()
@@ -143,7 +143,7 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
         return refuse(error)
     current_run().charge("loading", begun_s)
     if history is not None and history.last is not None:
-        current_run().expect(history.last.numpy_s, history.last.gain_s)
+        current_run().expected_s, current_run().expected_gain_s = history.last.numpy_s, history.last.gain_s
     lines = None
     if plan.lines or (settings.enabled and settings.mode == "auto"):
         from accel.tools.plugins.lines import INTERVAL_S, RARE_S, Looking

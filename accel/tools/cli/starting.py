@@ -41,7 +41,7 @@ def begin() -> None:
     if os.name == "posix" and not apart and _is_python() and is_own(words.program):
         os.environ[MARK] = str(os.getpid())
         os.execv(sys.executable, [sys.orig_argv[0], *words.options, "-c", BOOT, *words.program])
-    sys.meta_path.insert(0, OnNumPy())
+    sys.meta_path.insert(0, StartingFinder())
 
 
 def main() -> None:
@@ -130,7 +130,7 @@ def _origin(name: str) -> str | None:
     return os.path.join(places[0], "") if places else spec.origin
 
 
-class OnNumPy:
+class StartingFinder:
     """A finder that installs catalogues when the process imports NumPy, unless accel is in use already."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:

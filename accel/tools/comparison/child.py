@@ -28,7 +28,7 @@ from accel.tools.cli.starts import StartCommand
 from accel.tools.comparison.observer import Observer
 
 
-class OnNumPy:
+class ChildOnNumPy:
     """Observes functions and loops without accelerating them. observer: the observer of this run."""
 
     def __init__(self, observer: Observer) -> None:
@@ -44,7 +44,7 @@ class OnNumPy:
             switch.go_beside(self._observer.rounds(name_of(switch, row.module)))
 
 
-class AcceleratedChild(OnNumPy):
+class AcceleratedChild(ChildOnNumPy):
     """Accelerates functions and loops, and observes them."""
 
     _usual = accelerating.Accelerating(None)
@@ -75,7 +75,7 @@ def main() -> int:
     logs.to_stderr()
     logs.set_level(config.current().log)
     chosen = {"only": spec["only"], "exclude": spec["exclude"]} if accelerated else {}
-    wrap = AcceleratedChild(observer) if accelerated else OnNumPy(observer)
+    wrap = AcceleratedChild(observer) if accelerated else ChildOnNumPy(observer)
     patching.put_in_place(rows, wrap, **chosen)
     atexit.register(_finish, observer, accelerated, os.getpid())
     # all runs must observe the same calls

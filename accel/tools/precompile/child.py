@@ -28,7 +28,7 @@ from accel.reports import last, reporting
 from accel.reports.advice import IN_SHELL
 from accel.reports.figures import figures_of_run
 from accel.tools.cli import choices, program
-from accel.tools.cli.choices import Choice
+from accel.tools.cli.choices import RunChoice
 from accel.tools.cli.starts import StartCommand
 from accel.tools.precompile.watch import NewsCounter
 
@@ -50,7 +50,7 @@ class Reporter:
     """
 
     def __init__(
-        self, news: Path, watch: NewsCounter, program: str, report: tuple[str, str] | None, choice: Choice | None
+        self, news: Path, watch: NewsCounter, program: str, report: tuple[str, str] | None, choice: RunChoice | None
     ) -> None:
         self._choice = choice
         self._news = news
@@ -134,7 +134,7 @@ def main() -> int:
     named = bool(rows or spec["only"] or spec["exclude"])
     try:
         chooses = choices.chooses(start, named=named) if spec["auto"] is None else spec["auto"]
-        choice = choices.Choice(start) if chooses else None
+        choice = choices.RunChoice(start) if chooses else None
         more = [] if choice is None else choice.before
         patching.install(rows, only=spec["only"], exclude=spec["exclude"], more=more)
     except config.SettingError as error:

@@ -35,31 +35,31 @@ def _start(folder: Path, text: str) -> Start:
 def test_the_next_run_of_a_program_takes_up_what_was_faster_than_numpy(
     start: Start, monkeypatch: pytest.MonkeyPatch, books: ModuleType
 ) -> None:
-    assert choices.Choice(start).settle(lost=True) == [STEP, LOOPS]
-    assert choices.Choice(start).before == [], "compiled calls were no faster"
+    assert choices.RunChoice(start).settle(lost=True) == [STEP, LOOPS]
+    assert choices.RunChoice(start).before == [], "compiled calls were no faster"
     ledger.open_ledger("f").count_compiled(1.0, 0.5)
-    choices.Choice(start).settle(lost=True)  # by what compiling cost
+    choices.RunChoice(start).settle(lost=True)  # by what compiling cost
     monkeypatch.setattr(patching, "chosen", lambda: [STEP])
-    again = choices.Choice(start)
+    again = choices.RunChoice(start)
     assert again.before == [STEP, LOOPS]
     assert again.settle() == [STEP, LOOPS], "whatever was compiled of it this time"
 
 
 def test_a_choice_is_forgotten_after_a_loss_and_when_the_program_changes(start: Start, tmp_path: Path) -> None:
-    choices.Choice(start).settle(beforehand=True)
-    assert choices.Choice(_start(tmp_path, "import numpy as np\n")).before == []
+    choices.RunChoice(start).settle(beforehand=True)
+    assert choices.RunChoice(_start(tmp_path, "import numpy as np\n")).before == []
     start = _start(tmp_path, "import numpy\n")
-    choices.Choice(start).settle(lost=True)
-    assert choices.Choice(start).before == []
+    choices.RunChoice(start).settle(lost=True)
+    assert choices.RunChoice(start).before == []
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"%s": 1}', '{"%s": {"source": "x", "rows": [[1]]}}'])
 def test_a_damaged_file_is_no_choice(start: Start, tmp_path: Path, content: str) -> None:
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / choices.NAME).write_text(content.replace("%s", start.elsewhere[0]))
-    assert choices.Choice(start).before == []
-    choices.Choice(start).settle(beforehand=True)
-    assert choices.Choice(start).before == [STEP, LOOPS]
+    assert choices.RunChoice(start).before == []
+    choices.RunChoice(start).settle(beforehand=True)
+    assert choices.RunChoice(start).before == [STEP, LOOPS]
 
 
 def test_nothing_is_chosen_where_functions_are_named(
