@@ -65,8 +65,7 @@ def _compile(
     jax = import_jax()
     on_cpu = devices.shares_memory(device) and shards is None
     with jax.enable_x64(True), jax.default_device(device):
-        divides = shards is not None
-        program = lower(trace, known, on_cpu=on_cpu, divided=divides)
+        program = lower(trace, known, on_cpu=on_cpu)
         # the whole program: XLA has the option for a compile, not for one operation
         options = options_for(device.platform, plain_reductions=need_plain_reductions(trace.tape.nodes))
         of_kernels = _of_kernels(program, samples, device, options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,59 +142,18 @@ def extreme(
 ) -> Any:
     """The largest or the smallest elements over axes, as NumPy has them: NaN where there is one.
 
-    XLA's own reductions on the CPU lose it: `jnp.min` of 700 x 700 numbers, one of them NaN, is a number. One with a
-    comparison of its own does not, but takes an element at a time, seven times as long as this one.
+    XLA's own reductions on the CPU lose it: `jnp.min` of 700 x 700 numbers, one of them NaN, is a number. So NaN is
+    looked for by itself.
     """
     name = "max" if largest else "min"
+    reduce = getattr(jnp, name)
     if x.dtype.kind != "f" or (current().for_kernels and x.size):
         given = {key: value for key, value in (("initial", initial), ("where", where)) if value is not None}
-        return getattr(jnp, name)(x, axis=axis, keepdims=keepdims, **given)
+        return reduce(x, axis=axis, keepdims=keepdims, **given)
     start = number(-np.inf if largest else np.inf, x)
     if where is not None:
         x = jnp.where(where, x, start)
-    axes = axes_of(axis, x.ndim)
-    if current().is_divided:
-        found = _of_all_devices(x, start, axes, "max" if largest else "min")
-    else:
-        folded = _folded(x, axes, lax.max if largest else lax.min)
-        found = lax.reduce(folded, start, _larger if largest else _smaller, axes)
-    if keepdims:
-        found = jnp.expand_dims(found, axes)
-    return found if initial is None else getattr(jnp, f"{name}imum")(found, number(initial, found))
-
-
-def _of_all_devices(x: Any, start: Any, axes: tuple[int, ...], name: str) -> Any:
     lost = x != x
-    found = getattr(jnp, name)(jnp.where(lost, start, x), axis=axes, initial=start)
-    return jnp.where(lost.any(axis=axes), number(np.nan, x), found)
-
-
-FOLDS, FOLDED_TO = 8, 64
-"""In how many parts an axis is folded at a time; and the most elements along the last axis that are not folded."""
-
-
-def _folded(x: Any, axes: Sequence[int], pick: Callable[[Any, Any], Any]) -> Any:
-    """An array with the same extreme elements over these axes, of which few are left to reduce.
-
-    pick: the larger, or the smaller, of two arrays' elements; NaN where one is. Parts of an axis are compared element
-    by element, with vector instructions. They overlap where they do not divide it, which makes no difference.
-    """
-    if x.size <= FOLDED_TO:
-        return x
-    for axis in axes:
-        while x.shape[axis] > (FOLDED_TO if axis == x.ndim - 1 else 1):
-            length = x.shape[axis]
-            parts = min(FOLDS, length)
-            part = -(-length // parts)
-            starts = [min(at * part, length - part) for at in range(parts)]
-            x = functools.reduce(pick, [lax.slice_in_dim(x, start, start + part, axis=axis) for start in starts])
-    return x
-
-
-def _larger(a: Array, b: Array) -> Any:
-    # a NaN wins: `a != a` takes a; if b is one, both comparisons are false and take b
-    return lax.select((a >= b) | (a != a), a, b)
-
-
-def _smaller(a: Array, b: Array) -> Any:
-    return lax.select((a <= b) | (a != a), a, b)
+    found = reduce(jnp.where(lost, start, x), axis=axis, keepdims=keepdims, initial=start)
+    found = jnp.where(lost.any(axis=axis, keepdims=keepdims), number(np.nan, x), found)
+    return found if initial is None else getattr(jnp, f"{name}imum")(found, number(initial, found))

@@ -20,8 +20,6 @@ class Tracing:
     """Traced bool by which values are copied (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
     has_host_calls: bool = False
     """Whether NumPy may fill results (accel.rules.filling): on one CPU, without derivatives."""
-    is_divided: bool = False
-    """Whether several devices share its arrays. XLA joins what each has reduced by operations of its own alone."""
     has_derivatives: bool = False
     """Whether forms that have derivatives are chosen where the fastest have none. Sorting and selecting go by integer
     keys, which have none; elements are gathered by their places instead."""

@@ -46,15 +46,13 @@ def lower(
     known: Known,
     *,
     on_cpu: bool = True,
-    divided: bool = False,
     watch: Watch | None = None,
 ) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
-    on_cpu: whether it is for a CPU. divided: whether several devices share its
-    arrays. watch: is shown the operations before and after each pass.
+    on_cpu: whether it is for one CPU. watch: is shown the operations before and after each pass.
     """
-    return _Lowering(trace, known, on_cpu, divided, watch).program()
+    return _Lowering(trace, known, on_cpu, watch).program()
 
 
 class _Lowering:
@@ -65,12 +63,10 @@ class _Lowering:
         trace: Lowerable,
         known: Known,
         on_cpu: bool,
-        divided: bool,
         watch: Watch | None,
     ) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
-        self._divided = divided
         self._watch = watch
         self._known = known
         self._folding = Folding(trace, known)
@@ -227,14 +223,10 @@ class _Lowering:
             arrays_out = [*flat[:count], *written.grouped(flat[count:], changed)]
             return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
-        return for_xla, for_kernels if self._on_cpu and not self._divided else None, positions
+        return for_xla, for_kernels if self._on_cpu else None, positions
 
     def _traced(self, always: Array) -> AbstractContextManager[None]:
-        return traced(
-            stored_by=always if self._on_cpu else None,
-            has_host_calls=self._on_cpu and not self._divided,
-            is_divided=self._divided,
-        )
+        return traced(stored_by=always if self._on_cpu else None, has_host_calls=self._on_cpu)
 
     def _fixed_value(self, node: Node) -> Any:
         return self._folding.value(node) if node.dtype is not None and self._folding.is_fixed(node) else None
