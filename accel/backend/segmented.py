@@ -15,6 +15,7 @@ from accel.backend.options import compile_with
 from accel.compiler.kernels import importing, jaxprs, machine_code
 from accel.compiler.kernels.graph import reachable
 from accel.compiler.kernels.importing import Importer
+from accel.compiler.kernels.indexing import SCATTERED
 from accel.compiler.kernels.jaxprs import Atom, Equation, Flat, Literal, Variable
 from accel.compiler.kernels.module import module_of
 from accel.compiler.kernels.segments import (
@@ -38,6 +39,9 @@ _LEAST_PER_ROUND = 200_000
 """Minimum number of elements that a loop's iteration computes, all operations together. An iteration of segments takes
 25 us more than one of XLA's. Five-point stencils are as fast at 200x200, which is 400,000 elements, and 1.7 times as
 fast at 1000x1000."""
+
+_WRITES = {"dynamic_update_slice": 1, **dict.fromkeys(SCATTERED, 2)}
+"""Operations that write to a part of an array: by name, which operand is written. A segment copies all of the array."""
 
 _STEPS_PER_PART = 100
 """Least number of kernels' operations for each part that XLA compiles: a part takes 0.1 ms more in each run. Guess."""
@@ -297,9 +301,19 @@ _NESTED: Mapping[str, Callable[[_Numbers, _Numbers, Equation, Mapping[str, Any]]
 def _round(closed: Any, options: Mapping[str, Any]) -> Segmented:
     """The program of a loop's iteration."""
     body = jaxprs.flat(closed)
-    if sum(math.prod(each.shape) for step in body.steps for each in step.results) < _LEAST_PER_ROUND:
+    computed = sum(map(_computed, body.steps))
+    if computed < _LEAST_PER_ROUND:
         raise NotWorthwhile("it has a loop with little to compute in an iteration")
+    copied = sum(math.prod(step.results[0].shape) for step in body.steps if step.name in _WRITES)
+    if copied > computed:
+        raise NotWorthwhile("it has a loop that writes to parts of large arrays")
     return sharing(_inner(body, options))
+
+
+def _computed(step: Equation) -> int:
+    """Number of elements that an operation computes: what it writes, where it writes to a part of an array."""
+    made = [step.operands[_WRITES[step.name]]] if step.name in _WRITES else step.results
+    return sum(math.prod(each.shape) for each in made if isinstance(each, Variable))
 
 
 def _inner(program: Flat, options: Mapping[str, Any]) -> Segmented:

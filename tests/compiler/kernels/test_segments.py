@@ -172,6 +172,22 @@ def test_rounds_of_a_loop_that_arrays_decide_on_are_kernels() -> None:
             assert not any(np.shares_memory(each, other) for other in [*given, *found[:number]])
 
 
+def test_a_loop_that_keeps_each_of_its_rounds_is_left_to_xla() -> None:
+    """Segments would copy what was kept so far in each iteration."""
+    from jax import lax
+
+    def kept(x: Any, history: Any) -> Any:
+        def step(number: Any, state: Any) -> Any:
+            after = state[0] * 0.5 + 1.0
+            return after, lax.dynamic_update_slice(state[1], after[None], (number, 0, 0))
+
+        return list(lax.fori_loop(0, len(history), step, (x, history)))
+
+    assert isinstance(built(kept, WIDE, WIDE[None]), Segmented)
+    with pytest.raises(segmented.NotWorthwhile, match="parts of large arrays"):
+        built(kept, WIDE, np.stack([WIDE] * 8))
+
+
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_loop_gives_what_its_rounds_collect(backwards: bool) -> None:
     from jax import lax
