@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from jax import Array
 
 
-def _selected(full: Array, mask: Array, number: int, axis: int = 0) -> Any:
-    """The `number` rows of `full`, along an axis, where `mask` holds."""
-    places = jnp.nonzero(mask, size=number, fill_value=0)[0]
-    return full[(slice(None),) * axis + (places,)]
+def _selected(full: Array, mask: Array, number: int) -> Any:
+    """The `number` rows of `full` where `mask` holds."""
+    return full[jnp.nonzero(mask, size=number, fill_value=0)[0]]
 
 
 def _nth_numpy(mask: NDArray[Any], place: Any) -> Any:
@@ -42,19 +41,6 @@ def _has_nth(mask: Any, place: Any) -> Any:
     number = mask.sum(dtype=np.int64)
     place = place if isinstance(place, int) else place.astype(np.int64)
     return (place >= -number) & (place < number)
-
-
-def along_axis(masked: Any, operand: str) -> Any:
-    """A reduction over what a mask selects of the first axis, as one along the axis `along`."""
-
-    def lower(*, mask: Any, along: int, **bound: Any) -> Any:
-        rows = jnp.moveaxis(bound.pop(operand), along, 0)
-        if bound.get("axis") is None:
-            return masked(**{operand: rows}, mask=mask, **bound)
-        reduced = masked(**{operand: rows}, mask=mask, **{**bound, "axis": 0})
-        return jnp.moveaxis(reduced, 0, along) if bound.get("keepdims") else reduced
-
-    return lower
 
 
 def _alike(mask: Any, other: Any) -> Any:
@@ -97,8 +83,8 @@ def _first(mask: Array) -> Any:
     return jnp.arange(mask.shape[0]) < counted(mask)
 
 
-def _selected_numpy(full: NDArray[Any], mask: NDArray[Any], number: int, axis: int = 0) -> Any:
-    return np.compress(mask, full, axis)
+def _selected_numpy(full: NDArray[Any], mask: NDArray[Any], number: int) -> Any:
+    return full[mask]
 
 
 SELECTED = own_rule("selected", _selected_numpy, _selected)

@@ -10,7 +10,6 @@ calls/      calls of NumPy's other functions
 indexing    keys: views, masks, gathers and scatters
 positions   recorded integers in a key
 compressed  selections: `x[mask]` kept as the full array and the mask
-late        selections along a later axis
 rows        selections row by row: moved to the front, counted
 settling    selections whose length the path fixes
 grids       objects that are indexed instead of called: mgrid, r_ and the like

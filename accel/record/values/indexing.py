@@ -13,7 +13,7 @@ from accel.ir.views import basic_key
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import has_wrapper, unwrap
-from accel.record.values import compressed, late
+from accel.record.values import compressed
 from accel.record.values.arrays import (
     CompressedArray,
     RecordedArray,
@@ -101,10 +101,6 @@ def _settle_masks(key: tuple[Any, ...]) -> None:
 
 def _select(array: RecordedArray, key: tuple[Any, ...], result: object) -> Any:
     """`array[key]` as a selection, whatever its length."""
-    masks = [entry for entry in key if is_mask(entry)]
-    found = late.select(array, key, masks[0], result) if len(masks) == 1 else None
-    if found is not None:
-        return found
     rows, entry, rest = split_at_selection(array, key)
     if is_mask(entry):
         return compressed.select(rows, entry, rest, result)

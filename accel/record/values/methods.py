@@ -12,7 +12,7 @@ from accel.record.state.inputs import has_flags
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.opaque import EFFECTS_IN_NUMPY
 from accel.record.state.wrapper import StandIn, Wrapper, unwrap
-from accel.record.values import compressed, late, rows
+from accel.record.values import compressed, rows
 from accel.record.values.arrays import (
     CompressedArray,
     RecordedArray,
@@ -50,10 +50,6 @@ def attribute_of(value: Any, name: str) -> Any:
     if name in SHAPES:
         if name in _SIZED and issubclass(type(value), CompressedArray):
             return _SIZED[name](value, real)
-        if name in _SIZED and late.is_late(value):
-            if name == "shape":
-                return late.shape(value)
-            late.settle(value)
         return getattr(real, name)
     attribute = getattr(real, name)  # an AttributeError is the program's own
     if not recording.active:

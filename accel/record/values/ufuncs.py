@@ -8,7 +8,7 @@ import numpy as np
 
 from accel.ir.tape import Node, nodes_in
 from accel.record.state.recording import Recording
-from accel.record.values import compressed, late
+from accel.record.values import compressed
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_template, wrap
 from accel.record.values.operands import all_host, ufunc_kwargs
 from accel.rules import core, scalars
@@ -24,10 +24,6 @@ def record_ufunc(
     operands = args[: ufunc.nin]
     outs, where, dtype = _options(rule, args[ufunc.nin :], kwargs)
     stores = bool(outs) or where is not True
-    if any(map(late.is_late, operands)) and not stores:
-        found = _late(recording, ufunc, rule, operands, dtype, result)
-        if found is not None:
-            return found
     if any(issubclass(type(operand), CompressedArray) for operand in (*operands, where)):
         if stores:
             raise Unsupported("shape.dynamic", f"{rule.name} with out or where on a masked selection")
@@ -65,23 +61,12 @@ def _options(rule: Rule, outs: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     return outs, where, dtype
 
 
-def _late(recording: Recording, ufunc: np.ufunc, rule: Rule, operands: tuple[Any, ...], dtype: Any, result: Any) -> Any:
-    """A call on selections along a later axis; None where it needs their length."""
-    if ufunc.signature or ufunc.nout != 1:
-        return None
-    chosen = ufunc_kwargs(ufunc, operands, dtype)
-    if ufuncs.truths_of(ufunc, chosen["loop"]) is not None:
-        return None
-    return late.record_elementwise(recording, rule, operands, chosen, result)
-
-
 def _selected(
     recording: Recording, ufunc: np.ufunc, rule: Rule, operands: tuple[Any, ...], dtype: Any, result: Any
 ) -> Any:
     """A call on selections along the first axis."""
     if ufunc is np.matmul:
-        made = late.record_product(recording, operands, result)
-        return compressed.record_product(recording, operands, result) if made is None else made
+        return compressed.record_product(recording, operands, result)
     if ufunc.signature:
         raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection")
     chosen = ufunc_kwargs(ufunc, operands, dtype)

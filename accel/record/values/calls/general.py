@@ -12,7 +12,7 @@ from accel.ir.tape import Node, nodes_in
 from accel.ir.template import leaves
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
-from accel.record.values import compressed, late
+from accel.record.values import compressed
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template, known, wrap
 from accel.record.values.operands import STORED, check_casts, flat, view
 from accel.record.values.ufuncs import one_out
@@ -134,9 +134,6 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
     out = bound.pop("out", None)
     out = out[0] if isinstance(out, tuple) else out
     check_parameters(rule, bound)
-    found = late.record_call(recording, rule, bound, result) if out is None else None
-    if found is not None:
-        return found
     if any(issubclass(type(value), CompressedArray) for value in (*flat(bound.values()), out)):
         if out is not None:
             raise Unsupported("shape.dynamic", f"{rule.name} with out on a masked selection")
