@@ -13,7 +13,6 @@ from typing import Any
 from accel.compiler.lower.passes.loops.loop import Loop
 from accel.compiler.lower.passes.loops.moving_box import MovingBox
 from accel.compiler.lower.passes.loops.operands import (
-    LARGEST_TABLE,
     Carried,
     Invariant,
     LoopOperand,
@@ -26,11 +25,6 @@ from accel.compiler.lower.passes.loops.operands import (
 from accel.compiler.lower.passes.value_store import Compute, ValueStore
 from accel.ir.tape import Node
 from accel.rules import core, fusion
-
-FEW_ELEMENTS = 32
-"""Maximum number of elements read from an array that the loop does not change, if the read is made before the loop. The
-reads of all iterations are copied together, so more would copy much of the array. Guess: no measurement is known."""
-
 
 SMALL_PART = 4
 """A read of a part this many times smaller than its array is made separately. That copies the part. A fusion with the
@@ -45,24 +39,19 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
     """
     from jax import lax
 
-    small_parts = _small_parts(loop, values)
     # By the operand, so that a round's entries come in a dict with the same keys: `scan` takes any tree of arrays.
     tables = {
         key: looked_up(operand, values)
         for key, operand in loop.numbered_operands()
-        if key[0] not in small_parts and isinstance(operand, (Table, MovingBox, MovingRead, Stacked))
+        if isinstance(operand, (Table, MovingBox, MovingRead, Stacked))
     }
 
-    def body(carry: list[Any], entries: tuple[Any, ...]) -> Any:
+    def body(carry: list[Any], entries: dict[tuple[int, int], Any]) -> Any:
         before = dict(zip(loop.carried, carry, strict=True))
         own: list[Any] = []
-        entry, small = entries
         for position, (node, operands) in enumerate(zip(loop.operations, loop.rows, strict=True)):
-            if position in small:
-                own.append(small[position])
-                continue
             resolved = [
-                _resolve(operand, own, before, values, entry.get((position, place)))
+                _resolve(operand, own, before, values, entries.get((position, place)))
                 for place, operand in enumerate(operands)
             ]
             separate = _reads_written(node, operands, loop.operations)
@@ -76,31 +65,12 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
 
     values.ensure(loop.from_outside())
     first = [values.fetch(loop.first[position]) for position in loop.carried]
-    carry, collected = lax.scan(body, first, (tables, small_parts), length=loop.count)
+    carry, collected = lax.scan(body, first, tables, length=loop.count)
     for position, value in zip(loop.carried, carry, strict=True):
         values.set(loop.last[position], value)
     for position, column in zip(loop.collected, collected, strict=True):
         for k in range(1, loop.count):  # rounds 1, 2, ...; of the last the value was set above if it is used
             values.set_row(loop.rounds[k][position], column, k - 1)
-
-
-def _small_parts(loop: Loop, values: ValueStore) -> dict[int, Any]:
-    """Return the results of reads of a few elements in all iterations, by position.
-
-    They are taken before the loop, which otherwise holds the whole array.
-    """
-    import jax
-
-    found = {}
-    for position, (node, operands) in enumerate(zip(loop.operations, loop.rows, strict=True)):
-        size = math.prod(node.shape)
-        if not is_box_read(node) or size > FEW_ELEMENTS or size * len(loop.rounds) > LARGEST_TABLE:
-            continue
-        match operands:
-            case [Invariant(leaf), MovingBox(starts, box)]:
-                base = values.fetch(leaf)
-                found[position] = jax.vmap(lambda start, box=box, base=base: box.moved(start).read(base))(starts)
-    return found
 
 
 def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueStore) -> Any:
