@@ -342,20 +342,6 @@ class State:
     t: float = 0.0
 
 
-def test_dataclasses_as_dicts_and_tuples(check: Any) -> None:
-    def work(state: Any) -> Any:
-        made = dataclasses.asdict(state)
-        made["u"] *= 2.0
-        made["grid"]["dx"] += 1.0
-        u, grid, tags, t = dataclasses.astuple(state)
-        return made, u + t, grid, tags, state.u
-
-    def worlds() -> Any:
-        return lambda i: State(some(i), Grid(some(i + 1)), {"a": [some(i + 2), 1]}, float(i))
-
-    check(work, worlds=worlds)
-
-
 def test_fields_of_a_dataclass(check: Any) -> None:
     def work(state: Any) -> Any:
         total = 0.0

@@ -1,4 +1,4 @@
-"""Copies: `copy.copy`, `copy.deepcopy`, and dataclasses as dicts and tuples.
+"""Copies: `copy.copy`, `copy.deepcopy`, `dataclasses.replace`, and the fields of dataclasses.
 
 Python's own functions find out how to copy an object by asking it for methods. Here it is asked of its class, as far as
 that has none of its own for it: then a copy is a new object with the same attributes. Anything else is left to Python:
@@ -235,60 +235,10 @@ def fields_of(recording: Recording, value: Any) -> Any:
     return recording.enter(dataclasses.fields(kind), key, f"fields({kind.__name__})", fetch)
 
 
-def as_dict(recording: Recording, value: Any) -> Any:
-    """dataclasses.asdict."""
-    return _Parts(recording, dict).of_object(value)
-
-
-def as_tuple(recording: Recording, value: Any) -> Any:
-    """dataclasses.astuple."""
-    return _Parts(recording, lambda items: tuple([part for _, part in items])).of_object(value)
-
-
-class _Parts:
-    """A dataclass, and those in it, as containers. make: makes one of names and values."""
-
-    def __init__(self, recording: Recording, make: Callable[[list[tuple[str, Any]]], Any]) -> None:
-        self._recording, self._make = recording, make
-
-    def of_object(self, value: Any) -> Any:
-        kind = type(unwrap(value))
-        if not issubclass(type(value), ObjectProxy) or not dataclasses.is_dataclass(kind):
-            raise Unsupported("call.opaque", f"a {kind.__name__} as a dict or tuple of its fields")
-        guard_class(self._recording, kind, _FIELDS, getattr(kind, _FIELDS))
-        names = [field.name for field in dataclasses.fields(kind)]
-        if any(isinstance(find_in_class(kind, name)[1], property) for name in names):
-            raise Unsupported("call.opaque", f"a {kind.__name__}, some of whose fields are properties")
-        return self._make([(name, self._of(getattr(value, name))) for name in names])
-
-    def _of(self, value: Any) -> Any:
-        """A part of a dataclass: dataclasses, lists, tuples and dicts are converted, others copied."""
-        kind = type(unwrap(value))
-        if issubclass(type(value), ObjectProxy) and dataclasses.is_dataclass(kind):
-            return self.of_object(value)
-        if kind is list or kind is tuple:
-            return kind([self._of(part) for part in value])
-        if kind is dict:
-            return {_atom(key): self._of(value[key]) for key in list(value)}
-        if is_bare_namedtuple(kind):  # type: ignore[arg-type]
-            return kind(*map(self._of, value))
-        if issubclass(kind, (list, tuple, dict)):
-            raise Unsupported("call.opaque", f"a {kind.__name__} in a dataclass, as a dict or tuple")
-        return deep(self._recording, value)
-
-
-def _atom(key: Any) -> Any:
-    if not _is_atom(key):
-        raise Unsupported("call.opaque", "a dict with objects for keys in a dataclass")
-    return key
-
-
 MAKERS: dict[Any, Callable[[Recording, Any], Any]] = {
     copy.copy: shallow,
     copy.deepcopy: deep,
     dataclasses.fields: fields_of,
-    dataclasses.asdict: as_dict,
-    dataclasses.astuple: as_tuple,
 }
 """Copying functions of Python's library -> how they act on recorded values."""
 
