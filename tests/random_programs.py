@@ -40,7 +40,7 @@ from tests.compiler.loops import programs as loop_programs
 from tests.compiler.loops import runs as loop_runs
 from tests.compiler.merge import programs as branch_programs
 from tests.compiler.merge.joining import Joining, joining, joining_calls
-from tests.compiler.merge.runs import Call, Merged, State, assert_agrees, assert_same, traces_of
+from tests.compiler.merge.runs import Call, Merged, Replayed, State, assert_agrees, traces_of
 from tests.xla_options import quickest_options_for
 
 USUAL_EVERY = 10
@@ -96,8 +96,8 @@ def try_loops(draw: random.Random) -> Counter[str]:
             if len(found) == LOOPS_COMPILED:
                 break
     for trace in found.values():
-        program = loop_runs.Program(trace)
-        taken = loop_runs.assert_agrees(function, program, loop_calls(seed + 1, replayed), assert_same, source)
+        program = Replayed(trace)
+        taken = assert_agrees(function, program, loop_calls(seed + 1, replayed), source)
         tally.update(rolled=1, replayed=taken)
     return tally
 

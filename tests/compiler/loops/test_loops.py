@@ -15,8 +15,8 @@ from accel.dispatch.target import Target
 from accel.ir.loop import body_of
 from accel.platform.ledger import open_ledger
 from accel.rules.evaluation import evaluate
-from tests.compiler.loops.runs import Program, loops_of, traces_of
-from tests.compiler.merge.runs import State, assert_same
+from tests.compiler.loops.runs import loops_of, traces_of
+from tests.compiler.merge.runs import Replayed, State, assert_same
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
@@ -143,7 +143,7 @@ def test_one_program_answers_calls_of_many_numbers_of_rounds(
 ) -> None:
     (trace,) = traces_of(function, [call(3)])
     assert loops_of(trace) >= 1
-    program = Program(trace)
+    program = Replayed(trace)
     taken = 0
     for k in range(7):
         mine, theirs = call(k), call(k)
@@ -486,5 +486,5 @@ def test_a_loop_without_an_end_in_a_discarded_run_ends() -> None:
 
     (trace,) = traces_of(function, [(np.ones(3), np.ones(3) * 9.0)])
     assert loops_of(trace) == 1
-    is_taken, _ = Program(trace).run((-np.ones(3), np.ones(3)))
+    is_taken, _ = Replayed(trace).run((-np.ones(3), np.ones(3)))
     assert not is_taken

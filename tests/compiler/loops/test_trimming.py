@@ -12,8 +12,8 @@ import pytest
 from accel.compiler.loops import rolled
 from accel.record import Completed, Trace, record
 from accel.record.run.loops import trimming
-from tests.compiler.loops.runs import Program, assert_agrees, loops_of, traces_of
-from tests.compiler.merge.runs import assert_same
+from tests.compiler.loops.runs import loops_of, traces_of
+from tests.compiler.merge.runs import Replayed, assert_agrees, assert_same
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
@@ -136,7 +136,7 @@ def test_many_rounds_are_recorded_as_few(function: Callable[..., Any]) -> None:
 def test_the_program_is_right_for_all_numbers_of_rounds(function: Callable[..., Any]) -> None:
     trace = rolled(trace_of(function, calls()[0]))
     assert loops_of(trace) >= 1
-    taken = assert_agrees(function, Program(trace), calls(), assert_same)
+    taken = assert_agrees(function, Replayed(trace), calls())
     assert taken >= 3
 
 
@@ -165,7 +165,7 @@ def test_a_range_that_ends_after_rounds_have_left_the_tape_is_refused() -> None:
 def test_a_short_range_is_recorded_as_it_is() -> None:
     bounded = bounded_by(40)
     (trace,) = traces_of(bounded, [(np.ones(3), 1e-9)])
-    is_taken, result = Program(trace).run((np.full(3, 2.0), 1e-9))
+    is_taken, result = Replayed(trace).run((np.full(3, 2.0), 1e-9))
     assert is_taken
     assert_same(result, bounded(np.full(3, 2.0), 1e-9))
 
@@ -179,6 +179,6 @@ def test_what_a_list_keeps_of_each_round_stays_on_the_tape() -> None:
         return history
 
     (trace,) = traces_of(kept, [(np.ones(3), 0.01)])
-    is_taken, result = Program(trace).run((np.full(3, 0.99), 0.01))
+    is_taken, result = Replayed(trace).run((np.full(3, 0.99), 0.01))
     assert is_taken
     assert_same(result, kept(np.full(3, 0.99), 0.01))

@@ -14,7 +14,7 @@ from accel.backend.compile import compile_trace
 from accel.backend.executable import Executable
 from accel.backend.job import samples_of
 from accel.compiler.lower import Known
-from accel.compiler.merge import Member, MergedTrace, merged
+from accel.compiler.merge import Member, merged
 from accel.dispatch.replay import GuardFailure, Matcher, SideExit, Variant
 from accel.dispatch.replay.commit import commit
 from accel.record import Completed, Trace, record
@@ -30,41 +30,39 @@ class State:
 Call = tuple[Any, ...]
 
 
-def traces_of(function: Callable[..., Any], calls: Iterable[Call]) -> list[Trace]:
-    """The traces of the paths that these calls take, each path once."""
-    found: dict[Any, Trace] = {}
+def recordings(function: Callable[..., Any], calls: Iterable[Call]) -> Iterator[Trace]:
+    """The traces of these calls, but for those that cannot be recorded."""
     assert isinstance(function, FunctionType)
     for call in calls:
         recorded = record(function, call, {}, max_nodes=20_000)
         if isinstance(recorded, Completed) and recorded.refusal is None:
             assert recorded.trace is not None
-            tape = recorded.trace.tape
-            key = (
-                str([(node.rule.name, node.where, node.shape) for node in tape.nodes]),
-                str([(each.where, each.expected) for each in tape.outcomes]),
-            )
-            found.setdefault(key, recorded.trace)
+            yield recorded.trace
+
+
+def traces_of(function: Callable[..., Any], calls: Iterable[Call]) -> list[Trace]:
+    """The traces of the paths that these calls take, each path once."""
+    found: dict[Any, Trace] = {}
+    for trace in recordings(function, calls):
+        key = (
+            str([(node.rule.name, node.where, node.shape) for node in trace.tape.nodes]),
+            str([(each.where, each.expected) for each in trace.tape.outcomes]),
+        )
+        found.setdefault(key, trace)
     return list(found.values())
 
 
-class Merged:
-    """One program of several traces."""
+class Replayed:
+    """The program of one trace. executable: one that there is already."""
 
-    def __init__(self, traces: list[Trace]) -> None:
-        trace = merged(traces)
-        self._use(trace, compile_trace(trace, Known(), samples_of(trace)))
-
-    def _use(self, trace: MergedTrace, executable: Executable) -> None:
-        self.trace, self._executable = trace, executable
+    def __init__(self, trace: Any, executable: Executable | None = None) -> None:
+        self.trace: Any = trace
+        self._executable = executable or compile_trace(trace, Known(), samples_of(trace))
         self.matcher = Matcher(trace)
-        self.variant = Variant(trace, executable)
-
-    def admit(self, trace: Trace) -> None:
-        """Let the program take the calls of one more path, as it is. Raises NotMergeable."""
-        self._use(self.trace.with_member(Member(trace, self.trace.placement_of(trace))), self._executable)
+        self.variant = Variant(trace, self._executable)
 
     def run(self, call: Call) -> tuple[bool, Any]:
-        """Whether the call takes one of the paths, and its result. It has no effect otherwise."""
+        """Whether the call takes a path of the program, and its result. It has no effect otherwise."""
         values = self.matcher.match(call, {})
         if isinstance(values, GuardFailure):
             return False, None
@@ -75,7 +73,19 @@ class Merged:
         return True, commit(staged)  # type: ignore[arg-type]
 
 
-def assert_agrees(function: Callable[..., Any], program: Merged, calls: Iterable[Call], text: str = "") -> int:
+class Merged(Replayed):
+    """One program of several traces."""
+
+    def __init__(self, traces: list[Trace]) -> None:
+        super().__init__(merged(traces))
+
+    def admit(self, trace: Trace) -> None:
+        """Let the program take the calls of one more path, as it is. Raises NotMergeable."""
+        more = self.trace.with_member(Member(trace, self.trace.placement_of(trace)))
+        super().__init__(more, self._executable)
+
+
+def assert_agrees(function: Callable[..., Any], program: Replayed, calls: Iterable[Call], text: str = "") -> int:
     """Replay calls, and compare what they return and leave with what NumPy does. Returns how many took a known path."""
     taken = 0
     for call in calls:
