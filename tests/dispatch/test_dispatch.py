@@ -31,12 +31,9 @@ from accel.policy import prices, second_look, speed
 from accel.policy.account import Account
 from accel.policy.rest import LOOKS_AFTER_LONG_CALL
 from accel.rules.rule import RULES, Rule
+from tests.helpers import some
 
 pytestmark = pytest.mark.usefixtures("foreground")
-
-
-def some(i: int) -> Any:
-    return np.random.default_rng(i).normal(size=4)
 
 
 def double(x: Any) -> Any:

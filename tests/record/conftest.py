@@ -164,6 +164,17 @@ def split(arguments: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return arguments, {}
 
 
+def judged(name: str, replays: int, reason: str | None = None) -> Ledger:
+    """The ledger of a target. Asserts that it has at least so many replays, and was refused for `reason` or rightly."""
+    ledger = open_ledger(name)
+    text = [refusal.message(name) for refusal in ledger.refusals]
+    reasons = {refusal.reason for refusal in ledger.refusals}
+    assert reason is None or reason in reasons, f"{reason} was not given: {text}"
+    assert reason or reasons.isdisjoint({"verify.mismatch", "recorder.gap", "accel.fault"}), text
+    assert ledger.compiled_calls >= replays, text or ledger
+    return ledger
+
+
 Make = Callable[[int], Any]
 Check = Callable[..., Checked]
 
@@ -206,17 +217,8 @@ def check() -> Check:
             mine, theirs = plain_make(i), fast_make(i)
             expected, found = play(function, mine), play(accelerated, theirs)
             Twins(exact).same((expected, mine), (found, theirs), f"call {i}")
-        ledger = open_ledger(name)
-        refusals = [refusal.reason for refusal in ledger.refusals]
-        text = [refusal.message(name) for refusal in ledger.refusals]
-        if reason is not None:
-            assert reason in refusals, f"{reason} was not given: {text}"
-            assert ledger.compiled_calls >= (replays or 0), text
-            if not replays:
-                assert ledger.compiled_calls == 0
-        else:
-            assert ledger.compiled_calls >= (calls - 5 if replays is None else replays), text or ledger
-            assert "verify.mismatch" not in refusals and "recorder.gap" not in refusals, text
-        return Checked(ledger, accelerated, refusals)
+        ledger = judged(name, (0 if reason else calls - 5) if replays is None else replays, reason)
+        assert replays or not reason or not ledger.compiled_calls
+        return Checked(ledger, accelerated, [refusal.reason for refusal in ledger.refusals])
 
     return run

@@ -15,7 +15,7 @@ import pytest
 
 import accel
 from accel.platform.ledger import open_ledger
-from tests.record.conftest import Twins, play
+from tests.record.conftest import Twins, judged, play
 
 _names = itertools.count()
 
@@ -83,10 +83,7 @@ def agree(
             assert list(held) == list(other), f"{kind.__name__} after call {i}"
             for key, value in held.items():
                 Twins(False).same(value, other[key], f"{kind.__name__}.{key} after call {i}")
-    ledger = open_ledger(name)
-    refusals = [refusal.reason for refusal in ledger.refusals]
-    assert ledger.compiled_calls >= replays if reason is None else reason in refusals, refusals
-    assert "verify.mismatch" not in refusals and "recorder.gap" not in refusals and "accel.fault" not in refusals
+    judged(name, 0 if reason else replays, reason)
     return plain, mine
 
 
@@ -504,9 +501,7 @@ def compare(work: Any, *, replays: int = 3, reason: str | None = None) -> None:
             del Other.made
         found.append([(play(function, (some(i),)), Counted.made, Other.made) for i in range(10)])
     Twins(False).same(found[0], found[1], "all calls")
-    refusals = [refusal.reason for refusal in open_ledger(name).refusals]
-    assert open_ledger(name).compiled_calls >= replays if reason is None else reason in refusals, refusals
-    assert "verify.mismatch" not in refusals and "recorder.gap" not in refusals and "accel.fault" not in refusals
+    judged(name, 0 if reason else replays, reason)
 
 
 def test_class_of_self_counts_and_makes() -> None:

@@ -25,7 +25,7 @@ from accel.policy import speed
 from accel.record import Undone, record
 from accel.rules.rule import RULES, Rule
 from tests.helpers import some
-from tests.record.conftest import Twins, play
+from tests.record.conftest import Twins, judged, play
 
 CALLS = 9
 _names = itertools.count()
@@ -117,16 +117,7 @@ def compare(
         mine, theirs = make(i), make(i)
         expected, found = play(plain.module.work, mine), play(work, theirs)
         Twins(False).same((expected, mine, plain.state), (found, theirs, fast.state), f"call {i}")
-    ledger = open_ledger(name)
-    text = [refusal.message(name) for refusal in ledger.refusals]
-    reasons = [refusal.reason for refusal in ledger.refusals]
-    if reason is not None:
-        assert reason in reasons, text
-        assert ledger.compiled_calls >= (replays or 0), text
-    else:
-        assert ledger.compiled_calls >= (calls - 5 if replays is None else replays), text or ledger
-        assert not {"verify.mismatch", "recorder.gap", "accel.fault"}.intersection(reasons), text
-    return ledger
+    return judged(name, (0 if reason else calls - 5) if replays is None else replays, reason)
 
 
 SOURCES = {

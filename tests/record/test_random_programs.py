@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape)
+from tests.helpers import some
 
 
 def compiled(lines: list[str], signature: str) -> Any:

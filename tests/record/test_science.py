@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers import some
+
 COUNTER = {"calls": 0}
-
-
-def some(i: int, *shape: int) -> Any:
-    return np.random.default_rng(i).normal(size=shape)
 
 
 # -- numerical programs -----------------------------------------------------------------------------------------------
