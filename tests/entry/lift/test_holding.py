@@ -6,7 +6,6 @@ The CPU plays the device. Memory that is to be filled later holds NaN, so that w
 from __future__ import annotations
 
 import gc
-import importlib
 import io
 import json
 import signal
@@ -34,7 +33,8 @@ from accel.entry.lift.holding import Holding
 from accel.platform import background, bars, config, observers
 from accel.platform.ledger import open_ledger
 from accel.policy.parts import Parts
-from tests.conftest import WriteModules, is_idle
+from tests.conftest import is_idle
+from tests.entry.lift.conftest import HEADER, World, assert_same
 
 pytestmark = pytest.mark.usefixtures("foreground", "remote")
 
@@ -82,51 +82,10 @@ def behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     yield found
 
 
-HEADER = "import numpy as np\n\n\nclass Model:\n    pass\n\n\n"
-
-
-class Both:
-    """A module, once plain and once with lifted loops."""
-
-    def __init__(self, plain: ModuleType, fast: ModuleType) -> None:
-        self.plain, self.fast = plain, fast
-
-    def check(self, play: Callable[[ModuleType], Any], times: int = 3) -> Any:
-        """Assert that both give the same, each time. Returns what it is."""
-        for _ in range(times):
-            accel.uninstall()
-            expected = play(self.plain)
-            accel.install(Catalogue("test", (Row("planet", "main", "a test", loops=True),)))
-            assert_same(play(self.fast), expected)
-        return expected
-
-
-def assert_same(found: Any, expected: Any) -> None:
-    assert type(found) is type(expected)
-    if isinstance(expected, (list, tuple)):
-        assert len(found) == len(expected)
-        for pair in zip(found, expected, strict=True):
-            assert_same(*pair)
-    elif isinstance(expected, np.ndarray):
-        assert found.dtype == expected.dtype and found.flags.writeable == expected.flags.writeable
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
-    elif isinstance(expected, (float, np.floating)):
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
-    else:
-        assert found == expected
-
-
 @pytest.fixture
-def both(write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Both]]:
-    """Gives a function that makes both of the source of a function `main`, which follows a class `Model`."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-    def make(source: str) -> Both:
-        write_modules({"planet.py": HEADER + source, "plainplanet.py": HEADER + source})
-        return Both(importlib.import_module("plainplanet"), importlib.import_module("planet"))
-
-    yield make
-    accel.uninstall()
+def both(world: Callable[..., World]) -> Callable[[str], World]:
+    """Gives a function that makes a world of the source of a function `main`, which follows a class `Model`."""
+    return lambda source: world(HEADER + source)
 
 
 def model_of(planet: ModuleType) -> Any:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -19,64 +18,10 @@ import pytest
 
 import accel
 from accel.catalogue import Catalogue, Row
-from accel.platform.ledger import Ledger, open_ledger
-from tests.conftest import WriteModules
+from accel.platform.ledger import open_ledger
+from tests.entry.lift.conftest import HEADER, assert_same
 
 pytestmark = pytest.mark.usefixtures("foreground")
-
-
-class World:
-    """A module, once plain and once with lifted loops, and what both did. name: of the lifted loop's target."""
-
-    def __init__(self, plain: ModuleType, fast: ModuleType, rows: tuple[Row, ...]) -> None:
-        self.plain, self.fast, self._rows = plain, fast, rows
-
-    def run(self, play: Callable[[ModuleType], Any]) -> tuple[Any, Any]:
-        """What `play` gives with the plain module and with the lifted one."""
-        accel.uninstall()
-        before = play(self.plain)
-        accel.install(Catalogue("test", self._rows))
-        return before, play(self.fast)
-
-    def check(self, play: Callable[[ModuleType], Any], times: int = 3) -> None:
-        """Assert that both give the same, each time."""
-        for _ in range(times):
-            before, after = self.run(play)
-            assert_same(before, after)
-
-    def ledger(self, line: int, qualname: str = "main") -> Ledger:
-        """That of the loop in this line."""
-        return open_ledger(f"planet:{qualname}:{line}")
-
-
-def assert_same(one: Any, other: Any) -> None:
-    assert type(one) is type(other)
-    if isinstance(one, (list, tuple)):
-        assert len(one) == len(other)
-        [assert_same(*pair) for pair in zip(one, other, strict=True)]
-    elif isinstance(one, np.ndarray):
-        np.testing.assert_allclose(other, one, rtol=1e-12)
-        assert one.dtype == other.dtype
-    elif isinstance(one, (float, np.floating)):
-        np.testing.assert_allclose(other, one, rtol=1e-12)
-    else:
-        assert one == other
-
-
-@pytest.fixture
-def world(write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
-    """Give a function that makes a world of a source. rows: the functions whose loops are lifted."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-    def make(source: str, *qualnames: str) -> World:
-        write_modules({"planet.py": source, "plainplanet.py": source})
-        rows = tuple(Row("planet", name, "a test", loops=True) for name in qualnames or ("main",))
-        return World(importlib.import_module("plainplanet"), importlib.import_module("planet"), rows)
-
-    yield make
-
-
-HEADER = "import numpy as np\n\n\nclass Model:\n    pass\n\n\n"  # the first line after it is 8
 
 
 def test_rounds_are_compiled_across_calls_of_the_function(world: Any) -> None:
