@@ -6,6 +6,7 @@ Each takes pointers to the source and to the results, their number, and the numb
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,28 +58,48 @@ def _neutral(kind: str, dtype: np.dtype[Any]) -> str:
 
 
 def rows(name: str, kind: str, dtype: np.dtype[Any]) -> str:
-    stored, size = MEMORY[dtype], dtype.itemsize
+    stored = MEMORY[dtype]
     pairwise = kind == "add" and dtype.kind == "f"
+    # 0.0 where all are -0.0, as NumPy's, which starts with 0.0
+    found = f"fadd {stored} %sum, {literal_text(0.0, dtype)}" if pairwise else f"freeze {stored} %sum"
+    body = [
+        "%first = mul i64 %i, %length",
+        f"%row = getelementptr {stored}, ptr %source, i64 %first",
+        f"%sum = call {stored} @{name}_row(ptr %row, i64 %length)",
+        f"%found = {found}",
+        f"%to = getelementptr {stored}, ptr %result, i64 %i",
+        f"store {stored} %found, ptr %to, align {dtype.itemsize}",
+    ]
     inner = _pairwise(name, dtype) if pairwise else _block(f"{name}_row", kind, dtype)
-    return "\n".join(
-        [
-            inner,
-            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
-            "br label %loop",
-            "loop:",
-            "%i = phi i64 [ 0, %0 ], [ %next, %loop ]",
-            "%first = mul i64 %i, %length",
-            f"%row = getelementptr {stored}, ptr %source, i64 %first",
-            f"%sum = call {stored} @{name}_row(ptr %row, i64 %length)",
-            # 0.0 where all are -0.0, as NumPy's, which starts with 0.0
-            f"%found = fadd {stored} %sum, {literal_text(0.0, dtype)}"
-            if pairwise
-            else f"%found = freeze {stored} %sum",
-            f"%to = getelementptr {stored}, ptr %result, i64 %i",
-            f"store {stored} %found, ptr %to, align {size}",
-            *LOOP_END,
-        ]
-    )
+    return f"{inner}\n{_reduction(name, loop('i', '%count', body))}"
+
+
+def _reduction(name: str, lines: Sequence[str]) -> str:
+    """Return a function as this module's text describes it, of these instructions."""
+    head = f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{"
+    return "\n".join([head, *lines, "ret void", "}"])
+
+
+def loop(index: str, count: str, body: Sequence[str], *, first: int = 0) -> list[str]:
+    """Return the instructions of a loop over `%index` from `first` to `count`, exclusive. What follows comes after it.
+
+    body: begins in the block `index_loop`; it may hold loops.
+    """
+    return [
+        f"br label %{index}_start",
+        f"{index}_start:",
+        f"%{index}_any = icmp slt i64 {first}, {count}",
+        f"br i1 %{index}_any, label %{index}_loop, label %{index}_end",
+        f"{index}_loop:",
+        f"%{index} = phi i64 [ {first}, %{index}_start ], [ %{index}_next, %{index}_last ]",
+        *body,
+        f"br label %{index}_last",
+        f"{index}_last:",
+        f"%{index}_next = add i64 %{index}, 1",
+        f"%{index}_more = icmp slt i64 %{index}_next, {count}",
+        f"br i1 %{index}_more, label %{index}_loop, label %{index}_end",
+        f"{index}_end:",
+    ]
 
 
 def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
@@ -175,52 +196,32 @@ def columns(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
     LLVM does not vectorise it: results are read and written each time. Sums start with 0, as NumPy's: a sum of -0.0
     alone is 0.0.
     """
-    stored, size, first = MEMORY[dtype], dtype.itemsize, 0 if kind == "add" else 1
-    return "\n".join(
-        [
-            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
-            f"%group = mul i64 %length, {width}",
-            "br label %groups",
-            "groups:",
-            "%g = phi i64 [ 0, %0 ], [ %next_g, %next_group ]",
-            "%start = mul i64 %g, %group",
-            f"%from = getelementptr {stored}, ptr %source, i64 %start",
-            f"%out = mul i64 %g, {width}",
-            f"%to = getelementptr {stored}, ptr %result, i64 %out",
-            f"call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 {width * size}, i1 false)"
-            if kind == "add"
-            else f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
-            f"%is_more = icmp sgt i64 %length, {first}",
-            "br i1 %is_more, label %rows, label %next_group",
-            "rows:",
-            f"%i = phi i64 [ {first}, %groups ], [ %next, %next_row ]",
-            f"%first = mul i64 %i, {width}",
-            f"%row = getelementptr {stored}, ptr %from, i64 %first",
-            "br label %columns",
-            "columns:",
-            "%j = phi i64 [ 0, %rows ], [ %after, %columns ]",
-            f"%sum = getelementptr {stored}, ptr %to, i64 %j",
-            f"%at = getelementptr {stored}, ptr %row, i64 %j",
-            f"%x = load {stored}, ptr %sum, align {size}",
-            f"%y = load {stored}, ptr %at, align {size}",
-            *joined(kind, dtype, stored, "%x", "%y", "%z"),
-            f"store {stored} %z, ptr %sum, align {size}",
-            "%after = add i64 %j, 1",
-            f"%has_columns = icmp slt i64 %after, {width}",
-            "br i1 %has_columns, label %columns, label %next_row",
-            "next_row:",
-            "%next = add i64 %i, 1",
-            "%has_rows = icmp slt i64 %next, %length",
-            "br i1 %has_rows, label %rows, label %next_group",
-            "next_group:",
-            "%next_g = add i64 %g, 1",
-            "%has_groups = icmp slt i64 %next_g, %count",
-            "br i1 %has_groups, label %groups, label %end",
-            "end:",
-            "ret void",
-            "}",
-        ]
-    )
+    stored, size = MEMORY[dtype], dtype.itemsize
+    column = [
+        f"%sum = getelementptr {stored}, ptr %to, i64 %j",
+        f"%at = getelementptr {stored}, ptr %row, i64 %j",
+        f"%x = load {stored}, ptr %sum, align {size}",
+        f"%y = load {stored}, ptr %at, align {size}",
+        *joined(kind, dtype, stored, "%x", "%y", "%z"),
+        f"store {stored} %z, ptr %sum, align {size}",
+    ]
+    row = [
+        f"%first = mul i64 %i, {width}",
+        f"%row = getelementptr {stored}, ptr %from, i64 %first",
+        *loop("j", str(width), column),
+    ]
+    group = [
+        f"%rows = mul i64 %length, {width}",
+        "%start = mul i64 %g, %rows",
+        f"%from = getelementptr {stored}, ptr %source, i64 %start",
+        f"%out = mul i64 %g, {width}",
+        f"%to = getelementptr {stored}, ptr %result, i64 %out",
+        f"call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 {width * size}, i1 false)"
+        if kind == "add"
+        else f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
+        *loop("i", "%length", row, first=0 if kind == "add" else 1),
+    ]
+    return _reduction(name, loop("g", "%count", group))
 
 
 def running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
@@ -229,42 +230,25 @@ def running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
     `%count` groups have `%length` rows.
     """
     stored, size = MEMORY[dtype], dtype.itemsize
-    return "\n".join(
-        [
-            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
-            f"%group = mul i64 %length, {width}",
-            "br label %groups",
-            "groups:",
-            "%i = phi i64 [ 0, %0 ], [ %next, %next_group ]",
-            "%start = mul i64 %i, %group",
-            f"%from = getelementptr {stored}, ptr %source, i64 %start",
-            f"%to = getelementptr {stored}, ptr %result, i64 %start",
-            f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
-            "br label %test",
-            "test:",
-            f"%j = phi i64 [ {width}, %groups ], [ %after, %elements ]",
-            "%more = icmp slt i64 %j, %group",
-            "br i1 %more, label %elements, label %next_group",
-            "elements:",
-            f"%before = sub i64 %j, {width}",
-            f"%at_before = getelementptr {stored}, ptr %to, i64 %before",
-            f"%at = getelementptr {stored}, ptr %from, i64 %j",
-            f"%x = load {stored}, ptr %at_before, align {size}",
-            f"%y = load {stored}, ptr %at, align {size}",
-            *joined(kind, dtype, stored, "%x", "%y", "%z"),
-            f"%at_result = getelementptr {stored}, ptr %to, i64 %j",
-            f"store {stored} %z, ptr %at_result, align {size}",
-            "%after = add i64 %j, 1",
-            "br label %test",
-            "next_group:",
-            "%next = add i64 %i, 1",
-            "%has_groups = icmp slt i64 %next, %count",
-            "br i1 %has_groups, label %groups, label %end",
-            "end:",
-            "ret void",
-            "}",
-        ]
-    )
+    element = [
+        f"%before = sub i64 %j, {width}",
+        f"%at_before = getelementptr {stored}, ptr %to, i64 %before",
+        f"%at = getelementptr {stored}, ptr %from, i64 %j",
+        f"%x = load {stored}, ptr %at_before, align {size}",
+        f"%y = load {stored}, ptr %at, align {size}",
+        *joined(kind, dtype, stored, "%x", "%y", "%z"),
+        f"%at_result = getelementptr {stored}, ptr %to, i64 %j",
+        f"store {stored} %z, ptr %at_result, align {size}",
+    ]
+    group = [
+        f"%group = mul i64 %length, {width}",
+        "%start = mul i64 %i, %group",
+        f"%from = getelementptr {stored}, ptr %source, i64 %start",
+        f"%to = getelementptr {stored}, ptr %result, i64 %start",
+        f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
+        *loop("j", "%group", element, first=width),
+    ]
+    return _reduction(name, loop("i", "%count", group))
 
 
 def places(name: str, kind: str, dtype: np.dtype[Any], result: str) -> str:
@@ -280,51 +264,30 @@ def places(name: str, kind: str, dtype: np.dtype[Any], result: str) -> str:
             "%is_first_nan = and i1 %is_nan, %was_number",
             "%is_better = or i1 %is_beyond, %is_first_nan",
         ]
-    return "\n".join(
-        [
-            f"define internal void @{name}(ptr %source, ptr %result, i64 %count, i64 %length) #0 {{",
-            "br label %rows",
-            "rows:",
-            "%i = phi i64 [ 0, %0 ], [ %next, %next_row ]",
-            "%start = mul i64 %i, %length",
-            f"%row = getelementptr {stored}, ptr %source, i64 %start",
-            f"%first = load {stored}, ptr %row, align {size}",
-            "br label %elements",
-            "elements:",
-            "%j = phi i64 [ 0, %rows ], [ %after, %elements ]",
-            "%place = phi i64 [ 0, %rows ], [ %place_now, %elements ]",
-            f"%best = phi {stored} [ %first, %rows ], [ %best_now, %elements ]",
-            f"%at = getelementptr {stored}, ptr %row, i64 %j",
-            f"%x = load {stored}, ptr %at, align {size}",
-            *better,
-            f"%best_now = select i1 %is_better, {stored} %x, {stored} %best",
-            "%place_now = select i1 %is_better, i64 %j, i64 %place",
-            "%after = add i64 %j, 1",
-            "%has_elements = icmp slt i64 %after, %length",
-            "br i1 %has_elements, label %elements, label %next_row",
-            "next_row:",
-            f"%to = getelementptr {result}, ptr %result, i64 %i",
-            f"%found = {'freeze i64' if result == 'i64' else 'trunc i64'} %place_now"
-            + ("" if result == "i64" else f" to {result}"),
-            f"store {result} %found, ptr %to",
-            "%next = add i64 %i, 1",
-            "%has_rows = icmp slt i64 %next, %count",
-            "br i1 %has_rows, label %rows, label %end",
-            "end:",
-            "ret void",
-            "}",
-        ]
-    )
+    row = [
+        "%start = mul i64 %i, %length",
+        f"%row = getelementptr {stored}, ptr %source, i64 %start",
+        f"%first = load {stored}, ptr %row, align {size}",
+        "br label %elements",
+        "elements:",
+        "%j = phi i64 [ 0, %i_loop ], [ %after, %elements ]",
+        "%place = phi i64 [ 0, %i_loop ], [ %place_now, %elements ]",
+        f"%best = phi {stored} [ %first, %i_loop ], [ %best_now, %elements ]",
+        f"%at = getelementptr {stored}, ptr %row, i64 %j",
+        f"%x = load {stored}, ptr %at, align {size}",
+        *better,
+        f"%best_now = select i1 %is_better, {stored} %x, {stored} %best",
+        "%place_now = select i1 %is_better, i64 %j, i64 %place",
+        "%after = add i64 %j, 1",
+        "%has_elements = icmp slt i64 %after, %length",
+        "br i1 %has_elements, label %elements, label %found",
+        "found:",
+        f"%to = getelementptr {result}, ptr %result, i64 %i",
+        f"%place_found = {'freeze i64' if result == 'i64' else 'trunc i64'} %place_now"
+        + ("" if result == "i64" else f" to {result}"),
+        f"store {result} %place_found, ptr %to",
+    ]
+    return _reduction(name, loop("i", "%count", row))
 
-
-LOOP_END = (
-    "%next = add i64 %i, 1",
-    "%more = icmp slt i64 %next, %count",
-    "br i1 %more, label %loop, label %end",
-    "end:",
-    "ret void",
-    "}",
-)
-"""End of a function whose body is one loop, `loop`, over `%i` from 0 to `%count`."""
 
 DECLARED = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"

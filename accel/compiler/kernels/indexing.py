@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compiler.kernels.accumulators import LOOP_END, joined
+from accel.compiler.kernels.accumulators import joined, loop
 from accel.compiler.kernels.graph import GATHER, INPUT, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
 from accel.compiler.kernels.ir import MEMORY
 
@@ -228,27 +228,28 @@ def function_of(node: KernelNode) -> tuple[str, str]:
             *joined(kind, dtype, stored, "%old", "%new", "%both"),
             f"store {stored} %both, ptr %to, align {dtype.itemsize}",
         ]
+    update = [
+        "%from = getelementptr i64, ptr %places, i64 %i",
+        "%place = load i64, ptr %from, align 8",
+        "%is_inside = icmp ult i64 %place, %size",
+        "br i1 %is_inside, label %write, label %done",
+        "write:",
+        f"%update = getelementptr {stored}, ptr %updates, i64 %i",
+        f"%new = load {stored}, ptr %update, align {dtype.itemsize}",
+        f"%to = getelementptr {stored}, ptr %result, i64 %place",
+        *join,
+        "br label %done",
+        "done:",
+    ]
     text = "\n".join(
         [
             f"define internal void @{name}(ptr %source, ptr %places, ptr %updates, ptr %result, i64 %size, i64 %count)"
             " #0 {",
             f"%bytes = mul i64 %size, {dtype.itemsize}",
             "call void @llvm.memcpy.p0.p0.i64(ptr %result, ptr %source, i64 %bytes, i1 false)",
-            "br label %loop",
-            "loop:",
-            "%i = phi i64 [ 0, %0 ], [ %next, %done ]",
-            "%from = getelementptr i64, ptr %places, i64 %i",
-            "%place = load i64, ptr %from, align 8",
-            "%is_inside = icmp ult i64 %place, %size",
-            "br i1 %is_inside, label %write, label %done",
-            "write:",
-            f"%update = getelementptr {stored}, ptr %updates, i64 %i",
-            f"%new = load {stored}, ptr %update, align {dtype.itemsize}",
-            f"%to = getelementptr {stored}, ptr %result, i64 %place",
-            *join,
-            "br label %done",
-            "done:",
-            *LOOP_END,
+            *loop("i", "%count", update),
+            "ret void",
+            "}",
         ]
     )
     return name, text
