@@ -62,6 +62,16 @@ def _given(value: Any, *_: Any, **__: Any) -> Any:
     return value
 
 
+def _whole(array: Any) -> Any:
+    from accel.compiler.lower.repetition import CompactConstant
+
+    return CompactConstant(array, array.shape)
+
+
+def _beside(read: Callable[[Any], Any], base: Any) -> Any:
+    return read(base)
+
+
 _nothing, _never, _empty = _giving(None), _giving(False), _giving({})
 
 MECHANISMS: Mapping[str, Mapping[str, Any]] = {
@@ -71,6 +81,9 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
     "batches": {"accel.compiler.lower.passes.loops.batch:plan": _nothing},
     "branches": {"accel.compiler.lower.passes.branches:branched": _given},
     "views of views": {"accel.compiler.lower.passes.nesting:flattened": _given},
+    "compact constants": {"accel.compiler.lower.arguments:without_repetition": _whole},
+    "copies before writes": {"accel.rules.fusion:snapshot": _given},
+    "reads apart from writes": {"accel.rules.fusion:read_separately": _beside},
     "written views": {"accel.compiler.lower.written:_contents": _empty},
     "joins": {"accel.record.state.joins:Joins.branch": _nothing},
     "merged paths": {"accel.dispatch.paths.joining:may_join": _never},
