@@ -19,9 +19,9 @@ from accel.platform import logs
 FLOORS = {"numpy": "2.1", "scipy": "1.14.1", "jax": "0.8", "jaxlib": "0.8", "wrapt": "1.17"}
 """Minimum versions, by distribution. `make test-matrix` runs the tests on exactly these, and on the newest."""
 
-OPTIONAL = {"llvmlite": "0.45"}
+OPTIONAL = {"llvmlite": "0.45", "flatbuffers": "24.3.25"}
 """Minimum versions of optional dependencies. Without llvmlite, XLA compiles the parts that accel's kernels would
-compute."""
+compute. Without flatbuffers, JAX exports nothing: no program for several machines, no `export` of a pure function."""
 
 PYTHONS = (3, 11), (3, 14)
 """The oldest and the newest CPython that `make test-matrix` runs the tests on."""

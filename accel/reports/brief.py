@@ -1,4 +1,4 @@
-"""The brief report: gains, losses and advice, in fifteen lines. `text` has the rest."""
+"""The brief report: gains, losses and advice, in fifteen lines, then what to change. `text` has the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from accel.reports.words import as_factor, in_s, loses, plural, signed_s
 
 WIDTH = 100
 LINES = 15
-"""Usual number of lines of a brief report."""
+"""Usual number of lines of a brief report, without what to change to be faster."""
 
 MOST = 3
 """Maximum number of functions, and of hints, per group."""
@@ -30,6 +30,7 @@ def brief(figures: dict[str, Any], advice: Advice) -> str:
     for most in range(MOST - 1, 0, -1):
         if len(lines) > LINES:
             lines = _lines(figures, advice, most)
+    lines += _group("to be faster", figures.get("faster", []), 0, whole=True)
     return "\n".join(lines) + "\n"
 
 
@@ -50,8 +51,7 @@ def _lines(figures: dict[str, Any], advice: Advice, most: int) -> list[str]:
     if different:
         names = ", ".join(each["target"] for each in different)
         lines += ["", *_hung(f"differed from NumPy beyond the tolerance in a comparison: {names}", "")]
-    lines += [line for note in figures["notes"] for line in _hung(f"note: {note}", "")]
-    return lines + _group("to be faster", figures.get("faster", []), 0)
+    return lines + [line for note in figures["notes"] for line in _hung(f"note: {note}", "")]
 
 
 def _start(advice: Advice) -> list[str]:
@@ -67,19 +67,20 @@ def _stayed(function: dict[str, Any]) -> bool:
     return bool(function["state"] in (State.NUMPY, State.DEMOTED) and function["calls"])
 
 
-def _group(title: str, entries: list[str], total: int) -> list[str]:
-    """Return a titled group; empty without entries. total: number of functions of its kind; 0 if it lists no
-    functions."""
+def _group(title: str, entries: list[str], total: int, *, whole: bool = False) -> list[str]:
+    """Return a titled group; empty without entries.
+
+    total: number of functions of its kind; 0 if it lists no functions. whole: whether to shorten no entry.
+    """
     if not entries:
         return []
     some = f" ({len(entries)} of {plural(total, 'function')})" if total > len(entries) else ""
-    return ["", f"{title}{some}", *(line for entry in entries for line in _hung(entry, "  "))]
+    return ["", f"{title}{some}", *(line for entry in entries for line in _hung(entry, "  ", None if whole else 2))]
 
 
-def _hung(text: str, indent: str) -> list[str]:
-    return wrap(
-        text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False, max_lines=2
-    )
+def _hung(text: str, indent: str, most: int | None = 2) -> list[str]:
+    further = indent + "  "
+    return wrap(text, WIDTH, initial_indent=indent, subsequent_indent=further, break_on_hyphens=False, max_lines=most)
 
 
 def _gain(function: dict[str, Any]) -> str:
@@ -102,5 +103,9 @@ def _stay(function: dict[str, Any]) -> str:
 
 
 def _hints(functions: list[dict[str, Any]]) -> list[str]:
-    hints = dict.fromkeys(each["reasons"][0]["hint"] for each in functions if each["reasons"])
-    return [hint for hint in hints if hint and not hint.startswith("none needed")]
+    hints: dict[str, str] = {}
+    for each in functions:
+        for first in each["reasons"][:1]:
+            hints.setdefault(first["hint"], first["where"])
+    needed = {hint: where for hint, where in hints.items() if hint and not hint.startswith("none needed")}
+    return [f"{where}: {hint}" if where else hint for hint, where in needed.items()]

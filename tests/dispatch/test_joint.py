@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -433,6 +434,19 @@ def test_a_later_run_takes_the_whole_program_with_its_first_path(
     assert len(members_of(second)) == 4
     programs = target_of(second).paths.describe()
     assert [program["found_on_disk"] for program in programs] == [True]
+
+
+def test_the_report_names_lines_of_this_run_where_an_earlier_text_has_left_the_program(in_background: Path) -> None:
+    first = accel.accelerate(two_branches, name="first")
+    play(two_branches, first, [(x,) for x in fields(0, 80)])
+    edited = two_branches.__code__.replace(co_firstlineno=two_branches.__code__.co_firstlineno + 1000)
+    moved = FunctionType(edited, globals())
+    second = accel.accelerate(moved, name="second")
+    play(moved, second, [(x,) for x in fields(1, 80)])
+    (program,) = target_of(second).paths.describe()
+    assert program["found_on_disk"] and program["paths"] > 1
+    lines = {int(each["where"].rpartition(":")[2]) for each in program["work"]}
+    assert min(lines) > edited.co_firstlineno
 
 
 def weighing(size: float) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from accel.dispatch.paths import work
 from accel.platform.reasons import source_line
@@ -26,9 +27,21 @@ def test_groups_have_their_shares_and_the_line_with_most() -> None:
     assert 0.6 < found[0]["share"] < 0.9 and sum(each["share"] for each in found) < 1.0
 
 
+def regions(x: Any) -> Any:
+    y = x + 1.0
+    return ndimage.distance_transform_edt(y > 1.5)
+
+
+def test_functions_that_a_program_calls_as_they_are_have_a_group() -> None:
+    found = work.groups(record(regions, (np.eye(9),), {}, max_nodes=100).trace.tape.nodes)
+    assert found[0]["group"] == work.LIBRARY and found[0]["share"] > 0.9
+    assert found[0]["where"] == source_line(__file__, regions.__code__.co_firstlineno + 2)
+
+
 @pytest.mark.parametrize(
     ("name", "group"),
     [
+        ("scipy.ndimage.label, by itself", work.LIBRARY),
         ("numpy.fft.rfft2", "transforms and products"),
         ("numpy.matmul", "transforms and products"),
         ("accel.gather", "gathers"),

@@ -67,7 +67,7 @@ def test_the_oldest_python_is_the_same_everywhere() -> None:
 def test_what_is_installed_beside_accel_is_what_it_imports() -> None:
     tops = {name for path in Path(accel.__file__).parent.rglob("*.py") for name in _imported(path)}
     foreign = tops - set(sys.stdlib_module_names) - OPTIONAL - {"accel"}
-    assert foreign | {"jaxlib"} == set(_declared())
+    assert foreign | {"jaxlib", "flatbuffers"} == set(_declared()), "JAX imports these two"
 
 
 def _imported(path: Path) -> Iterator[str]:

@@ -52,6 +52,20 @@ def test_it_is_a_screen_whatever_ran(crowd: None) -> None:
     assert "Never" in accel.report(full=True)
 
 
+def test_what_to_change_is_shown_whole_and_takes_no_functions_place(crowd: None, books: ModuleType) -> None:
+    figures = figures_of_run()
+    plain = brief.brief(figures, advice.IN_PYTHON)
+    long = f"script.py:4: {'a reason of many words, ' * 12}and what to change"
+    told = brief.brief({**figures, "faster": [long] * 3}, advice.IN_PYTHON)
+    assert told.startswith(plain) and "[...]" not in told.removeprefix(plain)
+    assert " ".join(told.split()).count(" ".join(long.split())) == 3
+
+
+def test_a_hint_names_the_line_that_it_is_for(crowd: None) -> None:
+    hints = accel.report().partition("\nwhat to do\n")[2].splitlines()
+    assert hints[0].startswith("  somewhere.py:8: "), "line 9 needs none"
+
+
 def test_what_fits_is_shown(books: ModuleType) -> None:
     for index in range(3):
         book = books.open_ledger(f"m.f{index}")

@@ -28,6 +28,16 @@ assert '"compiled_calls": 0' not in accel.report("json").split('"reasons"')[0], 
 """
 
 
+EXPORT = """
+import jax
+from jax import export
+
+exported = export.export(jax.jit(lambda x: 2.0 * x))(1.0).serialize()
+assert export.deserialize(exported).call(3.0) == 6.0
+"""
+"""How programs reach other machines: JAX needs a package for it that it does not bring."""
+
+
 def python(*arguments: str, **env: str) -> str:
     """Run Python as the user would. Returns what it says; fails if it fails."""
     environ = {**os.environ, "QD_JAX_QUIET": "1", **env}
@@ -60,6 +70,7 @@ def main() -> None:
     python("heat.py", **quick)
     python("-m", "accel.run", "heat.py", **quick)
     assert "smooth" in python("-m", "accel", "doctor", "heat.py")
+    python("-c", EXPORT)
     assert "effect.print" in python("-m", "accel", "reasons")
     assert "accel: " in python(
         "-m", "accel.run", "--demo", QD_SIM_DAYS="0.05", QD_JAX_CACHE_DIR="cache", QD_JAX_QUIET="0"

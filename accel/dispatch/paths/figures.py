@@ -20,7 +20,8 @@ def figures(program: Program) -> dict[str, Any]:
         "state": "given up" if program.stage is Stage.GIVEN_UP else "in use",
         "replays": whole.replays,
         "operations": executable.program.operations,
-        "work": work.groups(whole.trace.tape.nodes),
+        # by the path's own recording: the lines of a merged trace from disk may be those of an earlier text
+        "work": work.groups(max(program.paths, key=lambda path: path.replays).trace.tape.nodes),
         "compile_s": executable.seconds,
         "found_on_disk": program.found_on_disk,
         "shared": None if shared is None else str(shared),

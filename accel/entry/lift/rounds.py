@@ -236,10 +236,10 @@ def weigh(
 
     def decide(switch: Switch, share: float) -> None:
         shares.measured[whole, switch.place] = share
-        what = f"{whole} is split at {lines}: line {switch.place} takes {share:.0%} of its calls"
+        what = f"{whole} is split at {lines}: {share:.0%} of its time is in {shares.in_words(switch.place)}"
         if share < shares.LEAST_SHARE:
             switch.turn_off()
-            current_run().note(f"{what}, and stays as it is")
+            current_run().note(f"{what}, too little to be compiled")
         else:
             current_run().note(what)
             begin(switch, f"{_LINES.sub('', whole)}:{switch.place}")

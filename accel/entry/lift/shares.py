@@ -16,6 +16,17 @@ LEAST_SHARE = 0.1
 WEIGHED_CALLS = 3
 """Number of calls after which a part that has not taken its share is left alone. Guess."""
 
+
+def in_words(place: str) -> str:
+    """A part's place in words.
+
+    >>> in_words("17-23"), in_words("30-30"), in_words("30")
+    ('lines 17-23', 'line 30', 'line 30')
+    """
+    first, _, last = place.partition("-")
+    return f"line {first}" if last in ("", first) else f"lines {place}"
+
+
 measured: dict[tuple[str, str], float] = {}
 """The share of a call, by the name of the whole and the place of the part."""
 

@@ -147,7 +147,7 @@ class CommandLine(NamedTuple):
     with the most time are chosen at run time; None if that depends on whether a catalogue names functions of the
     program. chosen: the file to write that choice to as a catalogue, or None. quiet: True if only errors are shown.
     compile_first: the `accel compile` command to advise for this program, or None. ensemble: None without one. lines:
-    True if lines are profiled.
+    True if lines are profiled. unasked: True if QD_USE_JAX started accel, and no command of accel's.
     """
 
     command: StartCommand
@@ -165,6 +165,7 @@ class CommandLine(NamedTuple):
     compile_first: str | None
     ensemble: EnsembleOptions | None
     lines: bool
+    unasked: bool = False
 
 
 def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 
 from accel.platform import background, ledger, status
@@ -24,7 +25,7 @@ def _work() -> None:
     def tell() -> None:
         nonlocal last
         told = state()
-        if told != last and os.getpid() == process:
+        if told != last and os.getpid() == process and "numpy" in sys.modules:
             last = told
             # not by sys.stderr, which may be an object of the program's own
             os.write(2, f"accel: after {in_time(ledger.current_run().wall_s)}: {told}\n".encode())

@@ -30,10 +30,13 @@ def _joined(settings: config.Settings) -> config.Settings:
     return join(settings)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program that `argv` names (default: the command line). Returns the exit code if nothing was raised."""
+def main(argv: Sequence[str] | None = None, *, unasked: bool = False) -> int:
+    """Run the program that `argv` names (default: the command line). Returns the exit code if nothing was raised.
+
+    unasked: see `CommandLine`.
+    """
     try:
-        plan = parse(argv)
+        plan = parse(argv)._replace(unasked=unasked)
         if plan.compare is not None:
             return _compare(plan)
         settings = _joined(plan.settings)  # before `enter`, which imports the packages of a module

@@ -47,8 +47,11 @@ Codes 1 and 2 are taken: 1 for an uncaught exception, 2 for invalid input.
 def _finish(
     plan: CommandLine, process: int, choice: RunChoice | None, lines: Looking | None, history: History | None
 ) -> None:
-    """Write the reports. A forked child leaves that to its parent, and MPI ranks leave it to the first rank."""
-    if os.getpid() != process or not ranks.is_first():
+    """Write the reports. A forked child leaves that to its parent, and MPI ranks leave it to the first rank.
+
+    A program that never imported NumPy, in a shell with QD_USE_JAX=1, has none: the last one stays.
+    """
+    if os.getpid() != process or not ranks.is_first() or (plan.unasked and "numpy" not in sys.modules):
         return
     patching.look_back()
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
@@ -72,7 +75,7 @@ def _finish(
     for report in plan.reports:
         _try_to_write(_rendered(report, figures, advice), report.path, "report")
     if lines is not None and plan.lines:
-        told = ["to be faster", *(f"  {each}" for each in figures["faster"])] if figures["faster"] else []
+        told = ["", "to be faster", *(f"  {each}" for each in figures["faster"])] if figures["faster"] else []
         _try_to_write("\n".join([str(lines.profile), *told, ""]), None, "line profile")
     if choice is None or summary.was_off(figures):
         return

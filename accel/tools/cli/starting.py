@@ -59,7 +59,8 @@ def main() -> None:
     if sys.path[:1] == [""]:  # as -c has it, and neither -m nor a script
         sys.path[0] = files.current_folder()
     # a script's name must not be taken for a module's
-    sys.exit(run([os.path.join(".", program[0]) if program[0].isidentifier() else program[0], *program[1:]]))
+    script = os.path.join(".", program[0]) if program[0].isidentifier() else program[0]
+    sys.exit(run([script, *program[1:]], unasked=True))
 
 
 def split(words: Sequence[str]) -> Words:

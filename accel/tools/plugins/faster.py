@@ -31,6 +31,7 @@ FIXED = {
 """Work that accel does not make faster, mostly a library's compiled code: by how a line that asks for it is written."""
 
 _NO_REASON = "it ran before its program was there, or too rarely for one: a longer run helps"
+_UNCHOSEN = "no accelerated function or loop runs it"
 _IN_PYTHON = "Python runs it element by element: one operation on the whole array"
 
 
@@ -49,7 +50,8 @@ def advice(profile: LineProfile) -> list[str]:
             f"{fixed_s / total:.0%} of the run is in work that accel cannot help ({', '.join(kinds)}): "
             f"at most {as_factor(total / fixed_s)}, with everything else free"
         )
-    told += [_inside(book) for book in ledgers() if book.compiled_total_s >= least_s and book.describe]
+    compiled = sorted(ledgers(), key=lambda book: -book.compiled_total_s)[:MOST]
+    told += [_inside(book) for book in compiled if book.compiled_total_s >= least_s and book.describe]
     others = sorted((line for line in lines if line not in fixed), key=lambda line: -line.on_numpy)
     told += [_told(line, total) for line in others[:MOST] if line.on_numpy >= least_s]
     waits = [each for each in told if each.endswith(_NO_REASON)]
@@ -67,7 +69,8 @@ def _inside(book: Ledger) -> str:
     """Name the operations that take most of a target's compiled time, by estimate, in the program that ran most."""
     assert book.describe is not None
     program = max(book.describe(), key=lambda each: each["replays"])
-    parts = ", ".join(f"{each['group']} {each['share']:.0%} (most at {each['where']})" for each in program["work"])
+    groups = (each for each in program["work"] if each["share"] >= LEAST_SHARE)
+    parts = ", ".join(f"{each['group']} {each['share']:.0%} (most at {each['where']})" for each in groups)
     return f"{book.target}: {in_s(book.compiled_total_s)} compiled, by estimate in {parts}"
 
 
@@ -80,21 +83,42 @@ def kind_of(line: Line) -> str | None:
 def _told(line: Line, total: float) -> str:
     where = source_line(line.filename, line.number)
     python = line.seconds.get(PYTHON, 0.0) > line.seconds.get(NUMPY, 0.0)
-    why = _refused(line) or (_IN_PYTHON if python else _NO_REASON)
+    book = _target_of(line)
+    why = (book and _refused(line, book)) or (_IN_PYTHON if python else _NO_REASON if book else _unchosen(line))
     text = shorten(line.text.strip(), 50, placeholder="...")
     return f"{where}: {in_s(line.on_numpy)} ({line.on_numpy / total:.0%}), {text}: {why}"
 
 
-def _refused(line: Line) -> str:
-    """Why a line stays on NumPy, and what helps: its own refusal, or the most frequent one in its file; "" if none."""
+def _target_of(line: Line) -> Ledger | None:
+    """The innermost accelerated function or loop that ran the line, if any was called."""
+    called = [(_LOOP.search(book.target), book) for book in ledgers() if book.calls]
+    parts = [(book.target[: at.start()] if at else book.target, int(at[1]) if at else 0, book) for at, book in called]
+    for function, number in line.functions:
+        found = [(first, book) for name, first, book in parts if name == function and first <= number]
+        if found:
+            return max(found, key=lambda each: each[0])[1]
+    return None
+
+
+_LOOP = re.compile(r":(\d+)(?:-\d+)?$")
+"""Pattern of the lines that the name of a loop or part of a function ends with."""
+
+
+def _unchosen(line: Line) -> str:
+    """Say that nothing accelerated ran the line, and which command shows what could."""
+    named = next((name for name, _ in line.functions if ":" in name), None)
+    return f"{_UNCHOSEN}: accel explain {named} shows whether {named} can be" if named else _UNCHOSEN
+
+
+def _refused(line: Line, book: Ledger) -> str:
+    """Why a target that ran the line stays on NumPy, and what helps: the line's own refusal, or the most frequent."""
     found = [
-        (number == line.number, count, number, refusal)
-        for book in ledgers()
+        ((file, number) == (line.filename, line.number), count, refusal)
         for refusal, count in book.refusals.items()
         for file, number in [place_of(refusal.where)]
-        if file == line.filename
+        if number
     ]
     if not found:
         return ""
-    own, _, number, refusal = max(found, key=lambda each: each[:2])
-    return f"{'' if own else f'line {number} keeps it on NumPy: '}{refusal.why}; {refusal.hint}"
+    own, _, refusal = max(found, key=lambda each: each[:2])
+    return f"{'' if own else f'{refusal.where} keeps it on NumPy: '}{refusal.why}; {refusal.hint}"

@@ -49,12 +49,17 @@ _WORKING = ("CALL", "PRECALL", "BINARY_", "COMPARE_", "CONTAINS_", "UNARY_", "ST
 
 
 class Line(NamedTuple):
-    """One line of the profile. seconds: by kind of time. reasons: why calls there stay on NumPy."""
+    """One line of the profile. seconds: by kind of time. reasons: why calls there stay on NumPy.
+
+    functions: the user's own that ran it, the innermost first, as targets are named, and the line of each; a module for
+    its top level.
+    """
 
     filename: str
     number: int
     seconds: dict[str, float]
     reasons: list[str]
+    functions: tuple[tuple[str, int], ...] = ()
 
     @property
     def on_numpy(self) -> float:
@@ -74,6 +79,7 @@ class LineProfile:
         self.interval_s = interval_s
         self.seconds = 0.0
         self._seconds: dict[tuple[str, int], dict[str, float]] = {}
+        self._functions: dict[tuple[str, int], tuple[tuple[str, int], ...]] = {}
         self._before = _counts()
         self._not_compiled: list[str] = []
 
@@ -97,8 +103,11 @@ class LineProfile:
         if found is not None and found.f_lineno is not None:
             if found is frame and what == NUMPY and not _runs_library(found):
                 what = PYTHON
-            entry = self._seconds.setdefault((found.f_code.co_filename, found.f_lineno), {})
+            place = found.f_code.co_filename, found.f_lineno
+            entry = self._seconds.setdefault(place, {})
             entry[what] = entry.get(what, 0.0) + seconds
+            if place not in self._functions:
+                self._functions[place] = tuple(_functions_of(found))
 
     def lines(self) -> list[Line]:
         """Return all lines that took time or keep a function on NumPy, in the order of their files."""
@@ -108,7 +117,7 @@ class LineProfile:
         found = {where: place_of(where) for where in reasons.keys() - places.keys()}
         places |= {where: place for where, place in found.items() if place[0] in files}
         return [
-            Line(*place, self._seconds.get(place, {}), reasons.get(where, []))
+            Line(*place, self._seconds.get(place, {}), reasons.get(where, []), self._functions.get(place, ()))
             for where, place in sorted(places.items(), key=lambda item: item[1])
         ]
 
@@ -141,6 +150,18 @@ class LineProfile:
         titles = ("line", "source", *(f"{what} s" for what in COLUMNS), "what keeps it on NumPy")
         below = "".join(f"<p>{escape(each)}</p>" for each in self._not_compiled)
         return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2, wrapped=True) + below
+
+
+def _functions_of(frame: FrameType | None) -> Iterator[tuple[str, int]]:
+    """Yield the user's own functions on the stack, and their lines; of the program's module both names that it has."""
+    while frame is not None:
+        code, names = frame.f_code, frame.f_globals
+        if is_project_file(code.co_filename):
+            inside = "" if code.co_name == "<module>" else f":{code.co_qualname}"
+            for module in dict.fromkeys((names.get("__name__"), getattr(names.get("__spec__"), "name", None))):
+                if module is not None:
+                    yield f"{module}{inside}", frame.f_lineno or 0
+        frame = frame.f_back
 
 
 def _runs_library(frame: FrameType) -> bool:

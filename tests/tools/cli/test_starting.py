@@ -91,6 +91,19 @@ def test_a_program_of_ones_own_runs_as_under_accel_run(environment: Environment,
     assert "No calls compiled" in done.err
 
 
+def test_a_program_without_numpy_says_nothing_and_leaves_the_last_report(
+    environment: Environment, tmp_path: Path
+) -> None:
+    (environment.work / "tool.py").write_text("print('done')\n")
+    kept = {"QD_JAX_CACHE_DIR": str(tmp_path / "cache")}
+    assert environment.run("script.py", QD_USE_JAX="1", **kept).code == 0
+    report = environment.run("-m", "accel", "report", **kept).out
+    assert report.startswith("script.py, in ")
+    assert environment.run("tool.py", QD_USE_JAX="1", **kept) == Done(0, "done\n", "")
+    assert environment.run("-m", "accel", "report", **kept).out == report
+    assert "no accelerated function was called" in environment.run("-m", "accel", "run", "tool.py", **kept).err
+
+
 def test_children_are_accelerated_and_say_nothing(environment: Environment) -> None:
     done = environment.run("script.py", "children", QD_USE_JAX="1")
     assert done.out.splitlines()[0].endswith(" True [[True], [True], [True]]"), done

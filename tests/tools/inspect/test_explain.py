@@ -158,7 +158,7 @@ def test_the_parts_around_a_stop_are_told(write_modules: WriteModules, monkeypat
     step = importlib.import_module("split_plate").step
     found = accel.explain(step, np.ones(3))
     assert found.data["stop"]["parts"] == {"between": [4], "lines": ["3-3", "5-6"], "shares": [None, 0.25]}
-    assert "lines 3-3, 5-6 (25% of a call) are compiled apart; line 4 runs as it is" in found.text
+    assert "compiled apart: line 3, lines 5-6 (25% of a call); line 4 runs as it is" in found.text
 
 
 def test_the_place_is_counted_in_characters_and_the_carets_stand_under_it() -> None:

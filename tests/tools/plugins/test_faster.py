@@ -41,11 +41,13 @@ def profile(tmp_path: Path) -> LineProfile:
     made.seconds = 10.0
     for number, seconds in {2: {NUMPY: 3.0}, 3: {NUMPY: 1.0}, 4: {PYTHON: 2.0, NUMPY: 0.5}, 5: {NUMPY: 1.5}}.items():
         made._seconds[str(path), number] = seconds
+        made._functions[str(path), number] = ("script:f", number), ("script", 7)
     made._seconds[str(path), 6] = {COMPILED: 1.0, ACCEL: 0.5, NUMPY: 0.1}
     return made
 
 
 def test_the_ceiling_and_the_costliest_lines_are_told(profile: LineProfile, tmp_path: Path, books: None) -> None:
+    ledger.open_ledger("script:f").calls = 3
     told = faster.advice(profile)
     assert told[0] == (
         "40% of the run is in work that accel cannot help (FFT, random numbers): "
@@ -57,7 +59,8 @@ def test_the_ceiling_and_the_costliest_lines_are_told(profile: LineProfile, tmp_
         "Python runs it element by element: one operation on the whole array"
     )
     assert "a longer run helps" in told[2] and len(told) == 3, "line 6 takes one hundredth"
-    profile._seconds[str(tmp_path / "script.py"), 6] = {NUMPY: 1.0}
+    place_of_6 = str(tmp_path / "script.py"), 6
+    profile._seconds[place_of_6], profile._functions[place_of_6] = {NUMPY: 1.0}, (("script:f", 6),)
     assert faster.advice(profile)[3].endswith("w = z.sum()"), "the hint stands once"
 
 
@@ -71,17 +74,46 @@ def test_an_import_is_none_of_accels_work_and_few_samples_are_not_told(profile: 
 
 def test_a_line_is_told_with_its_refusal_and_what_helps(profile: LineProfile, tmp_path: Path, books: None) -> None:
     refusal = Refusal("effect.file", source_line(str(tmp_path / "script.py"), 5), "open()")
-    ledger.open_ledger("script:f").refuse(refusal)
+    book = ledger.open_ledger("script:f")
+    book.calls = 3
+    book.refuse(refusal)
     own = next(each for each in faster.advice(profile) if ":5:" in each)
     assert own.endswith(f"z = np.exp(x): {refusal.why}; {refusal.hint}")
     other = next(each for each in faster.advice(profile) if ":4:" in each)
-    assert f": line 5 keeps it on NumPy: {refusal.why}; " in other
+    assert f": {refusal.where} keeps it on NumPy: {refusal.why}; " in other
+
+
+def test_a_refusal_is_told_of_lines_that_its_own_function_or_loop_runs(
+    profile: LineProfile, tmp_path: Path, books: None
+) -> None:
+    """The innermost target answers: what stops a loop does not stop a function inside it that has a program."""
+    path = str(tmp_path / "script.py")
+    for name, line in {"script:3": 2, "script:f:5-5": 5, "script:7": 6}.items():
+        book = ledger.open_ledger(name)
+        book.calls = 3
+        book.refuse(Refusal("effect.file", source_line(path, line), "open()"))
+    told = faster.advice(profile)
+    assert f"{source_line(path, 5)}: 1.5 s (15%), z = np.exp(x): " + Refusal("effect.file", "", "").why in told[2]
+    assert f"{source_line(path, 6)} keeps it on NumPy" in told[1], "of two loops of the module, the one at its line"
+    ledger.open_ledger("script:f").calls = 3
+    assert "keeps it on NumPy" not in faster.advice(profile)[1]
+
+
+def test_a_line_that_nothing_accelerated_runs_is_told_so(profile: LineProfile, tmp_path: Path, books: None) -> None:
+    ledger.open_ledger("other:f").calls = 3
+    told = faster.advice(profile)[2]
+    assert told.endswith(f"{faster._UNCHOSEN}: accel explain script:f shows whether script:f can be")
+    profile._functions.clear()
+    assert faster.advice(profile)[2].endswith(f"z = np.exp(x): {faster._UNCHOSEN}")
 
 
 def test_what_takes_the_time_inside_a_program_is_told(profile: LineProfile, books: None) -> None:
     book = ledger.open_ledger("script:f")
     book.count_compiled(4.0, 9.0)
-    parts = [{"group": "exponentials", "share": 0.62, "where": "script.py:5"}]
+    parts = [
+        {"group": name, "share": share, "where": "script.py:5"}
+        for name, share in (("exponentials", 0.62), ("sums", 0.001))
+    ]
     programs = [{"replays": 1, "work": []}, {"replays": 9, "work": parts}]
     book.describe = lambda: programs
     assert "script:f: 4.0 s compiled, by estimate in exponentials 62% (most at script.py:5)" in faster.advice(profile)

@@ -38,5 +38,6 @@ def parts(call: PlainCall, refusal: Refusal) -> dict[str, Any] | None:
 def told(found: dict[str, Any]) -> str:
     """Say in one sentence what parts there are."""
     pairs = zip(found["lines"], found["shares"], strict=True)
-    lines = ", ".join(place if share is None else f"{place} ({share:.0%} of a call)" for place, share in pairs)
-    return f"lines {lines} are compiled apart; line {', '.join(map(str, found['between']))} runs as it is"
+    named = ((shares.in_words(place), share) for place, share in pairs)
+    lines = ", ".join(place if share is None else f"{place} ({share:.0%} of a call)" for place, share in named)
+    return f"compiled apart: {lines}; line {', '.join(map(str, found['between']))} runs as it is"
