@@ -41,6 +41,7 @@ from accel.rules.special import (
     Indices,
     Like,
     NanToNum,
+    OfArray,
     Rewrite,
     Shaped,
     Special,
@@ -246,6 +247,14 @@ def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], res
         raise Unsupported("rule.missing", rule.name)
     sources = [unwrap(operand) for operand in flat(bound.values()) if issubclass(type(operand), RecordedArray)]
     return _in_place_of(recording, rule, made, result, sources)
+
+
+@records(OfArray)
+def _record_of_array(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
+    name = rule.operands[0]
+    if not issubclass(type(bound[name]), (RecordedArray, CompressedArray)):
+        bound[name] = _record_array(recording, rule, {name: bound[name]}, np.asarray(unwrap(bound[name])))
+    return _record_rewrite(recording, rule, bound, result)
 
 
 def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sources: list[Any]) -> Any:
