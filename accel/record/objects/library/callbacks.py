@@ -32,7 +32,8 @@ class CallsBack(RuleFunction):
         given = args[0] if args else kwargs.get(next(iter(inspect.signature(self._make).parameters)))
         rule = lookup(unwrap(given))
         # what takes an axis itself is one operation
-        if self._recording_.active and callable(unwrap(given)) and (rule is None or "axis" not in rule.static):
+        follows = self._make is _piecewise or (callable(unwrap(given)) and (rule is None or "axis" not in rule.static))
+        if self._recording_.active and follows:
             return self._make(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
@@ -78,9 +79,37 @@ def _from_function(function: Callable[..., Any], shape: Any, *, dtype: Any = flo
     return function(*call(np.indices, (shape,), {"dtype": dtype}), **kwargs)
 
 
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """numpy.piecewise: each function of what its condition selects, unless that is nothing."""
+    x = call(np.asanyarray, (x,), {})
+    first = condlist if np.isscalar(unwrap(condlist)) else unwrap(condlist[0])
+    if np.isscalar(unwrap(condlist)) or (not isinstance(first, (list, np.ndarray)) and unwrap(x).ndim):
+        condlist = [condlist]
+    conditions = call(np.asarray, (condlist,), {"dtype": bool})
+    count, functions = len(conditions), unwrap(funclist)
+    if count == len(functions) - 1:
+        rest = ~call(np.any, (conditions,), {"axis": 0, "keepdims": True})
+        conditions = call(np.concatenate, ([conditions, rest],), {"axis": 0})
+    elif count != len(functions):
+        raise ValueError(
+            f"with {count} condition(s), either {count} or {count + 1} functions are expected"
+        )
+    found = call(np.zeros_like, (x,), {})
+    for place, function in enumerate(funclist):
+        condition = conditions[place]
+        if not callable(function):
+            found[condition] = function
+            continue
+        chosen = x[condition]
+        if chosen.size > 0:
+            found[condition] = function(chosen, *args, **kw)
+    return found
+
+
 MAKERS: dict[Any, Callable[..., Any]] = {
     np.apply_along_axis: _along_axis,
     np.apply_over_axes: _over_axes,
     np.fromfunction: _from_function,
+    np.piecewise: _piecewise,
 }
 """NumPy's function -> its algorithm."""
