@@ -27,7 +27,7 @@ from accel.record.values.arrays import (
 from accel.record.values.calls.call import record_rule
 from accel.record.values.numbers import record_scalar, scalar_call
 from accel.record.values.operands import check_casts, view
-from accel.record.values.settling import or_settled
+from accel.record.values.settling import or_settled, settle
 from accel.record.values.ufuncs import one_out, record_ufunc
 from accel.rules import core, scalars
 from accel.rules.rule import RULES, Unsupported
@@ -63,9 +63,9 @@ def attribute_of(value: Any, name: str) -> Any:
         return Method(value, name)
     if issubclass(type(value), RecordedScalar):
         return _attribute_of_scalar(value, name, attribute)
+    if name in _VIEWS:
+        return recording.write_down(lambda: _view(value, name, attribute), attribute)
     if issubclass(type(value), RecordedArray):
-        if name in _VIEWS:
-            return recording.write_down(lambda: _view(value, name, attribute), attribute)
         # what it leads to may write into the array
         recording.storages.before_write(value._storage)
     effect = EFFECTS_IN_NUMPY.get(name)
@@ -328,6 +328,7 @@ def _part(value: RecordedScalar, name: str, attribute: Any) -> Any:
 
 def _view(value: RecordedArray, name: str, attribute: Any) -> Any:
     """T, mT, real and imag of an array: views of its memory, but for the imag of real numbers."""
+    settle(value)
     recording, ndim = value._recording_, value._plain_.ndim
     if name in ("real", "imag"):
         if value._plain_.dtype.kind != "c":
