@@ -181,6 +181,8 @@ class RecordedArray(_ArrayValue):
             object.__setattr__(self, name, value)
         elif name in ("real", "imag") and self._plain_.dtype.kind == "c":
             getattr(self, name)[...] = value
+        elif name == "flat" and np.ndim(unwrap(value)) == 0:
+            self[...] = value  # type: ignore[index]
         else:
             self._recording_.break_("rule.missing", f"assignment to an array's .{name}", touched=True)
             setattr(self._plain_, name, unwrap(value))

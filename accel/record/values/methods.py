@@ -25,6 +25,7 @@ from accel.record.values.arrays import (
     wrap,
 )
 from accel.record.values.calls.call import record_rule
+from accel.record.values.flat import Flat
 from accel.record.values.numbers import record_scalar, scalar_call
 from accel.record.values.operands import check_casts, view
 from accel.record.values.settling import or_settled, settle
@@ -63,6 +64,9 @@ def attribute_of(value: Any, name: str) -> Any:
         return Method(value, name)
     if issubclass(type(value), RecordedScalar):
         return _attribute_of_scalar(value, name, attribute)
+    if name == "flat" and isinstance(real, np.ndarray):
+        settle(value)
+        return Flat(value)
     if name in _VIEWS:
         return recording.write_down(lambda: _view(value, name, attribute), attribute)
     if issubclass(type(value), RecordedArray):
@@ -185,7 +189,9 @@ def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any
             raise Unsupported("shape.dynamic", f"{name} of a masked selection")
         # one axis: the order is of no account
         return value if name != "flatten" else _copy(value, name, (), {}, result)
-    before, after = ((Transpose(tuple(range(each.ndim))[::-1]),) * (turned and each.ndim > 1) for each in (real, result))
+    before, after = (
+        (Transpose(tuple(range(each.ndim))[::-1]),) * (turned and each.ndim > 1) for each in (real, result)
+    )
     seen, made = (each.T if turned else each for each in (real, result))
     # Whether reshape gives a view depends on strides, which guards hold (`is_array_like`): it will be one again.
     if np.shares_memory(result, real):

@@ -91,9 +91,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> A
         rest = ~call(np.any, (conditions,), {"axis": 0, "keepdims": True})
         conditions = call(np.concatenate, ([conditions, rest],), {"axis": 0})
     elif count != len(functions):
-        raise ValueError(
-            f"with {count} condition(s), either {count} or {count + 1} functions are expected"
-        )
+        raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are expected")
     found = call(np.zeros_like, (x,), {})
     for place, function in enumerate(funclist):
         condition = conditions[place]
