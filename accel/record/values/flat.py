@@ -51,12 +51,13 @@ class Flat(StandIn):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         real, given = self._array._plain_, unwrap(value)
-        if self._indexed() and real.flags.c_contiguous and _shape(real, key) is not None:
-            if np.ndim(given) == 0 or (np.shape(given) == _shape(real, key) and not np.may_share_memory(given, real)):
-                self._array.reshape(-1)[key] = value
-                return
-        self._end("set at this index, or to values that are repeated")
-        self._plain_[unwrap(key)] = given
+        shape = _shape(real, key) if self._indexed() and real.flags.c_contiguous else None
+        spread = np.ndim(given) == 0 or (np.shape(given) == shape and not np.may_share_memory(given, real))
+        if shape is not None and spread:
+            self._array.reshape(-1)[key] = value
+        else:
+            self._end("set at this index, or to values that are repeated")
+            self._plain_[unwrap(key)] = given
 
     def _indexed(self) -> bool:
         self._used = True

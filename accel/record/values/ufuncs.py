@@ -8,8 +8,8 @@ import numpy as np
 
 from accel.ir.tape import Node, nodes_in
 from accel.record.state.recording import Recording
-from accel.record.values import compressed, late
 from accel.record.state.wrapper import unwrap
+from accel.record.values import compressed, late
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_template, wrap
 from accel.record.values.operands import COMPARE, all_host, ufunc_kwargs
 from accel.rules import core, scalars

@@ -168,9 +168,11 @@ def _edge_slope(points: tuple[Any, ...], near: Array, far: Array) -> Any:
 
 
 def _points_rise(*, xp: Any, period: Any = None, **rest: Any) -> Any:
-    """Whether the points rise, or, with a period, are different ones of it: NumPy's sort leaves the others' order open."""
+    """Whether points rise, or, with a period, all differ within it (NumPy's sort leaves the order of equals open)."""
     if period is None:
         return (xp[:-1] <= xp[1:]).all()
+    if xp.dtype.kind == "c":
+        return False
     space = namespace_of(xp)
     xp = space.sort(space.remainder(xp.astype(float), abs(period)))
     return (xp[:-1] < xp[1:]).all() & (period != 0)
