@@ -6,7 +6,6 @@ order, and what it returns is known.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from accel.record.objects.functions import RuleFunction
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
 from accel.record.values.calls.call import call
+from accel.record.values.operands import flat
 from accel.rules.rule import lookup
 
 
@@ -29,13 +29,15 @@ class CallsBack(RuleFunction):
         self._recording_, self._make = recording, make
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = args[0] if args else kwargs.get(next(iter(inspect.signature(self._make).parameters)))
-        rule = lookup(unwrap(given))
-        # what takes an axis itself is one operation
-        follows = self._make is _piecewise or (callable(unwrap(given)) and (rule is None or "axis" not in rule.static))
-        if self._recording_.active and follows:
+        if self._recording_.active and any(map(_is_followed, flat((*args, *kwargs.values())))):
             return self._make(*args, **kwargs)
         return super().__call__(*args, **kwargs)
+
+
+def _is_followed(value: Any) -> bool:
+    """Whether an argument is a function that the algorithm calls; what takes an axis itself is one operation."""
+    rule = lookup(unwrap(value))
+    return callable(unwrap(value)) and (rule is None or "axis" not in rule.static)
 
 
 def _along_axis(func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
