@@ -53,6 +53,11 @@ class BroadcastArrays(Rewrite):
 
 
 @dataclass(frozen=True, slots=True)
+class OfArray(Rewrite):
+    """np.reshape: a rewrite that takes lists and numbers as well, of which it is given an array."""
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayOf(Special):
     """np.array, np.asarray, ...: the operand itself, a view of it, a copy, or an array of nested values."""
 

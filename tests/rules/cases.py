@@ -180,7 +180,7 @@ ROWS: list[Row] = [
         np.left_shift: a << b | a << 3 | a << 70
         np.right_shift: a >> b | a >> 3 | a >> 70
         np.maximum: np.maximum(a, 0) | np.maximum(a, 0.5, out=a)
-        np.less: a < b | a < 2 | a <= z | a > 1.5 | a == b | a != 3 | a == n[:5] | n[:5] < a | a >= np.int64(-1) | (a > 0) & (b < 1) | ~(a > 0)
+        np.less: a == -1 | a != 300 | -1 < a | a >= -10**30 | np.equal(a, -1, out=out == out) | a[m] != -1 | a < b | a < 2 | a <= z | a > 1.5 | a == b | a != 3 | a == n[:5] | n[:5] < a | a >= np.int64(-1) | (a > 0) & (b < 1) | ~(a > 0)
         np.add.reduce: np.add.reduce(a) | np.add.reduce(a, axis=-1, keepdims=True) | np.add.reduce(a, axis=None) | np.multiply.reduce(a, axis=0) | np.maximum.reduce(a, axis=-1) | np.minimum.reduce(a) | np.logical_and.reduce(a) | np.logical_or.reduce(a, axis=-1) | np.bitwise_xor.reduce(a) | np.add.reduce(a, initial=3) | np.add.reduce(a, where=m) | np.add.reduce(a, out=c) | np.maximum.reduce(a, out=np.zeros(a.shape[1:])) | np.maximum.reduce(a, initial=1) | np.subtract.reduce(a) | np.logical_xor.reduce(a)
         np.add.accumulate: np.add.accumulate(a) | np.add.accumulate(a, axis=-1) | np.add.accumulate(a, axis=-1, out=out) | np.add.accumulate(a, out=np.zeros(a.shape)) | np.maximum.accumulate(a, axis=-1) | np.multiply.accumulate(a) | np.minimum.accumulate(a)
         np.add.outer: np.add.outer(v, k) | np.add.outer(a, v) | np.multiply.outer(v, u) | np.subtract.outer(v, a) | np.less.outer(v, u)
@@ -231,7 +231,7 @@ ROWS: list[Row] = [
         np.nan_to_num: np.nan_to_num(a) | np.nan_to_num(a, nan=1.0, posinf=2.0, neginf=-2.0) | np.nan_to_num(a, copy=False); a | np.nan_to_num(z)
         np.select: np.select([a > 1, a < 0], [a, b], 3) | np.select([m, ~m], [a, b]) | np.select([m], [1.5]) | np.select([v > 0, True], [v, 2])
         np.choose: np.choose(j, [s[0], s[1], t[0]]) | np.choose(n % 2, [v, u]) | np.choose(m, [a, b]) | np.choose(n, [v, u], mode="clip") | np.choose(n, [v, u], mode="wrap") | np.choose(n % 2, [v, 1]) | np.choose(n % 3, [v, 1, u.astype(np.int8)]) | np.choose(n % 3, s) | np.choose([0, 1], [[z, 1], [2, z]])
-        np.piecewise: np.piecewise(a, [a < 0, a > 1], [0, 1, 2]) | np.piecewise(a, [m], [2, 3]) | np.piecewise(a, [m], [z, 3]) | np.piecewise(a, [m], [k, 1.5]) | np.piecewise(v, v > 0, [z, 3]) | np.piecewise(v, np.stack([v > 0, v < 0]), [1, 2, 3]) | np.piecewise(v, [[True] * 3 + [False] * 3, [False] * 6], [z, 2])
+        np.piecewise: np.piecewise(a, [a < 0, a > 1], [0, 1, 2]) | np.piecewise(a, [m], [2, 3]) | np.piecewise(a, [m], [z, 3]) | np.piecewise(a, [m], [k, 1.5]) | np.piecewise(v, v > 0, [z, 3]) | np.piecewise(v, np.stack([v > 0, v < 0]), [1, 2, 3]) | np.piecewise(v, [[True] * 3 + [False] * 3, [False] * 6], [z, 2]) | np.piecewise(a, [a < 0], [lambda y: y - 1, 5]) | np.piecewise(a, [a < -1, a > 1], [lambda y: y + y, 3, lambda y: y * y]) | np.piecewise(v, v > 0, [1]) | np.piecewise(a, [m, ~m], [lambda y, w: y + w, 2], z) | np.piecewise(a, [a < 0, a >= 0, a > 1], [1]) | np.piecewise(v, [v > 0, v > 1], [lambda y: y.sum(), lambda y: y])
         np.copyto: np.copyto(a, b); a | np.copyto(a, b, where=m); a | np.copyto(a, 2); a | np.copyto(a, c, where=m); a
         np.putmask: np.putmask(a, m, 3); a | np.putmask(a, m, v); a | np.putmask(a, a > 0, b); a
         np.place: np.place(a, m, [1, 2]); a | np.place(v, v > 0, u); v
@@ -281,8 +281,8 @@ ROWS: list[Row] = [
         np.insert: np.insert(v, 2, 7) | np.insert(a, 1, 3, axis=0) | np.insert(v, [1, 3], s[0][:2]) | np.insert(a, 1, c, axis=0) | np.insert(v, [1], s[0]) | np.insert(v, slice(1, 3), 0) | np.insert(v, np.int64(2), 1)
         np.trim_zeros: np.trim_zeros(v)
         # shape
-        np.reshape: np.reshape(a, -1) | np.reshape(a, (5, 4)) | a.reshape(2, -1) | np.reshape(a, (5, 4), order="F") | a.reshape(-1, order="F") | a.reshape((a.shape[0], -1, 1))
-        np.ravel: np.ravel(a) | a.ravel() | a.flatten() | np.ravel(a, order="F") | a.flatten("F") | a.ravel("K")
+        np.reshape: np.reshape(a, -1) | np.reshape(a, (5, 4)) | a.reshape(2, -1) | np.reshape(a, (5, 4), order="F") | a.reshape(-1, order="F") | a.reshape((a.shape[0], -1, 1)) | y = a.reshape(-1, order="F"); y[:1] = 3; (a, y) | y = a.T.reshape((2, -1), order="A"); y[0] = 0; (a, y) | y = (a + a).reshape((5, -1), order="F"); y[0] = 1; (y, y.T.ravel()) | v.reshape(2, 3, order="A") | np.reshape([1, k], (2, 1), "F")
+        np.ravel: np.ravel(a) | a.ravel() | a.flatten() | np.ravel(a, order="F") | a.flatten("F") | a.ravel("K") | y = a.T.ravel("F"); y[::2] = 1; (y, a) | np.ravel([a, b], "F") | np.ravel(a.T, "A") | y = a[a != 0]; w_ = y.flatten(); w_ += w_; (y, w_)
         np.squeeze: np.squeeze(a) | np.squeeze(a[None], axis=0) | a[None].squeeze()
         np.expand_dims: np.expand_dims(a, 0) | np.expand_dims(a, (0, -1))
         np.transpose: np.transpose(a) | a.T | a.transpose() | np.transpose(a, (1, 0)) | a.transpose(1, 0) | a.mT | np.permute_dims(a, (1, 0))
@@ -358,7 +358,9 @@ ROWS: list[Row] = [
         np.lib.index: a[0] | a[-1] | a[1:3] | a[::2, ::-1] | a[..., 0] | a[None] | a[:, None] | a[i % 3] | a[j] | a[j, j] | a[j, 1:] | a[:, j] | a[[0, 1]] | a[j[:, None], j] | a[..., j] | a[j, None] | a[0, j] | a[j, :, None]
         np.lib.setitem: a[0] = 1; a | a[1:3] = b[1:3]; a | a[::2] = 7; a | a[m] = 2; a | a[j] = 4; a | a[a > 0] = 0; a | a[m] = b[m]; a | a[m] += 1; a | a[j, 0] = 3; a | a[:, j] = 2; a | a[-1, ::-1] = b[0]; a | a[..., 0] += b[..., 1]; a | a.T[0] = 5; a | a[j] += 1; a
         np.lib.setitem with numbers: a[np.int8(1)] = z; a | a[1, np.int64(2)] = z; a | a[n[0] % 3] += a[0]; a | a[n[0] % 3, 1:] = 2; a | for r in range(3): a[j[r]] = a[r]; a
-        np.lib.mask: a[m].sum() | a[m].mean() | (a[m] * 2).sum() | a[m].size | a[a > 0].max() | np.where(a > 0)[0].size | np.flip(v[v > 0]) | v[v > 0].sum(where=[True] * 6) | y = v[v == v]; y *= [2] * len(y); y
+        np.lib.mask: a[np.nonzero(m)[0], 0].sum() | a[np.nonzero(m)[0], None].max(initial=0) | y = a[np.nonzero(m)[0], :2]; y[:, 0] = 1; (y.sum(axis=0), a) | y = a[m[..., 0]]; w_ = y.T; w_[:1] = 5; (y, a) | a[m].real.sum() | a[m].sum() | a[m].mean() | (a[m] * 2).sum() | a[m].size | a[a > 0].max() | np.where(a > 0)[0].size | np.flip(v[v > 0]) | v[v > 0].sum(where=[True] * 6) | y = v[v == v]; y *= [2] * len(y); y
+        np.ndarray.flat: a.flat[-1] | a.flat[1:4] | a.flat[[0, 2]] | a.flat[a.ravel() > 0] | np.sum(a.flat) | np.asarray(a.flat) * 2 | [y * 2 for y in a.flat] | v.flat == u | f = a.flat; (f[0], list(f)) | f = a.flat; (next(f), next(f)) | a.flat[0, 1] | a.flat[100] | y = a.flat[1:3]; y[:] = 0; (a, y) | a.flat[0] = 3; a | a.flat[::2] = z; a | a.flat[j] = j; a | a.flat[m.ravel()] = 0; a | a.flat = z; a | a.flat = b; a | a.flat[:] = [1, 2]; a | a.flat[:] = a.ravel()[::-1]; a | a.T.flat[1] = 5; a | a.flat[:2] += 1; a | y = np.zeros((4, 4)); y.flat[::5] = v[:4]; y
+        np.ndarray.shape: y = a + a; y.shape = (-1,); y[:2] = 7; y | y = a + a; w_ = y[...]; y.shape = (5, -1); y[0] = 3; (y, w_) | y = a + a; x_ = y; y.shape = -1; (x_, x_ is y) | y = a * 2; y.shape += (1,); y | a.shape = (-1,); a | y = a + a; y.shape = (7, 9); y | p_, q_ = np.mgrid[0:3, 0:4]; p_.shape = q_.shape = 12; p_ * k + q_ | y = a[a > 0]; y.shape = (-1, 1); y
         np.ndarray.methods: a.item(0) | v.tolist() | a.fill(3); a | a.view() | a.astype(a.dtype).T | v.item(2) + 1
         np.copysign: np.copysign(1.0, a) | 1.0 / a
         """
@@ -382,7 +384,7 @@ ROWS: list[Row] = [
         np.corrcoef: np.corrcoef(s) | np.corrcoef(v, u)
         np.gradient: np.gradient(a) | np.gradient(a, axis=0) | np.gradient(v, 2.0) | np.gradient(v, edge_order=2) | np.gradient(v, np.array([0.0, 1.0, 2.5, 3.0, 5.0, 7.0])) | np.gradient(a, 2.0, 0.5) | np.gradient(v, np.array([7, 6, 5, 4, 3, 1], np.uint8)) | np.gradient(v, np.sort(u)) | np.gradient(v, np.arange(6.0) * 2) | np.gradient(v, n + 1) | np.gradient(a, 3.0, [1.0, 2.0, 4.0, 5.0, 7.0])
         np.trapezoid: np.trapezoid(a) | np.trapezoid(a, axis=0) | np.trapezoid(v, u) | np.trapezoid(a, dx=0.5) | np.trapezoid(m, a) | np.trapezoid(a > 0, dx=z) | np.trapezoid(v, u > 0)
-        np.interp: np.interp(v, x, u[:5]) | np.interp(a, x, x * 2, left=-1.0, right=9.0) | np.interp(0.5, x, u[:5]) | np.interp(v, x, u[:5], period=5.0)
+        np.interp: np.interp(v, x, u[:5]) | np.interp(a, x, x * 2, left=-1.0, right=9.0) | np.interp(0.5, x, u[:5]) | np.interp(v, x, u[:5], period=5.0) | np.interp(v, u, v, period=-2.5) | np.interp(v, u, v, left=5, right=3, period=k) | np.interp(v, [0.5], [k], period=2.0) | np.interp(v, [3.0, k + 0.5, 1.0], [1, 2, 5], period=4) | np.interp(v, u, v, period=0)
         np.linspace: np.linspace(0, 1, 5) * z | np.linspace(z, 3, 4) | np.linspace(0, 1, 5, endpoint=False) | np.linspace(0, 1, 1) | np.linspace(v, u, 3) | np.linspace(0, 9, 4, dtype=int) | np.linspace(z, 2, 3, retstep=True) | np.linspace(v, u, 3, axis=-1) | np.linspace(v, u, 3, dtype=np.int8) | np.linspace(k, 9, 4, dtype=int)
         np.logspace: np.logspace(0, 1, 5) * z | np.logspace(z, 2, 3) | np.logspace(v, u, 3) | np.logspace(z, 3, 4, base=2.0)
         np.geomspace: np.geomspace(1, 100, 5) * z | np.geomspace(k, 100, 5, dtype=int) | np.geomspace(k, 100.0, 5) | np.geomspace(-1.5, -k, 4) | np.geomspace(2.0, k, 3, endpoint=False) | np.geomspace(z, 8, 4) | np.geomspace(z, z, 1) | np.geomspace(v, u, 3)

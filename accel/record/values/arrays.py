@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node, Storage
-from accel.ir.views import Chain
+from accel.ir.views import Chain, Reshape
 from accel.record.state.inputs import MISSING
 from accel.record.state.on_behalf import is_for_exception, on_behalf
 from accel.record.state.pinned import is_of_table, pinned_whole
@@ -181,9 +181,23 @@ class RecordedArray(_ArrayValue):
             object.__setattr__(self, name, value)
         elif name in ("real", "imag") and self._plain_.dtype.kind == "c":
             getattr(self, name)[...] = value
+        elif name == "flat" and np.ndim(unwrap(value)) == 0:
+            self[...] = value  # type: ignore[index]
+        elif name == "shape" and self._recording_.active and self._storage.origin is None:
+            self._set_shape(value)
         else:
             self._recording_.break_("rule.missing", f"assignment to an array's .{name}", touched=True)
             setattr(self._plain_, name, unwrap(value))
+
+    def _set_shape(self, shape: Any) -> None:
+        """Look at an array that the call has made in another shape; its storage keeps the one that it had."""
+        real, storage, before = self._plain_, self._storage, self._plain_.shape
+        as_made = real.view()
+        setattr(real, "shape", unwrap(shape))  # noqa: B010  # raises where it would have to copy
+        if storage.base is real:
+            storage.base = as_made
+        self._recording_.write_down(lambda: as_static(shape), None)
+        object.__setattr__(self, "_chain", (*self._chain, Reshape(real.shape, before)))
 
 
 class CompressedArray(_ArrayValue):
@@ -222,6 +236,13 @@ class CompressedArray(_ArrayValue):
     def __iter__(self) -> Iterator[Any]:
         self._recording_.write_down(self.settle, None)  # type: ignore[attr-defined]
         return iter(self) if issubclass(type(self), RecordedArray) else iter(self._plain_)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+            return
+        self._recording_.write_down(self.settle, None)  # type: ignore[attr-defined]
+        setattr(self if issubclass(type(self), RecordedArray) else self._plain_, name, value)
 
     def __setitem__(self, key: object, value: object) -> None:
         self._recording_.write_down(self.settle, None)  # type: ignore[attr-defined]

@@ -42,21 +42,26 @@ def select(rows: RecordedArray, mask: RecordedArray, rest: tuple[Any, ...], resu
     recording = rows._recording_
     full = _flat(rows, mask._plain_.ndim)
     chosen = new(recording, result if not rest else rows._plain_[mask._plain_], full, _flat(mask, mask._plain_.ndim))
-    if not rest:
-        return chosen
-    key = (slice(None), *rest)
-    return record_get(chosen, key, chosen._plain_[unwrap(key)])
+    return _with_rest(chosen, rest) if rest else chosen
 
 
 def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], result: object) -> Any:
     """`rows[index, *rest]` for indices that a mask selects."""
     recording = rows._recording_
     _refuse_masks(index)
-    if index._plain_.ndim != 1 or rest:
-        raise Unsupported("shape.dynamic", "selected indices beside other indices")
+    if index._plain_.ndim != 1:
+        raise Unsupported("shape.dynamic", "selected indices of several axes")
     recording.writer.assume(gathers.SELECTED_IN_BOUNDS, (index._full, index._mask, len(rows._plain_)))
-    full = full_node(recording, gathers.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, result)
-    return new(recording, result, full, index._mask)
+    whole: Any = rows._plain_[index._plain_] if rest else result
+    full = full_node(recording, gathers.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, whole)
+    chosen = new(recording, whole, full, index._mask)
+    return _with_rest(chosen, rest) if rest else chosen
+
+
+def _with_rest(chosen: CompressedArray, rest: tuple[Any, ...]) -> Any:
+    """`rows[selection, *rest]`, of `rows[selection]`."""
+    key = (slice(None), *rest)
+    return record_get(chosen, key, chosen._plain_[unwrap(key)])
 
 
 def _refuse_masks(index: CompressedArray) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.tape import Storage
 from accel.ir.views import ComplexPart, Reshape, Transpose
 from accel.record.state.inputs import has_flags
 from accel.record.state.on_behalf import on_behalf
@@ -24,9 +25,10 @@ from accel.record.values.arrays import (
     wrap,
 )
 from accel.record.values.calls.call import record_rule
+from accel.record.values.flat import Flat
 from accel.record.values.numbers import record_scalar, scalar_call
 from accel.record.values.operands import check_casts, view
-from accel.record.values.settling import or_settled
+from accel.record.values.settling import or_settled, settle
 from accel.record.values.ufuncs import one_out, record_ufunc
 from accel.rules import core, scalars
 from accel.rules.rule import RULES, Unsupported
@@ -58,9 +60,12 @@ def attribute_of(value: Any, name: str) -> Any:
         return Method(value, name)
     if issubclass(type(value), RecordedScalar):
         return _attribute_of_scalar(value, name, attribute)
+    if name == "flat" and isinstance(real, np.ndarray):
+        settle(value)
+        return Flat(value)
+    if name in _VIEWS:
+        return recording.write_down(lambda: _view(value, name, attribute), attribute)
     if issubclass(type(value), RecordedArray):
-        if name in _VIEWS:
-            return recording.write_down(lambda: _view(value, name, attribute), attribute)
         # what it leads to may write into the array
         recording.storages.before_write(value._storage)
     effect = EFFECTS_IN_NUMPY.get(name)
@@ -160,7 +165,7 @@ def _as_ufunc(ufunc: np.ufunc) -> Writer:
 
 
 def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-    """reshape and ravel: a view where NumPy makes one, else a copy; always in C order."""
+    """reshape and ravel: a view where NumPy makes one, else a copy. In Fortran's order: that of transposed arrays."""
     options = {**kwargs}
     order = options.pop("order", "C")
     if name in ("ravel", "flatten") and args:
@@ -168,20 +173,31 @@ def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any
     else:
         as_static(args)  # the new shape
     as_static(options)
-    # XLA's arrays are in C order, and K and A mean C for those only.
-    if order not in ("C", "K", "A") or (order != "C" and not value._plain_.flags.c_contiguous):
-        raise Unsupported("rule.parameter", f"ndarray.{name}: order")
+    recording, real = value._recording_, value._plain_
+    if order is not None and not isinstance(order, str):
+        raise Unsupported("rule.parameter", f"ndarray.{name}: order={order!r}")
+    flags, order = real.flags, (order or "C").upper()
+    if order == "K" and not flags.forc:
+        raise Unsupported("rule.parameter", f"ndarray.{name}: order='K' of an array in neither C's nor Fortran's order")
+    turned = order == "F" or (order != "C" and flags.fnc)
     if issubclass(type(value), CompressedArray):
-        if result.shape != value._plain_.shape:
+        if result.shape != real.shape:
             raise Unsupported("shape.dynamic", f"{name} of a masked selection")
-        return value
-    recording = value._recording_
-    step = Reshape(result.shape, value._plain_.shape)
+        # one axis: the order is of no account
+        return value if name != "flatten" else _copy(value, name, (), {}, result)
+    before, after = (
+        (Transpose(tuple(range(each.ndim))[::-1]),) * (turned and each.ndim > 1) for each in (real, result)
+    )
+    seen, made = (each.T if turned else each for each in (real, result))
     # Whether reshape gives a view depends on strides, which guards hold (`is_array_like`): it will be one again.
-    if np.shares_memory(result, value._plain_):
-        return view(recording, result, value._storage, (*value._chain, step))
-    node = recording.writer.node(core.RESHAPE, (value.node(), result.shape), {}, result)
-    return wrap(recording, result, node)
+    if np.shares_memory(result, real):
+        step = Reshape(made.shape, seen.shape)
+        return view(recording, result, value._storage, (*value._chain, *before, step, *after))
+    source = recording.writer.read_view(value._storage, (*value._chain, *before)) if before else value.node()
+    node = recording.writer.node(core.RESHAPE, (source, made.shape), {}, made)
+    if not after:
+        return wrap(recording, result, node)
+    return view(recording, result, Storage(made, node), after)
 
 
 def _copy(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
@@ -314,6 +330,7 @@ def _part(value: RecordedScalar, name: str, attribute: Any) -> Any:
 
 def _view(value: RecordedArray, name: str, attribute: Any) -> Any:
     """T, mT, real and imag of an array: views of its memory, but for the imag of real numbers."""
+    settle(value)
     recording, ndim = value._recording_, value._plain_.ndim
     if name in ("real", "imag"):
         if value._plain_.dtype.kind != "c":

@@ -8,9 +8,10 @@ import numpy as np
 
 from accel.ir.tape import Node, nodes_in
 from accel.record.state.recording import Recording
+from accel.record.state.wrapper import unwrap
 from accel.record.values import compressed
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_template, wrap
-from accel.record.values.operands import all_host, ufunc_kwargs
+from accel.record.values.operands import COMPARE, all_host, ufunc_kwargs
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported
 from accel.rules.tables import ufuncs
@@ -20,8 +21,8 @@ def record_ufunc(
     recording: Recording, ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
 ) -> Any:
     """Write `ufunc(*args, **kwargs)` down."""
+    ufunc, operands = _in_range(ufunc, args[: ufunc.nin])
     rule = ufuncs.rule_for(ufunc)
-    operands = args[: ufunc.nin]
     outs, where, dtype = _options(rule, args[ufunc.nin :], kwargs)
     stores = bool(outs) or where is not True
     if any(issubclass(type(operand), CompressedArray) for operand in (*operands, where)):
@@ -43,6 +44,23 @@ def record_ufunc(
     if where is True and not any(out is not None for out in outs):
         return wrap(recording, result, node)
     return _masked_or_out(recording, ufunc, node, outs, where, result)
+
+
+_COMPARISONS = {ufunc: compare for compare, ufunc in COMPARE.values()}
+
+
+def _in_range(ufunc: np.ufunc, operands: tuple[Any, ...]) -> tuple[np.ufunc, tuple[Any, ...]]:
+    """A comparison of integers with a number that their dtype cannot hold, as one of the integers with themselves.
+
+    All integers of the dtype compare with that number as 0 does.
+    """
+    if ufunc in _COMPARISONS:
+        for number, other in (operands, operands[::-1]):
+            dtype = getattr(unwrap(other), "dtype", np.dtype(bool))
+            if type(number) is int and dtype.kind in "iu" and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
+                truth = _COMPARISONS[ufunc](*(0 if each is other else each for each in operands))
+                return np.equal if truth else np.not_equal, (other, other)
+    return ufunc, operands
 
 
 def _options(rule: Rule, outs: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], Any, Any]:

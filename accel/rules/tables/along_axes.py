@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accel.rules.columns import Rounding
-from accel.rules.core import cast, in_common_dtype
+from accel.rules.core import cast, in_common_dtype, namespace_of
 from accel.rules.derivatives import derived_from
 from accel.rules.lowering import jnp, join, lax, number, where
+from accel.rules.quotients import remainder
 from accel.rules.rule import RULES, Unsupported, rewritten, rule
 from accel.rules.tables.statistics.sorting import find_places
 from accel.rules.tracing import current
@@ -166,11 +167,29 @@ def _edge_slope(points: tuple[Any, ...], near: Array, far: Array) -> Any:
 # -- interpolation ----------------------------------------------------------------------------------------------------
 
 
-@rule(np.interp, "x xp fp left right", holds=lambda xp, **rest: (xp[:-1] <= xp[1:]).all())
-def interp(*, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+def _points_rise(*, xp: Any, period: Any = None, **rest: Any) -> Any:
+    """Whether points rise, or, with a period, all differ within it (NumPy's sort leaves the order of equals open)."""
+    if period is None:
+        return (xp[:-1] <= xp[1:]).all()
+    if xp.dtype.kind == "c":
+        return False
+    space = namespace_of(xp)
+    xp = space.sort(space.remainder(xp.astype(float), abs(period)))
+    return (xp[:-1] < xp[1:]).all() & (period != 0)
+
+
+@rule(np.interp, "x xp fp left right period", holds=_points_rise)
+def interp(*, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """By NumPy's own formula: the slope times the distance from the left point, for points that rise."""
     dtype = np.dtype(complex) if fp.dtype.kind == "c" else np.dtype(float)
     x, xp, fp = cast(x, np.dtype(float)), cast(xp, np.dtype(float)), cast(fp, dtype)
+    if period is not None:
+        left = right = None
+        period = jnp.abs(cast(period, np.dtype(float)))
+        x, xp = remainder(x, period), remainder(xp, period)
+        order = jnp.argsort(xp)
+        xp, fp = xp[order], fp[order]
+        xp, fp = join([xp[-1:] - period, xp, xp[:1] + period], 0), join([fp[-1:], fp, fp[:1]], 0)
     last = xp.shape[0] - 1
     left, right = (cast(fp[at] if given is None else given, dtype) for given, at in ((left, 0), (right, last)))
     if last == 0:

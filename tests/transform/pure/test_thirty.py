@@ -11,11 +11,11 @@ import pytest
 import accel
 from tests.transform.pure.functions import CALLS
 from tests.transform.pure.test_functions import differences
-from tests.transform.pure.thirty import THIRTY, piecewise, try_and_except
+from tests.transform.pure.thirty import THIRTY, try_and_except
 
 jax = pytest.importorskip("jax")
 
-REFUSED = {piecewise: "escape.object", try_and_except: "path.exception"}
+REFUSED = {try_and_except: "path.exception"}
 """What has no pure form, and the reason that is given."""
 
 

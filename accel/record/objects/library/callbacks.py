@@ -6,7 +6,6 @@ order, and what it returns is known.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from accel.record.objects.functions import RuleFunction
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
 from accel.record.values.calls.call import call
+from accel.record.values.operands import flat
 from accel.rules.rule import lookup
 
 
@@ -29,12 +29,15 @@ class CallsBack(RuleFunction):
         self._recording_, self._make = recording, make
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = args[0] if args else kwargs.get(next(iter(inspect.signature(self._make).parameters)))
-        rule = lookup(unwrap(given))
-        # what takes an axis itself is one operation
-        if self._recording_.active and callable(unwrap(given)) and (rule is None or "axis" not in rule.static):
+        if self._recording_.active and any(map(_is_followed, flat((*args, *kwargs.values())))):
             return self._make(*args, **kwargs)
         return super().__call__(*args, **kwargs)
+
+
+def _is_followed(value: Any) -> bool:
+    """Whether an argument is a function that the algorithm calls; what takes an axis itself is one operation."""
+    rule = lookup(unwrap(value))
+    return callable(unwrap(value)) and (rule is None or "axis" not in rule.static)
 
 
 def _along_axis(func1d: Callable[..., Any], axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
@@ -78,9 +81,35 @@ def _from_function(function: Callable[..., Any], shape: Any, *, dtype: Any = flo
     return function(*call(np.indices, (shape,), {"dtype": dtype}), **kwargs)
 
 
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """numpy.piecewise: each function of what its condition selects, unless that is nothing."""
+    x = call(np.asanyarray, (x,), {})
+    first = condlist if np.isscalar(unwrap(condlist)) else unwrap(condlist[0])
+    if np.isscalar(unwrap(condlist)) or (not isinstance(first, (list, np.ndarray)) and unwrap(x).ndim):
+        condlist = [condlist]
+    conditions = call(np.asarray, (condlist,), {"dtype": bool})
+    count, functions = len(conditions), unwrap(funclist)
+    if count == len(functions) - 1:
+        rest = ~call(np.any, (conditions,), {"axis": 0, "keepdims": True})
+        conditions = call(np.concatenate, ([conditions, rest],), {"axis": 0})
+    elif count != len(functions):
+        raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are expected")
+    found = call(np.zeros_like, (x,), {})
+    for place, function in enumerate(funclist):
+        condition = conditions[place]
+        if not callable(function):
+            found[condition] = function
+            continue
+        chosen = x[condition]
+        if chosen.size > 0:
+            found[condition] = function(chosen, *args, **kw)
+    return found
+
+
 MAKERS: dict[Any, Callable[..., Any]] = {
     np.apply_along_axis: _along_axis,
     np.apply_over_axes: _over_axes,
     np.fromfunction: _from_function,
+    np.piecewise: _piecewise,
 }
 """NumPy's function -> its algorithm."""

@@ -25,6 +25,7 @@ from accel.record.values.calls.general import (
     rule_node,
     templates,
 )
+from accel.record.values.flat import Flat
 from accel.record.values.indexing import get_item
 from accel.record.values.operands import check_casts, flat, view
 from accel.record.values.positions import counting_mask
@@ -41,6 +42,7 @@ from accel.rules.special import (
     Indices,
     Like,
     NanToNum,
+    OfArray,
     Rewrite,
     Shaped,
     Special,
@@ -84,6 +86,8 @@ def _record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result
 def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """array, asarray and kin: the operand itself, a view of it, a copy, or an array of nested values."""
     source = next(iter(bound.values()))
+    if issubclass(type(source), Flat):  # NumPy's result shares the array's memory
+        source = source.as_operand()
     for name in bound:
         if name in ("like", "ndmin", "subok") and unwrap(bound[name]):
             raise Unsupported("rule.parameter", f"{rule.name}: {name}")
@@ -246,6 +250,14 @@ def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], res
         raise Unsupported("rule.missing", rule.name)
     sources = [unwrap(operand) for operand in flat(bound.values()) if issubclass(type(operand), RecordedArray)]
     return _in_place_of(recording, rule, made, result, sources)
+
+
+@records(OfArray)
+def _record_of_array(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
+    name = rule.operands[0]
+    if not issubclass(type(bound[name]), (RecordedArray, CompressedArray)):
+        bound[name] = _record_array(recording, rule, {name: bound[name]}, np.asarray(unwrap(bound[name])))
+    return _record_rewrite(recording, rule, bound, result)
 
 
 def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sources: list[Any]) -> Any:

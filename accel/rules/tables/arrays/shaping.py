@@ -15,7 +15,7 @@ from accel.rules.columns import Rounding
 from accel.rules.core import cast
 from accel.rules.lowering import jnp, join, lax, same, spread
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
-from accel.rules.special import BroadcastArrays, Flip, Split
+from accel.rules.special import BroadcastArrays, Flip, OfArray, Split
 
 if TYPE_CHECKING:
     from jax import Array
@@ -24,8 +24,6 @@ _function: Any
 
 
 def _reshaped(source: NDArray[Any], result: NDArray[Any], bound: dict[str, Any]) -> Step:
-    if bound.get("order", "C") != "C" and not (source.flags.c_contiguous and bound["order"] in ("A", "K")):
-        raise Unsupported("rule.parameter", "a view in another order than C")
     return Reshape(result.shape, source.shape)
 
 
@@ -50,17 +48,16 @@ def _moved(function: Any) -> Any:
     return view
 
 
-def _ordered(name: str) -> Any:
-    def lower(*, order: str = "C", **bound: object) -> Any:
-        if order not in ("C", "F"):
-            raise Unsupported("rule.parameter", f"order={order!r}")
-        return getattr(jnp, name)(**bound, order=order)
-
-    return lower
+@rewritten(np.reshape, "a | shape order", kind=OfArray)
+def reshape(a: Any, shape: Any, order: str = "C") -> Any:
+    return a.reshape(shape, order=order)
 
 
-add_rule(np.reshape, _ordered("reshape"), "a | shape order", view=_reshaped, rounding=Rounding.EXACT)
-add_rule(np.ravel, _ordered("ravel"), "a | order", view=_reshaped)
+@rewritten(np.ravel, "a | order", kind=OfArray)
+def ravel(a: Any, order: str = "C") -> Any:
+    return a.ravel(order)
+
+
 add_rule(np.squeeze, same("squeeze"), "a | axis", view=_reshaped)
 add_rule(np.expand_dims, same("expand_dims"), "a | axis", view=_reshaped)
 add_rule(np.transpose, same("transpose"), "a | axes", view=_permuted, rounding=Rounding.EXACT)
