@@ -382,7 +382,7 @@ WITHOUT: dict[str, tuple[str, object]] = {
     "measured prices": ("accel.policy.prices:Price.note", lambda *_: None),
     "later runs": ("accel.platform.config:Settings.finishes", False),
     "parts": ("accel.policy.parts:Parts.come_first", False),
-    "prediction": ("accel.dispatch.paths.known:PathPredictor.predicted", lambda _: None),
+    "prediction": ("accel.dispatch.paths.prediction:PathPredictor.predicted", lambda _: None),
     "one program for several": ("accel.dispatch.paths.joining:may_join", lambda _: False),
 }
 """Mechanisms that may be taken out, by name: where each is, and what stands in its place."""

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, MutableMapping
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
+from accel.dispatch.paths.exits import parts_by_draws, starts_at_side_exit
 from accel.dispatch.paths.figures import figures
 from accel.dispatch.paths.joining import joins_more, may_start
 from accel.dispatch.paths.path import RecordedPath, shape_of
+from accel.dispatch.paths.prediction import PathPredictor
 from accel.dispatch.paths.program import Program
 from accel.dispatch.paths.stages import Stage
-from accel.ir.loop import body_of
 from accel.platform import config
 from accel.platform.reasons import Refusal
 from accel.policy import prices
 from accel.policy.account import EXPECTED_GAIN_SHARE, expected_gain_s
-from accel.rules import core
 
 if TYPE_CHECKING:
     from accel.dispatch.replay import SideExit
-    from accel.ir.tape import Node
     from accel.record import Trace
-
-LOOK_BACK = 8
-"""The number of most recent paths from which the next one is predicted."""
 
 MOST_JOINED = 32
 """Maximum number of paths with one program that count as one for the limit on paths. Matching them takes time, too."""
-
-MAX_SEQUENCES = 1000
-"""The most sequences of paths that the predictor keeps."""
 
 REPLACE_AFTER = 32
 """Number of calls beyond the limit on variants after which a new path replaces the least recently used one."""
@@ -49,31 +41,6 @@ MOST_SCATTERED = 3
 MOST_APART = 5
 """MOST_SCATTERED of a target without a program, in which no run was discarded. A guess: a number of a short cycle has
 come again by then, since ever more calls lie between its recordings."""
-
-
-class PathPredictor:
-    """Predicts the next path: the one that followed the same most recent paths before.
-
-    Programs are periodic: a filter every sixth step, a smaller time step after it. A good prediction saves a whole run,
-    which is discarded if its outcomes do not hold.
-    """
-
-    def __init__(self) -> None:
-        self._recent: tuple[int, ...] = ()
-        # weak: paths are replaced by others
-        self._after: MutableMapping[tuple[int, ...], RecordedPath] = WeakValueDictionary()
-
-    def predicted(self) -> RecordedPath | None:
-        """The path that followed the most recent ones before, if they have been met before."""
-        # paths are identified by `id` in the sequences: an id that is used again costs one wrong prediction
-        return self._after.get(self._recent)
-
-    def note_taken(self, path: RecordedPath) -> None:
-        """Learn which path a call has taken."""
-        if len(self._after) > MAX_SEQUENCES:
-            self._after.clear()
-        self._after[self._recent] = path
-        self._recent = (*self._recent, id(path))[-LOOK_BACK:]
 
 
 class KnownPaths:
@@ -357,39 +324,6 @@ def _numbers(path: RecordedPath) -> dict[tuple[Any, int], float]:
     """The numbers that the path expects, by the lines that needed them."""
     outcomes = path.trace.tape.outcomes
     return {outcome.where[:2]: outcome.expected for outcome in outcomes if type(outcome.expected) in (int, float)}
-
-
-def _ends_loop(node: Node) -> bool:
-    """Whether a value says that a loop by data was left as it was recorded."""
-    return node.rule is core.PICK and body_of(node.args[0]) is not None
-
-
-def parts_by_draws(other: RecordedPath, path: RecordedPath, exit: SideExit) -> bool:
-    """Whether `other` is like `path` up to the outcome by which this side exit's draws leave it."""
-    position, value = exit.position, exit.value
-    mine, theirs = path.drawn_outcomes, other.drawn_outcomes
-    if len(theirs) <= position:
-        return False
-    before = zip(mine[:position], theirs[:position], strict=True)
-    return (
-        all(one.where == another.where and one.expected == another.expected for one, another in before)
-        and theirs[position].where == mine[position].where
-        and bool(theirs[position].expected == value)
-    )
-
-
-def starts_at_side_exit(other: RecordedPath, path: RecordedPath, position: int, value: object) -> bool:
-    """Whether `other` is the path of a side exit: like `path` up to device outcome `position`, with `value` there."""
-    if len(other.outcomes) <= position:
-        return False
-    # up to there both must have taken the same branches
-    for mine, theirs in zip(path.outcomes[:position], other.outcomes[:position], strict=True):
-        if mine.where != theirs.where or mine.expected != theirs.expected:
-            return False
-    at = other.outcomes[position]
-    if other.outcomes[position].where == path.outcomes[position].where and _ends_loop(path.outcomes[position].node):
-        return True  # its rounds took a way, or came to a number, that the other may have
-    return bool(at.where == path.outcomes[position].where and float(at.expected) == value)
 
 
 def _answers(path: RecordedPath) -> dict[int, list[str]]:
