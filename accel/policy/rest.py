@@ -6,6 +6,7 @@ To examine a call is to count it, and to match it against the known paths and re
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,9 +17,10 @@ SHARE = 0.01
 """Cost of examining calls before NumPy runs, as a share of their time on NumPy, while nothing is compiled. Counting
 them afterwards takes about as long."""
 
-SINGLE_LOOK_S = 5e-5
-"""Maximum seconds for which one look counts, unless the one before took longer, too. Single looks take long, as guards
-are generated, and a rest to make up for that would delay the program. The budget is charged with it."""
+SINGLE_LOOK_S, USUAL_LOOKS = 5e-5, 3
+"""Maximum seconds for which one look counts, unless USUAL_LOOKS before it took longer, too. Looks in a row take long, as
+guards are generated, inputs observed and a program described, or as other processes run. A rest to make up for that
+would delay the program, of a loop's iteration by a hundred. The budget is charged with them."""
 
 MAX_REST = 1024
 """The most calls in one rest."""
@@ -51,10 +53,10 @@ class Rest:
 
     __slots__ = (
         "_granted",
-        "_last_look_s",
         "_left",
         "_long_s",
         "_looks_left",
+        "_looks_s",
         "_settled",
         "allowed",
         "seconds",
@@ -69,7 +71,7 @@ class Rest:
         self.settings: config.Settings | None = None
         self._left = 0  # calls to come, from the next timed one on
         self._granted = 0  # calls that are not in the ledger yet, and those to come that follow a timed one
-        self._last_look_s = 0.0
+        self._looks_s: deque[float] = deque(maxlen=USUAL_LOOKS)
         self._long_s = 0.0
         self._looks_left = 0
         self._settled = 0, 0.0
@@ -79,7 +81,8 @@ class Rest:
 
         looked_s: seconds that examining the last call took. call_s: seconds that NumPy took for it.
         """
-        usual_s, self._last_look_s = max(self._last_look_s, SINGLE_LOOK_S), looked_s
+        usual_s = max(min(self._looks_s), SINGLE_LOOK_S) if len(self._looks_s) == USUAL_LOOKS else SINGLE_LOOK_S
+        self._looks_s.append(looked_s)
         # the long call that the looks were waiting for has been examined
         if call_s > self._long_s:
             self._looks_left = 0

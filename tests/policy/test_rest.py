@@ -95,9 +95,16 @@ def test_one_look_is_borne_out_by_the_calls_after_it(real: None, looked_s: float
 
 
 @pytest.mark.parametrize(
-    ("looks", "calls"), [((4e-4,), 5), ((4e-4, 1e-6, 4e-4), 5), ((4e-4, 3.05e-4), 30), ((3.05e-4, 4e-4), 30)]
+    ("looks", "calls"),
+    [
+        ((4e-4,), 5),
+        ((4e-4, 4e-4, 4e-4), 5),
+        ((4e-4, 1e-6, 4e-4, 4e-4), 5),
+        ((4e-4, 4e-4, 4e-4, 3.05e-4), 30),
+        ((9e-4, 3.05e-4, 9e-4, 4e-4), 30),
+    ],
 )
-def test_a_long_look_counts_in_full_where_the_one_before_took_as_long(
+def test_a_long_look_counts_in_full_where_those_before_took_as_long(
     real: None, looks: tuple[float, ...], calls: int
 ) -> None:
     kind = Rest()
