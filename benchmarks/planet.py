@@ -31,7 +31,12 @@ def up(values: np.ndarray) -> np.ndarray:
     return np.nextafter(values, np.inf)
 
 
-MOVED = {"perturbed": up}
+def up_as_float32(values: np.ndarray) -> np.ndarray:
+    """Each element moved up by what is one unit in the last place in float32."""
+    return values + np.spacing(values.astype(np.float32))
+
+
+MOVED = {"perturbed": up, "perturbed32": up_as_float32}
 """What is done to the initial surface temperature, by the way that a perturbed child is asked for."""
 
 

@@ -32,6 +32,32 @@ def of_functions(result: Mapping[str, Any], out: Path) -> list[Path]:
     return paths
 
 
+def of_drift(result: Mapping[str, Any], out: Path) -> list[Path]:
+    """How far each field drifts from NumPy's in each run, step by step, beside `out`; nothing without matplotlib."""
+    if importlib.util.find_spec("matplotlib") is None:
+        return []
+    from matplotlib.figure import Figure
+
+    drift = result["drift"]
+    steps = [int(step) for step in drift]
+    fields = list(next(iter(drift.values()))["one_ulp"])
+    columns = min(4, len(fields))
+    lines = -(-len(fields) // columns)
+    figure = Figure(figsize=(3.6 * columns, 2.8 * lines), layout="constrained")
+    for place, field in enumerate(fields):
+        axes = figure.add_subplot(lines, columns, place + 1)
+        for run in next(iter(drift.values())):
+            axes.loglog(steps, [max(each[run][field], 1e-17) for each in drift.values()], label=run, linewidth=1.2)
+        axes.set_title(field, fontsize=9)
+        axes.set_xlabel("steps")
+        axes.grid(alpha=0.3, linewidth=0.4)
+    figure.axes[0].legend(fontsize=7)
+    figure.suptitle("drift from NumPy, of each field's largest magnitude", fontsize=10)
+    path = out.with_name(f"{out.stem}-drift.png")
+    figure.savefig(path, dpi=110)
+    return [path]
+
+
 def of_kernels(result: Mapping[str, Any], out: Path) -> list[Path]:
     """How many times faster each compiled kernel is, as bars from the slowest on, beside `out`; none for one kernel."""
     rows = sorted((row for row in result["kernels"] if row["state"] == "compiled"), key=lambda row: row["ratio"])

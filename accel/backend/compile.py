@@ -65,7 +65,8 @@ def _compile(
     jax = import_jax()
     on_cpu = devices.shares_memory(device) and shards is None
     with jax.enable_x64(True), jax.default_device(device):
-        program = lower(trace, known, on_cpu=on_cpu)
+        precision = config.current().precision
+        program = lower(trace, known, on_cpu=on_cpu, precision=precision)
         # the whole program: XLA has the option for a compile, not for one operation
         options = options_for(device.platform, plain_reductions=need_plain_reductions(trace.tape.nodes))
         of_kernels = _of_kernels(program, samples, device, options)
@@ -104,7 +105,7 @@ def _compile(
             raise Unsupported("compile.failed", _first_line(error)) from error
     seconds = time.perf_counter() - started
     made = Executable(program, compiled, constants, seconds, on_cpu, key, unkept=unkept, device=device)
-    made.shards = shards
+    made.precision, made.shards = precision, shards
     return made
 
 
@@ -231,7 +232,7 @@ def entry(program: Program) -> Callable[..., Any]:
     """The function to compile, with NumPy's rounding. It takes what `Executable.run` passes."""
     function = program.function
     assert function is not None, "a program that another process compiled has none"
-    return rounded_as_numpy(function, lambda *given: given[-2][-1])
+    return rounded_as_numpy(function, lambda *given: given[-2][-1]) if program.is_rounded else function
 
 
 def _key(program: Program, arguments: tuple[Any, ...], device: Any, *more: str) -> str | None:
@@ -243,7 +244,7 @@ def _key(program: Program, arguments: tuple[Any, ...], device: Any, *more: str) 
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree_util.tree_leaves(arguments)]
     precision = getattr(jax.config, "jax_default_matmul_precision", None)
     where = device.platform, devices.shares_memory(device), device.device_kind, device.id, threads()
-    return digest(program.fingerprint, shapes, where, str(precision), *more)
+    return digest(program.fingerprint, shapes, where, str(precision), config.current().precision, *more)
 
 
 def _from_cache(key: str | None, device: object) -> Any:
@@ -314,4 +315,5 @@ def load(product: Product, trace: Lowerable, known: Known, samples: Sequence[Any
         return None
     made = Executable(program, compiled, [], product.seconds, True, product.key, device=device)
     made.constants = [made.placed(value) for value in program.constants]
+    made.precision = config.current().precision  # its key says so
     return made

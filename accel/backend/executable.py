@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Executable:
     constants: already on the device, which is `device`. seconds: the time of lowering and compiling. on_cpu: whether
     the device is the host, which shares its memory with NumPy. key: of its entry in the disk cache, or None. unkept:
     why it has none, so that every start of the program compiles it anew; "" if it has one, or if the disk cache is
-    off. shards: how its arrays are divided among several devices, or None; undivided:
+    off. precision: in which it computes. shards: how its arrays are divided among several devices, or None; undivided:
     why not, where the settings ask for it.
     """
 
@@ -50,7 +50,7 @@ class Executable:
     on_cpu: bool
     key: str | None = None
     unkept: str = ""
-    precision: ClassVar[str] = config.FLOAT64
+    precision: str = config.FLOAT64
     device: Any = None
     shards: Shards | None = None
     undivided: str = ""

@@ -128,6 +128,7 @@ def describe(trace: Lowerable, known: Known, samples: Sequence[Any], threads: in
         settings={
             "platform": "cpu",
             "threads": threads,
+            "precision": config.current().precision,
             "kernels": config.current().kernels,
             "exact": config.current().exact,
         },
@@ -254,6 +255,7 @@ def unpacked(fields: dict[str, Any], trace: Lowerable, known: Known) -> Program:
     return Program(
         function=None,
         for_kernels=None,
+        is_rounded=False,  # nor can it be rounded again
         known=known,
         host=[nodes[index] for index in fields["host"]],
         scalars={pack: [nodes[index] for index in indices] for pack, indices in fields["scalars"].items()},

@@ -30,10 +30,12 @@ from accel.compiler.kernels.segments import (
     While,
     sharing,
 )
-from accel.compiler.lower.evaluation import scan_counts
+from accel.compiler.lower.precision.evaluation import ReducedEvaluation
+from accel.compiler.lower.precision.widths import AsTraced, scan_counts
 from accel.compiler.lower.rounding import rounded_as_numpy
 from accel.platform import callbacks, config, interrupts, logs, underflow
 from accel.platform.alignment import aligned_array
+from accel.platform.config import FLOAT64
 
 _LEAST_PER_ROUND = 200_000
 """Minimum number of elements that a loop's iteration computes, all operations together. An iteration of segments takes
@@ -252,11 +254,10 @@ class _Builder:
         self._read.update(inputs)
 
         def function(always: Any, *given: Any) -> list[Any]:
-            values = dict(zip(inputs, given, strict=True))
+            evaluation, values = ReducedEvaluation(AsTraced(FLOAT64)), dict(zip(inputs, given, strict=True))
             for step in steps:
-                primitive, operands = step.eqn.primitive, [_value(each, values) for each in step.operands]
-                found = primitive.bind(*operands, **step.eqn.params)
-                values.update(zip(step.results, found if primitive.multiple_results else [found], strict=True))
+                found = evaluation.step(step.eqn, [_value(each, values) for each in step.operands])
+                values.update(zip(step.results, found, strict=True))
             return [values[each] for each in made]
 
         forms = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs]

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from accel.compiler.lower import PACKS
 from accel.compiler.lower.written import View, place_of
+from accel.platform import config
 from accel.platform.distances import distance
 
 if TYPE_CHECKING:
     from accel.backend.executable import Executable
 
-LIMIT = 1e-10
-"""Largest accepted difference, relative to an array's largest magnitude: sums have another order."""
+LIMITS = {config.FLOAT64: 1e-10, config.FLOAT32: 1e-4, config.MIXED: 1e-4}
+"""Largest accepted difference by precision, relative to an array's largest magnitude: sums have another order."""
 
 
 def problem(divided: Executable, alone: Executable, samples: Sequence[Any]) -> str:
@@ -33,10 +34,11 @@ def problem(divided: Executable, alone: Executable, samples: Sequence[Any]) -> s
     random, program = np.random.default_rng(0), divided.program
     given = [_made_up(samples[slot], random) for slot in program.slots]
     scalars = {pack: np.ones(len(nodes), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
+    limit = LIMITS[divided.precision]
     views = alone.program.written
     for found, expected in zip(*(_results(each, views, given, scalars) for each in (divided, alone)), strict=True):
         error = _error(found, expected)
-        if not error <= LIMIT:
+        if not error <= limit:
             return f"XLA divides it wrongly: on made-up numbers its results differ by {error:.1g}"
     return ""
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from accel.platform import project
 from accel.platform.spelling import did_you_mean
@@ -27,10 +27,13 @@ MODES = ("off", "auto", "verify", "strict")
 BUDGET, EAGER = POLICIES = ("budget", "eager")
 LOG_LEVELS = ("off", "error", "warning", "info", "debug")
 
-FLOAT64 = "float64"
+FLOAT64, FLOAT32, MIXED = PRECISIONS = ("float64", "float32", "mixed")
 
-RTOL = 1e-9
-"""Default tolerance: the largest accepted difference from NumPy."""
+RTOL: Mapping[str, float] = {FLOAT64: 1e-9, FLOAT32: 1e-3, MIXED: 1e-3}
+"""Default tolerance, by precision: the largest accepted difference from NumPy."""
+
+UNIT: Mapping[str, float | None] = {FLOAT64: None, FLOAT32: 2.0**-23, MIXED: 2.0**-23}
+"""Relative spacing of floats by the precision of programs. None: the same as NumPy's."""
 
 TRUE = ("1", "true", "yes", "on")
 FALSE = ("0", "false", "no", "off")
@@ -82,8 +85,10 @@ class Settings:
     max_nodes: maximum operations in one recording, counting each repetition.
     max_compile_s: maximum seconds for one compile.
     finish_s: seconds after the program's end in which unfinished compiles may be completed for later runs.
+    precision: the precision of programs in place of float64: "float64" itself, "float32", or "mixed", which accumulates
+    in float64. The program sees NumPy's dtypes in any case.
     rtol: the largest accepted difference from NumPy (docs/settings.md says relative to what). A catalogue's row may
-    override it. None: `RTOL`.
+    override it. None: the default for the precision, from `RTOL`.
     check_share: in mode "auto", the share of the time saved so far that comparisons with NumPy may take.
     cache_dir: the folder of the disk cache of compiled programs; None keeps nothing on disk.
     cache_shared: a second cache, for many users, that is read after the first and never written to; or None.
@@ -109,6 +114,7 @@ class Settings:
     max_nodes: int = 200_000
     max_compile_s: float = 120.0
     finish_s: float = 60.0
+    precision: str = FLOAT64
     rtol: float | None = None
     check_share: float = 0.03
     cache_dir: Path | None = None
@@ -118,18 +124,23 @@ class Settings:
     exact: bool = False
     tune: bool = True
 
-    precision: ClassVar[str] = FLOAT64
-    unit: ClassVar[float | None] = None
-
     @property
     def tolerance(self) -> float:
         """The largest accepted difference from NumPy."""
-        return RTOL if self.rtol is None else self.rtol
+        return RTOL[self.precision] if self.rtol is None else self.rtol
 
     @property
     def finishes(self) -> bool:
         """True if compiles that are unfinished at the program's end are completed for later runs."""
         return self.finish_s > 0.0 and self.cache_dir is not None
+
+    @property
+    def unit(self) -> float | None:
+        """The unit in the last place by which rounding may explain a difference beyond the tolerance; see `UNIT`.
+
+        None if the user set a tolerance: float32's rounding then explains nothing.
+        """
+        return UNIT[self.precision] if self.rtol is None else None
 
     def __post_init__(self) -> None:
         """Check settings made in code in the same way as those from the environment."""
@@ -231,6 +242,7 @@ _BY_FIELD: dict[str, _Variable] = {
     "max_nodes": _Variable("QD_JAX_MAX_NODES", _is_count, "a whole number from 1", int),
     "max_compile_s": _Variable("QD_JAX_MAX_COMPILE_S", _is_positive, "seconds, more than 0", float),
     "finish_s": _Variable("QD_JAX_FINISH_S", _is_positive_or_zero, "seconds, 0 or more", float),
+    "precision": _Variable("QD_JAX_PRECISION", _one_of(*PRECISIONS), ", ".join(PRECISIONS), str.lower),
     "rtol": _Variable("QD_JAX_RTOL", _is_optional_positive, "a number more than 0", float),
     "check_share": _Variable("QD_JAX_CHECK_SHARE", _is_share, "a number more than 0, up to 1", float),
     "cache_dir": _Variable("QD_JAX_CACHE_DIR", _is_optional_path, "a folder, or off", _parse_cache_dir),

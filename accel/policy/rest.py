@@ -18,7 +18,7 @@ SHARE = 0.01
 them afterwards takes about as long."""
 
 SINGLE_LOOK_S, USUAL_LOOKS = 5e-5, 3
-"""Maximum seconds for which one look counts, unless USUAL_LOOKS before it took longer, too. Looks in a row take long, as
+"""Maximum seconds for which one look counts, unless USUAL_LOOKS before it took longer, too. Looks in a row take long as
 guards are generated, inputs observed and a program described, or as other processes run. A rest to make up for that
 would delay the program, of a loop's iteration by a hundred. The budget is charged with them."""
 

@@ -1,7 +1,7 @@
 """Results that NumPy fills in the middle of a program's run, on the program's own memory, where XLA takes longer.
 
 Such calls cost some microseconds. They have no derivatives: programs that are differentiated keep XLA's operations, and
-so do those of several devices, and of other devices than the host.
+so do those of several devices, of other devices than the host, and of other precisions than NumPy's.
 """
 
 from __future__ import annotations

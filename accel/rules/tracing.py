@@ -19,7 +19,7 @@ class Tracing:
     stored_by: Any = None
     """Traced bool by which values are copied (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
     has_host_calls: bool = False
-    """Whether NumPy may fill results (accel.rules.filling): on one CPU, without derivatives."""
+    """Whether NumPy may fill results (accel.rules.filling): in its own precision, on one CPU, without derivatives."""
     has_derivatives: bool = False
     """Whether forms that have derivatives are chosen where the fastest have none. Sorting and selecting go by integer
     keys, which have none; elements are gathered by their places instead."""

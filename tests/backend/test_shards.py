@@ -161,7 +161,7 @@ threads = [threading.Thread(target=play, args=(k,)) for k in range(2)]
     assert refused[1:3] == [1, "RuntimeError: UNIMPLEMENTED: no"] and refused[0] <= 1e-12 and refused[3] > 3
 
 
-def test_in_the_background(tmp_path: Any) -> None:
+def test_in_float32_and_in_the_background(tmp_path: Any) -> None:
     code = """
 from accel.backend.underway.queues import compile_in_background
 from accel.dispatch.replay import Variant
@@ -176,9 +176,9 @@ made = pending.result(100)
 found, expected = Variant(trace, made).run(values).made[0], smooth(x)
 print(json.dumps([len(made.shards.devices), pending.unkept, float(np.abs(found - expected).max())]))
 """
-    given = {"QD_JAX_AOT": "1", "QD_JAX_CACHE_DIR": str(tmp_path / "cache")}
+    given = {"QD_JAX_AOT": "1", "QD_JAX_PRECISION": "float32", "QD_JAX_CACHE_DIR": str(tmp_path / "cache")}
     devices, unkept, error = said(code, devices="2", virtual=2, **given)
-    assert devices == 2 and error <= 1e-12
+    assert devices == 2 and 1e-9 < error < 1e-6
     assert "several devices" in unkept
 
 

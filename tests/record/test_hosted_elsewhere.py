@@ -1,4 +1,4 @@
-"""Calls on the host away from one program on one device: divided devices, batches, threads and forks."""
+"""Calls on the host away from one program in float64: other precisions, divided devices, batches, threads and forks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from scipy import ndimage, signal
 
 import accel
-from accel.platform import processors
+from accel.platform import config, processors
 from accel.platform.ledger import open_ledger
 from accel.transform.ensembles import batch
 from tests.backend.test_shards import said
@@ -40,6 +40,20 @@ def error(found: Any, expected: Any) -> float:
         assert one.dtype == other.dtype and one.shape == other.shape
         worst = max(worst, float(np.abs(one - other).max() / np.abs(other).max()))
     return worst
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed"])
+def test_in_another_precision(precision: Any) -> None:
+    """What rounds is arithmetic before and after the call. Labels and positions are whole numbers, and stay so."""
+    with config.override(precision=precision, mode="verify"):
+        fast = accel.accelerate(work, name=f"hosted {precision}")
+        for i in range(10):
+            found, expected = fast(fields(i)), work(fields(i))
+            assert error(found, expected) < 1e-5
+            for at in (1, 2, 4):
+                np.testing.assert_array_equal(found[at], expected[at])
+    ledger = open_ledger(f"hosted {precision}")
+    assert ledger.compiled_calls > 4 and not ledger.refusals
 
 
 def test_on_divided_devices() -> None:

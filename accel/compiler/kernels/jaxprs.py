@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accel.compiler.kernels.elementary import FUNCTIONS
-from accel.compiler.lower.evaluation import function_of, is_literal
+from accel.compiler.lower.precision.widths import function_of, is_literal
 
 
 @dataclass(frozen=True, slots=True)

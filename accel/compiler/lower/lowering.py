@@ -13,6 +13,7 @@ from accel.compiler.lower.arguments import ProgramArguments
 from accel.compiler.lower.folding import Folding
 from accel.compiler.lower.passes.arrange import Part, check_size
 from accel.compiler.lower.pipeline import About, Watch
+from accel.compiler.lower.precision import reduced
 from accel.compiler.lower.program import (
     PACKS,
     Fixed,
@@ -30,6 +31,7 @@ from accel.compiler.lower.written import OnHost
 from accel.ir.fingerprint import Indescribable, fingerprint
 from accel.ir.tape import Node, Outcome
 from accel.platform import config
+from accel.platform.config import FLOAT64
 from accel.rules.rule import Unsupported
 from accel.rules.tracing import traced
 
@@ -46,13 +48,15 @@ def lower(
     known: Known,
     *,
     on_cpu: bool = True,
+    precision: str = FLOAT64,
     watch: Watch | None = None,
 ) -> Program:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
-    on_cpu: whether it is for one CPU. watch: is shown the operations before and after each pass.
+    on_cpu: whether it is for one CPU. precision: as in the settings. watch: is shown the operations before and after
+    each pass.
     """
-    return _Lowering(trace, known, on_cpu, watch).program()
+    return _Lowering(trace, known, on_cpu, precision, watch).program()
 
 
 class _Lowering:
@@ -63,10 +67,12 @@ class _Lowering:
         trace: Lowerable,
         known: Known,
         on_cpu: bool,
+        precision: str,
         watch: Watch | None,
     ) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
+        self._precision = precision
         self._watch = watch
         self._known = known
         self._folding = Folding(trace, known)
@@ -101,6 +107,7 @@ class _Lowering:
         return Program(
             function=function,
             for_kernels=for_kernels,
+            is_rounded=self._precision == FLOAT64,
             slots=arguments.slots,
             constants=[*(constant.stored for constant in arguments.constants), _ALWAYS],
             host=host,
@@ -223,10 +230,15 @@ class _Lowering:
             arrays_out = [*flat[:count], *written.grouped(flat[count:], changed)]
             return arrays_out, {pack: values.packed(nodes, PACKS[pack]) for pack, nodes in packs.items() if nodes}
 
+        if self._precision != FLOAT64:
+            return reduced(for_xla, self._precision), None, positions
         return for_xla, for_kernels if self._on_cpu else None, positions
 
     def _traced(self, always: Array) -> AbstractContextManager[None]:
-        return traced(stored_by=always if self._on_cpu else None, has_host_calls=self._on_cpu)
+        return traced(
+            stored_by=always if self._on_cpu else None,
+            has_host_calls=self._on_cpu and self._precision == FLOAT64,
+        )
 
     def _fixed_value(self, node: Node) -> Any:
         return self._folding.value(node) if node.dtype is not None and self._folding.is_fixed(node) else None

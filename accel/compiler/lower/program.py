@@ -60,6 +60,7 @@ class Program:
     changed arrays, and the packed outcomes and numbers. The last constant is true, which XLA cannot know: `always` of
     accel.rules.fusion and accel.compiler.lower.rounding.
     for_kernels: the same function without what only serves XLA; None where kernels cannot have it.
+    is_rounded: whether it is compiled with NumPy's rounding.
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.
     outcomes: what the device checks. numbers: where each output number comes from.
     operations: how many it has. fingerprint: of what it computes, or None (see accel.ir.fingerprint) where it holds
@@ -70,6 +71,7 @@ class Program:
 
     function: Callable[..., Any] | None
     for_kernels: Callable[..., Any] | None
+    is_rounded: bool
     slots: list[int]
     constants: list[Any]
     host: list[Node]

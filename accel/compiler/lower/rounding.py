@@ -21,8 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.compiler.lower.accurate import accurate
-from accel.compiler.lower.evaluation import INLINED, Evaluation, function_of, is_literal, retraced
+from accel.compiler.lower.precision.evaluation import ReducedEvaluation, retraced
+from accel.compiler.lower.precision.widths import INLINED, AsTraced, function_of, is_literal
 from accel.platform import jax_internals
+from accel.platform.config import FLOAT64
 from accel.rules.lowering import number
 
 PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
@@ -88,12 +90,13 @@ _OUTSIDE = _Reader("outside", True)
 """Stands for the readers of what a function inside the program returns."""
 
 
-class _Rounding(Evaluation):
+class _Rounding(ReducedEvaluation):
     """Goes through the operations of one traced program and hides results."""
 
     def __init__(self, always: Any) -> None:
         from jax import lax
 
+        super().__init__(AsTraced(FLOAT64))
         bits = (np.dtype(f"i{size}") for size in (2, 4, 8))
         self._zeros = {each.itemsize: lax.select(always, each.type(0), each.type(1)) for each in bits}
         # values by id, with the value: its id must not be given to another one

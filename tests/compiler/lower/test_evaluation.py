@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accel.compiler.lower.precision.evaluation import reduced
 from accel.compiler.lower.rounding import rounded_as_numpy
+from accel.platform.config import FLOAT32
 
 jax = pytest.importorskip("jax")
 
@@ -29,10 +31,11 @@ def with_rounding(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def test_members_of_a_batch_end_each_in_its_own_turn() -> None:
+@pytest.mark.parametrize("again", [with_rounding, lambda function: reduced(function, FLOAT32)])
+def test_members_of_a_batch_end_each_in_its_own_turn(again: Callable[..., Any]) -> None:
     starts = np.array([0.5, 1.0, 3.0, 40.0, 1e6])
     with jax.enable_x64(True):
-        found = jax.jit(with_rounding(jax.vmap(halvings)))(starts)
+        found = jax.jit(again(jax.vmap(halvings)))(starts)
     for at, start in enumerate(starts):
         value, count, before = start, 0, start
         while value > 1.0:
