@@ -1,4 +1,4 @@
-"""accel: run existing NumPy and SciPy functions as compiled JAX programs, with NumPy's results.
+"""accel: run existing NumPy and SciPy functions compiled, with NumPy's results.
 
 Importing accel defines these names, and an exit handler. NumPy, SciPy and JAX are imported when one of the names is
 used.

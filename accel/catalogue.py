@@ -28,7 +28,7 @@ TRAITS: Mapping[str, str] = MappingProxyType(
         "prints": "prints on some paths: it is recorded again on a later call",
         "random": "draws random numbers on some paths",
         "rare": "called once in a simulated day or less: compiling must pay off over few calls",
-        "optional": "absent from some revisions of the program",
+        "optional": "absent from some programs or revisions",
     }
 )
 """Traits that a row may declare about its target, and what each means."""

@@ -186,3 +186,11 @@ def test_the_demo_has_one_length_and_make_says_what_to_type_after_it() -> None:
     assert "DAYS ?=" not in makefile and "$(if $(DAYS),QD_SIM_DAYS=$(DAYS))" in makefile, "the planet has the length"
     assert '@echo "now: . $(BIN)/activate"' in makefile
     assert "planet accelerated, for about a minute" in makefile and "a small planet, for about a minute" in readme
+
+
+def test_the_loops_that_examples_name_are_there() -> None:
+    places = [ROOT / "accel/tools/inspect/explain/command.py", ROOT / "docs/tutorial.md"]
+    numbers = [int(line) for path in places for line in re.findall(r"__main__:(\d+)", path.read_text("utf-8"))]
+    program = _text("examples/plate/simulate.py").splitlines()
+    assert len(numbers) >= 2
+    assert [line for line in numbers if not program[line - 1].startswith("for ")] == []

@@ -103,5 +103,13 @@ def test_scripts_give_the_same_accelerated(tmp_path: Path) -> None:
     assert outcome.compiled > 0
 
 
+def test_no_example_is_warned_of_the_rows_of_the_others() -> None:
+    """Each imports its own module only."""
+    from examples.catalogue import CATALOGUE
+
+    assert {row.module for row in CATALOGUE.rows} == {f"examples.{name}" for name in EXAMPLES}
+    assert all("optional" in row.traits for row in CATALOGUE.rows)
+
+
 def test_the_notebook_gives_the_same_accelerated(tmp_path: Path) -> None:
     assert starter(tmp_path)(notebook, timeout=120.0).compiled > 0

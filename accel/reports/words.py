@@ -23,8 +23,10 @@ def in_ms(value: float | None) -> str:
 
 
 def as_factor(value: float | None) -> str:
-    """Return a speed-up, such as 2.5x."""
-    return "-" if value is None else f"{value:.2g}x" if value < 10 else f"{value:.0f}x"
+    """Return a speed-up, such as 2.5x. Below 0.1 its digits say nothing: the calls were too few for the costs."""
+    if value is None:
+        return "-"
+    return "0.1x or less" if value < 0.095 else f"{value:.2g}x" if value < 10 else f"{value:.0f}x"
 
 
 def plural(count: int, noun: str, several: str | None = None) -> str:

@@ -127,6 +127,11 @@ def test_the_page_is_whole_and_fetches_nothing(books: ModuleType) -> None:
         assert word in page
 
 
+def test_a_factor_near_zero_is_not_told_by_its_digits() -> None:
+    factors = [words.as_factor(factor) for factor in (None, 0.0, 0.0079, 0.1, 0.83, 2.54, 12.3)]
+    assert factors == ["-", "0.1x or less", "0.1x or less", "0.1x", "0.83x", "2.5x", "12x"]
+
+
 def test_times_are_in_units_that_people_read() -> None:
     assert [words.in_time(seconds) for seconds in (0.0, 2e-7, 4.2e-5, 0.0123, 10.6, 95.0, 7384.0, -0.5)] == [
         "0 us",

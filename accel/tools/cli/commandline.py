@@ -89,7 +89,7 @@ TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, 
 def _parser() -> Parser:
     parser = Parser(
         prog="accel run",
-        description="Run a program with the functions accelerated that catalogues name, or @accel.accelerate marks.",
+        description="Run a program accelerated: functions that a catalogue names, or its own hot loops and functions.",
         epilog="Everything after TARGET belongs to the program. `accel docs settings` lists environment variables.",
         usage="accel run [OPTION]... TARGET [ARGS...]",
     )

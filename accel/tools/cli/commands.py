@@ -84,7 +84,7 @@ def usage() -> str:
         [
             "usage: accel COMMAND ...",
             "",
-            "Run existing NumPy and SciPy programs as compiled JAX programs, with NumPy's results.",
+            "Run existing NumPy and SciPy programs compiled, with NumPy's results.",
             "",
             *lines,
             "",

@@ -64,6 +64,12 @@ def test_the_help_of_a_command_is_a_screen(
     assert told(capsys, "help", name) == done
 
 
+def test_the_help_of_run_says_that_accel_chooses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "or its own hot loops and functions" in " ".join(
+        told(capsys, "run", "--help").out.split("options:")[0].split()
+    )
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -41,7 +41,7 @@ FORMATS = ("text", "json")
 _EPILOG = """examples:
   accel explain heat:Plate.step --setup 'import heat; p = heat.Plate(800)' --args '(p,)'
   accel explain pygcm.dynamics:SpectralModel.time_step --nth 3 --run scripts.run_simulation
-  accel explain scripts.run_simulation:main:31 --run scripts.run_simulation
+  accel explain __main__:13 --run simulate.py 10
 """
 
 
