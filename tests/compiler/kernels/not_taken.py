@@ -37,6 +37,8 @@ _TABLE = {
         np.lexsort((v, n)) | np.lexsort((b, a)) | np.unique(a) | np.unique(n) | np.unique(n, return_counts=True)
         np.unique(a, return_index=True, return_inverse=True, return_counts=True) | np.unique(a, equal_nan=False) | np.union1d(v, u) | np.union1d(n, a)
         np.intersect1d(n, n + 1) | np.intersect1d(v, u) | np.setdiff1d(n, n + 1) | np.setdiff1d(v, u) | np.setxor1d(n, n + 1) | np.setxor1d(v, u)
+        np.interp(v, x, u[:5], period=5.0) | np.interp(v, u, v, period=-2.5) | np.interp(v, u, v, left=5, right=3, period=k)
+        np.interp(v, [3.0, k + 0.5, 1.0], [1, 2, 5], period=4)
     """,
     "special functions": """
         np.nextafter(a, b) | np.nextafter(a, 2) | np.nextafter(3, b) | np.nextafter(a, c) | np.i0(a) | np.corrcoef(s) | np.corrcoef(v, u)

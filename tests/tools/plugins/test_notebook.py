@@ -334,7 +334,7 @@ class Frame:
     """What a profile asks of a frame."""
 
     def __init__(self, filename: str, line: int, back: Any) -> None:
-        self.f_code = compile("", filename, "exec")
+        self.f_code, self.f_globals = compile("", filename, "exec"), {"__name__": "program"}
         self.f_lineno, self.f_lasti, self.f_back = line, -1, back
 
 
