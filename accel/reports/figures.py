@@ -31,6 +31,10 @@ UNSEEN_COST, BUSY_DOUBT = 0.25, 0.15
 Measured on PyGCM: 0.9 s of 4.5 in first runs, 0.4 of 2.2 in later ones. And the share by which NumPy's time for the
 compiled calls may be wrong where other programs stretch it to twice its length. Guess."""
 
+MOST_UNSAMPLED = 0.2
+"""Share of the compiled calls' time of which nobody knows how long NumPy takes, above which nobody knows it of the run.
+A few iterations of a loop take as long as thousands of calls of its functions."""
+
 
 def _versions() -> dict[str, str | None]:
     return {"python": platform.python_version(), **{name: versions.installed(name) for name in _DISTRIBUTIONS}}
@@ -172,13 +176,19 @@ def _numpy_range(
 
     stretch: by other programs, see `RunLedger.stretch`.
     """
-    compiled = sum(each["compiled_calls"] - each["checks"] for each in functions)
-    if stretch > BUSY or 2 * sum(each["unsampled_calls"] for each in functions) > compiled:
+    compiled_s = sum(each["compiled_s"] for each in functions)
+    if stretch > BUSY or sum(map(_unsampled_s, functions)) > MOST_UNSAMPLED * compiled_s:
         return None
     usual_s = sum(max(0.0, each["compiled_s"] + each["gained_s"]) for each in functions)
     doubt_s = sum(each["spread_s"] for each in functions) + BUSY_DOUBT * (stretch - 1.0) * usual_s
     numpy_s = wall_s + saved_s
     return max(0.0, numpy_s - doubt_s - UNSEEN_COST * cost_s), max(0.0, numpy_s + doubt_s)
+
+
+def _unsampled_s(function: dict[str, Any]) -> float:
+    """Return the seconds of compiled calls of which nobody knows how long they take on NumPy."""
+    calls = function["compiled_calls"] - function["checks"]
+    return float(function["compiled_s"] * function["unsampled_calls"] / calls) if calls > 0 else 0.0
 
 
 def _steps(functions: list[dict[str, Any]], pace: str | None, step: str | None) -> dict[str, Any] | None:

@@ -254,11 +254,16 @@ def test_a_range_says_how_sure_the_estimate_is(fast: Ledger, books: ModuleType) 
     assert _json()["totals"]["numpy_range_s"] == pytest.approx([9.984, 12.084])
 
 
-@pytest.mark.parametrize("why", ["few samples", "busy"])
+@pytest.mark.parametrize("why", ["few samples", "few samples of long calls", "busy"])
 def test_no_sign_is_given_where_nobody_can_tell(why: str, fast: Ledger, books: ModuleType) -> None:
     run = books.current_run()
     if why == "busy":
         run.fair_s(9.0, 1.0)
+    elif why == "few samples of long calls":
+        loop = books.open_ledger("loop")
+        for _ in range(3):
+            loop.count_compiled(2.0, 0.0)
+        loop.unsampled_calls = 3
     else:
         fast.unsampled_calls = 200
     told = "busy machine" if why == "busy" else "2 samples"
