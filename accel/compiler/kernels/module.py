@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -105,6 +105,7 @@ class _Writer:
                 chunks = sharing.chunks_of(stage)
                 nest = LoopNest(f"nest{number}", stage, self._places, self._results, lanes, chunks > 1)
                 text, pointers = nest.text()
+                self._check(stage, pointers)
                 functions[f"nest{number}"] = text
                 functions.update(nest.functions)
                 declared |= nest.declared
@@ -136,6 +137,13 @@ class _Writer:
         )
         shared = sum(step.chunks for step in steps if step.chunks > 1)
         return Module(text, Size(self._room_size, len(steps), shared))
+
+    def _check(self, stage: NestStage, pointers: Iterable[int]) -> None:
+        """Raise RuntimeError if a nest takes own memory for other values than planned: it may hold others by then."""
+        planned = {*stage.reads, *(node.index for node in stage.stored)}
+        known = {place.number for index in planned for place in self._results.get(index, ())}
+        if self._room.keys() & set(pointers) - known:
+            raise RuntimeError("a kernel's loop nest reads a value that was not planned")
 
     def _call(self, node: KernelNode, functions: dict[str, str]) -> _Step | None:
         """Return the step of a value that a function of its own computes; None for others."""

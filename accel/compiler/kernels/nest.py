@@ -302,11 +302,15 @@ class LoopNest:
         """Return one value that one load or operation computes for all rows. Raises _Cut."""
         (rows, first, _), *others = parts
         cut = _Cut(loop, rows[1])
-        if first.index in self._places or first.op == INPUT or first.op == RESHAPE:
+        if self._is_stored(first) or first.op == INPUT or first.op == RESHAPE:
             return self._loaded_rows(parts, loop, cut)
-        if first.op in OPERATIONS and all(first.is_like(node) for _, node, _ in others):
+        # of a stored one, the operands may be gone: their memory is used again after its last planned reader
+        if first.op in OPERATIONS and all(first.is_like(node) and not self._is_stored(node) for _, node, _ in others):
             return self._merged_operation(parts, loop)
         raise cut
+
+    def _is_stored(self, node: KernelNode) -> bool:
+        return node.index in self._places
 
     def _may_select(self, parts: Sequence[_Part], loop: int) -> bool:
         """Whether to compute all parts for all rows and select: most rows have the same part, and the others cost
@@ -315,7 +319,7 @@ class LoopNest:
         for rows, node, index in parts:
             if node.op == CONSTANT:
                 continue
-            is_cheap = level_of(index) <= loop or node.index in self._places
+            is_cheap = level_of(index) <= loop or self._is_stored(node)
             if not is_cheap and rows[1] - rows[0] < _MOST_ROWS * (last - first):
                 return False
             for axis, length in zip(index, node.shape, strict=True):

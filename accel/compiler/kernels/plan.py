@@ -30,6 +30,7 @@ from accel.compiler.kernels.graph import (
     KernelNode,
     Shape,
     identity,
+    reachable,
     through,
 )
 from accel.compiler.kernels.operations import OPERATIONS
@@ -100,7 +101,9 @@ class NestStage:
 
 def planned(graph: Graph, outputs: Sequence[KernelNode]) -> list[NestStage]:
     """Return the stages that compute these nodes, in order."""
-    forced = {node.index for node in outputs} | _ends_of_chains(graph)
+    # of a value that no output needs, inputs may be missing
+    needed = {node.index for node in reachable(outputs)}
+    forced = {node.index for node in outputs} | (_ends_of_chains(graph) & needed)
     while True:
         sweep = _Sweep(graph, forced)
         shared = sweep.shared()

@@ -45,6 +45,50 @@ def test_parts_that_are_results_are_gathered_from_the_whole() -> None:
     np.testing.assert_array_equal(found[1], x[::-1].reshape(6, 1)[places])
 
 
+def _bordered(xp: Any, x: Any, y: Any) -> list[Any]:
+    """Rows of one product behind a row of another, read after much else was computed."""
+
+    def around(z: Any) -> Any:
+        return xp.roll(z, 1, 1) - xp.roll(z, -1, 1)
+
+    tripled = around(x * y + 1.0) * 3.0
+    z = xp.roll(tripled, 2, 1) * xp.roll(tripled, -1, 0)
+    for _ in range(4):
+        z = around(z)
+    return [xp.concatenate([(y * 3.0)[:1], tripled[1:]]) + z]
+
+
+def test_a_stored_value_is_not_computed_again_from_memory_that_is_gone() -> None:
+    """In a merge of rows, the operands of a stored value were read after their memory had been given to others."""
+    import jax.numpy as jnp
+
+    x, y = np.random.default_rng(5).normal(size=(2, 40, 48))
+    (found,) = kernel_results(lambda x, y: _bordered(jnp, x, y), x, y)
+    np.testing.assert_array_equal(found, _bordered(np, x, y)[0])
+
+
+def test_a_nest_that_reads_what_was_not_planned_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import jax.numpy as jnp
+
+    from accel.compiler.kernels.nest import LoopNest
+
+    x, y = np.ones((2, 40, 48))
+    monkeypatch.setattr(LoopNest, "text", lambda self, text=LoopNest.text: (text(self)[0], [*range(400)]))
+    with pytest.raises(RuntimeError, match="not planned"):
+        kernel_results(lambda x, y: _bordered(jnp, x, y), x, y)
+
+
+def test_a_long_chain_that_no_result_needs_is_not_computed() -> None:
+    def function(x: Any, y: Any) -> Any:
+        for _ in range(120):
+            y = y * 1.5 + 1.0
+        return [x + 1.0]
+
+    x, y = np.random.default_rng(6).normal(size=(2, 9, 33))
+    (found,) = kernel_results(function, x, y)
+    np.testing.assert_array_equal(found, x + 1.0)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint64])
 def test_places_of_few_bits_reach_into_long_arrays(dtype: Any) -> None:
     from jax import lax
