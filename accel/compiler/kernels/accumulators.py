@@ -200,10 +200,7 @@ def columns(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
     column = [
         f"%sum = getelementptr {stored}, ptr %to, i64 %j",
         f"%at = getelementptr {stored}, ptr %row, i64 %j",
-        f"%x = load {stored}, ptr %sum, align {size}",
-        f"%y = load {stored}, ptr %at, align {size}",
-        *joined(kind, dtype, stored, "%x", "%y", "%z"),
-        f"store {stored} %z, ptr %sum, align {size}",
+        *_joined_in_memory(kind, dtype, "%sum", "%at", "%sum"),
     ]
     row = [
         f"%first = mul i64 %i, {width}",
@@ -224,6 +221,17 @@ def columns(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
     return _reduction(name, loop("g", "%count", group))
 
 
+def _joined_in_memory(kind: str, dtype: np.dtype[Any], first: str, second: str, result: str) -> list[str]:
+    """Return the instructions that join two elements. first, second, result: their addresses."""
+    stored, size = MEMORY[dtype], dtype.itemsize
+    return [
+        f"%x = load {stored}, ptr {first}, align {size}",
+        f"%y = load {stored}, ptr {second}, align {size}",
+        *joined(kind, dtype, stored, "%x", "%y", "%z"),
+        f"store {stored} %z, ptr {result}, align {size}",
+    ]
+
+
 def running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
     """Return a function over rows of `width` elements, each joined to the one before it in its column.
 
@@ -234,11 +242,8 @@ def running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
         f"%before = sub i64 %j, {width}",
         f"%at_before = getelementptr {stored}, ptr %to, i64 %before",
         f"%at = getelementptr {stored}, ptr %from, i64 %j",
-        f"%x = load {stored}, ptr %at_before, align {size}",
-        f"%y = load {stored}, ptr %at, align {size}",
-        *joined(kind, dtype, stored, "%x", "%y", "%z"),
         f"%at_result = getelementptr {stored}, ptr %to, i64 %j",
-        f"store {stored} %z, ptr %at_result, align {size}",
+        *_joined_in_memory(kind, dtype, "%at_before", "%at", "%at_result"),
     ]
     group = [
         f"%group = mul i64 %length, {width}",

@@ -205,11 +205,15 @@ class LoopNest:
         for scope in reversed(self._emitter.scopes):
             if (source.index, at) in scope.known:
                 return scope.known[source.index, at]
-        is_loaded = source.index in self._places and not (is_first and source is node)
+        is_loaded = self._is_stored(source) and not (is_first and source is node)
         found = self._memory.loaded(source, at, {}) if is_loaded else self._computed(source, at)
         # by the loops of its index: in another piece of one of these it may be another value
         self._scope(max(found.level, level_of(at))).known[source.index, at] = found
         return found
+
+    def _is_stored(self, node: KernelNode) -> bool:
+        """Whether a node has memory: an input's, or its own."""
+        return node.index in self._places
 
     def _computed(self, node: KernelNode, index: Index) -> Value:
         if node.op == CONSTANT:
@@ -230,7 +234,7 @@ class LoopNest:
     ) -> tuple[KernelNode, Index]:
         """Follow moves to a node that is computed or loaded. is_first: follow the first one even if it is stored.
         Raises _Cut."""
-        while node.op in MOVES and (is_first or node.index not in self._places):
+        while node.op in MOVES and (is_first or not self._is_stored(node)):
             node, index = self._step(node, index, region)
             is_first = False
         return node, index
@@ -308,9 +312,6 @@ class LoopNest:
         if first.op in OPERATIONS and all(first.is_like(node) and not self._is_stored(node) for _, node, _ in others):
             return self._merged_operation(parts, loop)
         raise cut
-
-    def _is_stored(self, node: KernelNode) -> bool:
-        return node.index in self._places
 
     def _may_select(self, parts: Sequence[_Part], loop: int) -> bool:
         """Whether to compute all parts for all rows and select: most rows have the same part, and the others cost

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from accel.dispatch.paths.path import RecordedPath
 from accel.ir.loop import body_of
@@ -13,34 +14,29 @@ if TYPE_CHECKING:
     from accel.ir.tape import Node
 
 
-def _ends_loop(node: Node) -> bool:
-    """Whether a value says that a loop by data was left as it was recorded."""
-    return node.rule is core.PICK and body_of(node.args[0]) is not None
-
-
 def parts_by_draws(other: RecordedPath, path: RecordedPath, exit: SideExit) -> bool:
     """Whether `other` is like `path` up to the outcome by which this side exit's draws leave it."""
-    position, value = exit.position, exit.value
-    mine, theirs = path.drawn_outcomes, other.drawn_outcomes
-    if len(theirs) <= position:
-        return False
-    before = zip(mine[:position], theirs[:position], strict=True)
-    return (
-        all(one.where == another.where and one.expected == another.expected for one, another in before)
-        and theirs[position].where == mine[position].where
-        and bool(theirs[position].expected == value)
-    )
+    mine, theirs, position = path.drawn_outcomes, other.drawn_outcomes, exit.position
+    return _begin_alike(mine, theirs, position) and bool(theirs[position].expected == exit.value)
 
 
 def starts_at_side_exit(other: RecordedPath, path: RecordedPath, position: int, value: object) -> bool:
     """Whether `other` is the path of a side exit: like `path` up to device outcome `position`, with `value` there."""
-    if len(other.outcomes) <= position:
+    mine, theirs = path.outcomes, other.outcomes
+    # at the end of a loop, its rounds took a way, or came to a number, that the other may have
+    return _begin_alike(mine, theirs, position) and bool(
+        _ends_loop(mine[position].node) or float(theirs[position].expected) == value
+    )
+
+
+def _begin_alike(mine: Sequence[Any], theirs: Sequence[Any], position: int) -> bool:
+    """Whether two paths have the same outcomes up to a position, and one of the same line there."""
+    if len(theirs) <= position or theirs[position].where != mine[position].where:
         return False
-    # up to there both must have taken the same branches
-    for mine, theirs in zip(path.outcomes[:position], other.outcomes[:position], strict=True):
-        if mine.where != theirs.where or mine.expected != theirs.expected:
-            return False
-    at = other.outcomes[position]
-    if other.outcomes[position].where == path.outcomes[position].where and _ends_loop(path.outcomes[position].node):
-        return True  # its rounds took a way, or came to a number, that the other may have
-    return bool(at.where == path.outcomes[position].where and float(at.expected) == value)
+    before = zip(mine[:position], theirs[:position], strict=True)
+    return all(one.where == another.where and one.expected == another.expected for one, another in before)
+
+
+def _ends_loop(node: Node) -> bool:
+    """Whether a value says that a loop by data was left as it was recorded."""
+    return node.rule is core.PICK and body_of(node.args[0]) is not None

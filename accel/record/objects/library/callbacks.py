@@ -84,8 +84,7 @@ def _from_function(function: Callable[..., Any], shape: Any, *, dtype: Any = flo
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """numpy.piecewise: each function of what its condition selects, unless that is nothing."""
     x = call(np.asanyarray, (x,), {})
-    first = condlist if np.isscalar(unwrap(condlist)) else unwrap(condlist[0])
-    if np.isscalar(unwrap(condlist)) or (not isinstance(first, (list, np.ndarray)) and unwrap(x).ndim):
+    if np.isscalar(unwrap(condlist)) or (not isinstance(unwrap(condlist[0]), (list, np.ndarray)) and unwrap(x).ndim):
         condlist = [condlist]
     conditions = call(np.asarray, (condlist,), {"dtype": bool})
     count, functions = len(conditions), unwrap(funclist)
