@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,14 +113,16 @@ def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Map
     return _segmented(jaxprs.flat(closed), jax.tree_util.tree_structure(form), options)
 
 
-def _segmented(program: Flat, tree: Any, options: Mapping[str, Any]) -> Segmented:
-    parts = [part for phase in importing.phases(program.steps, program.producers()) for part in _parts(*phase)]
+def _segmented(program: Flat, tree: Any, options: Mapping[str, Any], *, is_branch: bool = False) -> Segmented:
+    """is_branch: a program around it runs it, which would be XLA's too if this one were refused."""
+    phases = importing.phases(program.steps, program.producers())
+    parts = [part for importer, steps in phases for part in _parts(importer, steps, options)]
     in_kernels = sum(len(steps) for kind, steps, _ in parts if kind not in (_CALL, _PRODUCT, _XLA))
     in_xla = sum(kind == _XLA for kind, _, _ in parts)
     if config.current().exact:
         if in_xla:
             raise NotWorthwhile(_xla_parts(parts))
-    elif len(parts) > _MOST_SEGMENTS or in_kernels < _STEPS_PER_PART * in_xla:
+    elif not is_branch and (len(parts) > _MOST_SEGMENTS or in_kernels < _STEPS_PER_PART * in_xla):
         raise NotWorthwhile(_xla_parts(parts))
     return _Builder(program, parts, options).segmented(tree)
 
@@ -129,36 +132,37 @@ def _xla_parts(parts: Sequence[_Part]) -> str:
     return f"of its {len(parts)} parts, {len(names)} would be XLA's: {', '.join(itertools.chain(*names))}"
 
 
-_KERNEL, _CALL, _PRODUCT, _XLA = "kernel", "call", "product", "XLA"
-"""Kinds of segments that run no other program (see `_NESTED`): what computes each."""
+_KERNEL, _CALL, _PRODUCT, _NESTED, _XLA = "kernel", "call", "product", "nested", "XLA"
+"""Kinds of segments: what computes each. A nested one runs other programs."""
 
-_Part = tuple[str, Sequence[Equation], Importer | None]
-"""Kind, steps, and the graph of a kernel's."""
+_Numbers = tuple[int, ...]
+
+_Part = tuple[str, Sequence[Equation], Importer | Callable[[_Numbers, _Numbers], Nested] | None]
+"""Kind, steps, and what makes the segment: a kernel's graph, or a function for a nested one."""
 
 
-def _parts(importer: Importer | None, steps: Sequence[Equation]) -> Iterator[_Part]:
+def _parts(importer: Importer | None, steps: Sequence[Equation], options: Mapping[str, Any]) -> Iterator[_Part]:
     """The parts of one phase."""
     if importer is not None:
         yield _KERNEL, steps, importer
         return
     rest: list[Equation] = []
     for step in steps:
-        kind = _kind(step)
+        nested = _nested(step, options) if step.name in _PROGRAMS else None
+        kind = _kind(step) if nested is None else _NESTED
         if kind == _XLA:
             rest.append(step)
             continue
         if rest:
             yield _XLA, rest, None
             rest = []
-        yield kind, [step], None
+        yield kind, [step], nested
     if rest:
         yield _XLA, rest, None
 
 
 def _kind(step: Equation) -> str:
-    """Return the kind of segment for an operation that kernels do not take."""
-    if step.name in _NESTED:
-        return step.name
+    """Return the kind of segment for an operation that kernels do not take and that runs no other program."""
     if callbacks.called_by(step.eqn.params):
         return _CALL
     dtypes = {each.value.dtype if isinstance(each, Literal) else each.dtype for each in (*step.operands, *step.results)}
@@ -181,12 +185,16 @@ class _Builder:
 
         make = {_CALL: self._on_host, _PRODUCT: self._product, _XLA: self._in_xla}
         segments: list[Any] = []
-        for kind, steps, importer in reversed(self._parts):
+        for kind, steps, maker in reversed(self._parts):
             made = [each for step in steps for each in step.results if each in self._read]
-            if made and importer is not None:
-                segments.append(self._kernel(importer, made))
-            elif made:
-                segments.append(make.get(kind, self._nested)(steps, made))
+            if not made:
+                continue
+            if isinstance(maker, Importer):
+                segments.append(self._kernel(maker, made))
+            elif maker is not None:
+                segments.append(maker(*self._numbered(self._operands(steps[0]), steps[0].results)))
+            else:
+                segments.append(make[kind](steps, made))
         template = jax.tree_util.tree_unflatten(tree, [self._result(each) for each in self._program.outputs])
         forms = tuple((each.shape, each.dtype) for each in self._program.inputs)
         return Segmented(forms, self._constants, tuple(reversed(segments)), template, len(self._numbers))
@@ -240,11 +248,6 @@ class _Builder:
         given, results = self._numbered(self._operands(step), step.results)
         return MatrixProduct(given, results, *step.eqn.params["dimension_numbers"])
 
-    def _nested(self, steps: Sequence[Equation], made: Sequence[Variable]) -> Nested:
-        (step,) = steps
-        given, results = self._numbered(self._operands(step), step.results)
-        return _NESTED[step.name](given, results, step, self._options)
-
     def _in_xla(self, steps: Sequence[Equation], made: Sequence[Variable]) -> InXla:
         import jax
 
@@ -267,36 +270,51 @@ class _Builder:
         return InXla(given, results, compiled)
 
 
-_Numbers = tuple[int, ...]
+def _nested(step: Equation, options: Mapping[str, Any]) -> Callable[[_Numbers, _Numbers], Nested] | None:
+    """Return what makes the segment of a branch or loop; None where XLA compiles it better."""
+    try:
+        return _PROGRAMS[step.name](step, options)
+    except NotWorthwhile as reason:
+        logs.LOGGER.debug("XLA computes a part of a program: %s", reason)
+        return None
 
 
-def _choice(given: _Numbers, made: _Numbers, step: Equation, options: Mapping[str, Any]) -> Choice:
-    return Choice(given, made, tuple(_inner(jaxprs.flat(each), options) for each in step.eqn.params["branches"]))
+def _choice(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
+    branches = [_inner(jaxprs.flat(each), options, is_branch=True) for each in step.eqn.params["branches"]]
+    return partial(Choice, programs=tuple(branches))
 
 
-def _scan(given: _Numbers, made: _Numbers, step: Equation, options: Mapping[str, Any]) -> Scan:
+def _scan(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     params = step.eqn.params
-    body = _round(params["jaxpr"], options)
     fixed, state = scan_counts(step.eqn)
     forms = tuple((each.shape, each.dtype) for each in step.results[state:])
-    return Scan(given, made, (body,), fixed, state, params["length"], params["reverse"], forms)
+    return partial(
+        Scan,
+        programs=(_round(params["jaxpr"], options),),
+        fixed=fixed,
+        state=state,
+        rounds=params["length"],
+        backwards=params["reverse"],
+        forms=forms,
+    )
 
 
-def _while(given: _Numbers, made: _Numbers, step: Equation, options: Mapping[str, Any]) -> While:
+def _while(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     params = step.eqn.params
     goes_on = jaxprs.flat(params["cond_jaxpr"])
     if any(each.shape for each in goes_on.outputs if isinstance(each, Variable)):
         raise NotWorthwhile("it has a loop with a condition for each member")
     programs = _inner(goes_on, options), _round(params["body_jaxpr"], options)
-    return While(given, made, programs, (params["cond_nconsts"], params["body_nconsts"]))
+    return partial(While, programs=programs, fixed=(params["cond_nconsts"], params["body_nconsts"]))
 
 
-_NESTED: Mapping[str, Callable[[_Numbers, _Numbers, Equation, Mapping[str, Any]], Nested]] = {
+_PROGRAMS: Mapping[str, Callable[[Equation, Mapping[str, Any]], Callable[[_Numbers, _Numbers], Nested]]] = {
     "cond": _choice,
     "scan": _scan,
     "while": _while,
 }
-"""Functions that make the segments which run other programs, by the operation's name."""
+"""Functions that compile the programs which an operation runs, by its name. Each returns what makes its segment, and
+raises NotWorthwhile."""
 
 
 def _round(closed: Any, options: Mapping[str, Any]) -> Segmented:
@@ -317,13 +335,13 @@ def _computed(step: Equation) -> int:
     return sum(math.prod(each.shape) for each in made if isinstance(each, Variable))
 
 
-def _inner(program: Flat, options: Mapping[str, Any]) -> Segmented:
+def _inner(program: Flat, options: Mapping[str, Any], *, is_branch: bool = False) -> Segmented:
     """A program that another one runs, and which gives a list. It may give what it is given, and compute nothing."""
     import jax
 
     tree = jax.tree_util.tree_structure([0] * len(program.outputs))
     if program.steps:
-        return _segmented(program, tree, options)
+        return _segmented(program, tree, options, is_branch=is_branch)
     return _Builder(program, [], options).segmented(tree)
 
 

@@ -184,8 +184,36 @@ def test_a_loop_that_keeps_each_of_its_rounds_is_left_to_xla() -> None:
         return list(lax.fori_loop(0, len(history), step, (x, history)))
 
     assert isinstance(built(kept, WIDE, WIDE[None]), Segmented)
-    with pytest.raises(segmented.NotWorthwhile, match="parts of large arrays"):
+    with pytest.raises(segmented.NotWorthwhile, match="1 would be XLA's: scan"):
         built(kept, WIDE, np.stack([WIDE] * 8))
+
+
+def test_a_branch_or_loop_that_xla_computes_better_leaves_the_rest_to_kernels() -> None:
+    """A rare branch with a Fourier transform made a whole model's loop XLA's."""
+    from jax import lax
+    from jax import numpy as jnp
+
+    def stepped(x: Any, rarely: Any) -> Any:
+        for _ in range(60):
+            x = jnp.roll(x, 1, 0) * 0.25 + x * 0.5
+        filtered = lax.cond(rarely, lambda y: jnp.fft.ifft(jnp.fft.fft(y) * 0.5).real + 1.0, lambda y: y * 2.0, x)
+        few = lax.fori_loop(0, 3, lambda number, total: total + number * 0.5, x[0, 0])
+        return [filtered, few]
+
+    made = built(stepped, WIDE, np.array(True))
+    assert sorted(type(each).__name__ for each in made.segments)[:3] == ["Choice", "InXla", "Kernel"]
+    (choice,) = [each for each in made.segments if isinstance(each, Choice)]
+    assert {type(each).__name__ for each in choice.programs[1].segments} == {"InXla", "Kernel"}
+    parts = segmented.of_xla(made)
+    again = segmented.loaded(pickle.loads(pickle.dumps(segmented.without_xla(made))), parts)
+    x = WIDE
+    for _ in range(60):
+        x = np.roll(x, 1, 0) * 0.25 + x * 0.5
+    for program in (made, again):
+        for rarely, expected in ((True, x * 0.5 + 1.0), (False, x * 2.0)):
+            found = program([WIDE, np.array(rarely)], [], {})[0]
+            np.testing.assert_allclose(found[0], expected, rtol=0 if not rarely else 1e-12)
+            assert found[1] == x[0, 0] + 1.5
 
 
 @pytest.mark.parametrize("backwards", [False, True])
