@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from accel.ir.tape import Tape
@@ -66,6 +66,15 @@ class MergedInputs:
         self._variables: dict[tuple[str, str | None], int] = {}
         self._generated: Callable[[Any, Any], tuple[list[Any], int]] | None = None
 
+    def copy(self) -> MergedInputs:
+        """Return the same slots, to which more paths can be added."""
+        copied = MergedInputs()
+        copied.slots = [replace(slot, checks=list(slot.checks)) for slot in self.slots]
+        copied.all_paths = self.all_paths
+        copied._alike = {key: list(places) for key, places in self._alike.items()}
+        copied._variables = dict(self._variables)
+        return copied
+
     def add(self, trace: Trace, path: int, wanted: Sequence[int] = ()) -> list[int]:
         """Add a path's slots. Returns the merged slot of each. path: its mask. wanted: the slots that they are to be.
 
@@ -78,7 +87,7 @@ class MergedInputs:
         for position, slot in enumerate(inputs.slots):
             parent = slot.fetch.parent
             fetch = slot.fetch if parent is None else slot.fetch._replace(parent=places[parent])
-            key = fetch.text, fetch.parent, forms.get(position + Inputs.ROOTS)
+            key = _key(fetch, forms.get(position + Inputs.ROOTS))
             if wanted:
                 self._want(wanted[position + Inputs.ROOTS], fetch, key)
             place = self._place(slot.name, fetch, key)
@@ -103,7 +112,7 @@ class MergedInputs:
             parent = slot.fetch.parent
             fetch = slot.fetch if parent is None else slot.fetch._replace(parent=places[parent])
             form = forms.get(position)
-            place = self._alike_place(fetch, (fetch.text, fetch.parent, form))
+            place = self._alike_place(fetch, _key(fetch, form))
             if place is None:
                 place = self._unread_place(slot.name, form, known, places)
             if place is None:
@@ -199,6 +208,11 @@ class MergedInputs:
             return ruled_out
 
         return changed
+
+
+def _key(fetch: Fetch, form: Hashable) -> Hashable:
+    """Equal for slots that may be one: most are told apart by the name of an attribute or an item."""
+    return fetch.text, fetch.parent, form, *(each for each in fetch.constants if isinstance(each, str))
 
 
 def _forms_of(tape: Tape) -> dict[int, Hashable]:

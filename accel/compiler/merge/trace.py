@@ -73,8 +73,9 @@ class MergedTrace:
     def with_member(self, member: Member) -> MergedTrace:
         """Return a copy with one more path. A program of its tape, the same object, serves both. Raises
         NotMergeable."""
-        names = [slot.name for slot in self.inputs.slots]
-        return reassembled(self.tape, self.outputs, self.pinned, self.draws, [*self.members, member], names)
+        inputs = self.inputs.copy()
+        _add_inputs(inputs, member, len(self.members))
+        return _assembled(self.tape, inputs, self.outputs, self.pinned, [*self.members, member], self.draws)
 
     @property
     def operations(self) -> int:
@@ -132,9 +133,13 @@ def reassembled(
     """
     inputs = MergedInputs(names)
     for path, member in enumerate(members):
-        if inputs.add(member.trace, 1 << path, member.placement.slots) != member.placement.slots:
-            raise NotMergeable("paths read other inputs than those of an earlier run")
+        _add_inputs(inputs, member, path)
     return _assembled(tape, inputs, outputs, pinned, members, draws)
+
+
+def _add_inputs(inputs: MergedInputs, member: Member, path: int) -> None:
+    if inputs.add(member.trace, 1 << path, member.placement.slots) != member.placement.slots:
+        raise NotMergeable("paths read other inputs than those of an earlier run")
 
 
 def _assembled(
