@@ -134,7 +134,8 @@ class Cost:
     """The price of the operation on the device, and when it is worth computing once."""
 
     work: float = 1.0
-    """For each element, in simple operations: an addition is 1. Read by the branches pass."""
+    """For each element, in simple operations: an addition is 1. Read by the branches pass and by
+    accel.dispatch.paths.work."""
     arithmetic: bool = False
     """Takes as long with a number that the program is given as with one that it knows. Read by lower.folding, which
     leaves a number that only such operations read an input, so that one program serves for all its values."""

@@ -13,9 +13,8 @@ from accel.platform.reasons import source_line
 
 ARITHMETIC = "arithmetic"
 
-LIBRARY, LIBRARY_WORK = "NumPy's and SciPy's own code", 40.0
-"""The group of functions that a program calls as they are, and a guess of the work for one element:
-`distance_transform_edt` takes 80 ns, `label` 2, an addition in a program 1 to 2."""
+LIBRARY = "NumPy's and SciPy's own code"
+"""The group of functions that a program calls as they are."""
 
 GROUPS = {
     LIBRARY: re.compile(", by itself$"),
@@ -51,8 +50,7 @@ def groups(nodes: Iterable[Node]) -> list[dict[str, Any]]:
     for node in nodes:
         if not (node.host or node.constant or node.is_input or node.rule is READ):
             elements = max(math.prod(each.shape) for each in (node, *node.operands()))
-            group = group_of(node.rule.name)
-            work[group, *node.where] += elements * (LIBRARY_WORK if group == LIBRARY else node.rule.cost.work)
+            work[group_of(node.rule.name), *node.where] += elements * node.rule.cost.work
     total, shares = sum(work.values()), dict[str, float]()
     for (group, *_), each in work.items():
         shares[group] = shares.get(group, 0.0) + each / total

@@ -305,7 +305,7 @@ ROWS: dict[str, UfuncRow] = {
     **_row("gcd", _gcd),
     **_row("lcm", _lcm),
     # products
-    **_row("matmul", products.matmul),
+    **_row("matmul", products.matmul, work=20.0),
     **_rows("matvec vecdot vecmat"),
 }
 """NumPy's ufuncs by their own name, with all that is known of each. SciPy's are added by its table.

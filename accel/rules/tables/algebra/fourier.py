@@ -33,7 +33,7 @@ for _name, _names in (
     *((name, "a | n axis norm") for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")),
     *((name, "a | s axes norm") for name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()),
 ):
-    add_rule(getattr(np.fft, _name), transform(_name, "a"), _names)
+    add_rule(getattr(np.fft, _name), transform(_name, "a"), _names, work=20.0)
 
 
 def _frequencies(name: str) -> Callable[..., Any]:

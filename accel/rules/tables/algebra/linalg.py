@@ -45,11 +45,11 @@ def _dot_of_selections(*, a: Array, b: Array, mask: Array) -> Any:
     return _precise("dot", "a", "b")(a=where(mask, a, number(0, a)), b=where_selected(mask, b, 0))
 
 
-add_rule(np.dot, _precise("dot", "a", "b"), "a b", masked=_dot_of_selections)
+add_rule(np.dot, _precise("dot", "a", "b"), "a b", masked=_dot_of_selections, work=20.0)
 for _function in (np.inner, np.vdot):
-    add_rule(_function, _precise(_function.__name__, "a", "b"), "a b")
-add_rule(np.tensordot, _precise("tensordot", "a", "b"), "a b | axes")
-add_rule(np.linalg.tensordot, _precise("tensordot", "x1", "x2"), "x1 x2 | axes")
+    add_rule(_function, _precise(_function.__name__, "a", "b"), "a b", work=20.0)
+add_rule(np.tensordot, _precise("tensordot", "a", "b"), "a b | axes", work=20.0)
+add_rule(np.linalg.tensordot, _precise("tensordot", "x1", "x2"), "x1 x2 | axes", work=20.0)
 
 
 @rewritten(np.outer, "a b")
@@ -188,9 +188,9 @@ add_rule(np.linalg.pinv, lambda **bound: _matrix("pinv", "a")(rtol=1e-15, **boun
 add_rule(np.linalg.svdvals, _matrix("svdvals", "x"), "x", holds=_finite)
 add_rule(np.linalg.det, _matrix("det", "a"), "a", holds=_finite)
 add_rule(np.linalg.slogdet, _matrix("slogdet", "a"), "a", holds=_finite)
-add_rule(np.linalg.inv, _matrix("inv", "a"), "a", special=Finite())
-add_rule(np.linalg.solve, _matrix("solve", "a", "b"), "a b", special=Finite())
-add_rule(np.linalg.cholesky, _matrix("cholesky", "a", symmetric=True), "a | upper", special=Finite())
+add_rule(np.linalg.inv, _matrix("inv", "a"), "a", special=Finite(), work=20.0)
+add_rule(np.linalg.solve, _matrix("solve", "a", "b"), "a b", special=Finite(), work=20.0)
+add_rule(np.linalg.cholesky, _matrix("cholesky", "a", symmetric=True), "a | upper", special=Finite(), work=20.0)
 
 
 def _norm_holds(*, x: Array | NDArray[Any], shape: tuple[int, ...], ord: object = None, **rest: object) -> Any:

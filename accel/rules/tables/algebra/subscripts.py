@@ -68,7 +68,7 @@ def _spelled_out(text: str, ndim: int) -> tuple[str, str]:
     return letters.replace("...", dots), kept.replace("...", dots)
 
 
-@rule(np.einsum, "*operands | optimize", view=_view)
+@rule(np.einsum, "*operands | optimize", view=_view, work=20.0)
 def einsum(*, operands: tuple[Any, ...], optimize: Any = False) -> Any:
     text, *arrays = operands
     if not isinstance(text, str):

@@ -188,8 +188,8 @@ def _nanmedian(**bound: Any) -> Any:
     return _median(**bound, skip_nan=True)
 
 
-add_rule(np.median, _median, "a | axis keepdims", masked=_median)
-add_rule(np.nanmedian, _nanmedian, "a | axis keepdims")
+add_rule(np.median, _median, "a | axis keepdims", masked=_median, work=20.0)
+add_rule(np.nanmedian, _nanmedian, "a | axis keepdims", work=20.0)
 
 
 def _bounded(alpha: float, beta: float) -> Callable[[Any, Any], Any]:
@@ -281,6 +281,6 @@ def _lerp(low: Array, high: Array, t: Array, dtype: Any) -> Any:
 
 for _function, _scale in ((np.percentile, 100), (np.quantile, 1)):
     _lower = _quantiles(_scale, False)
-    add_rule(_function, _lower, "a | q axis method keepdims", masked=_lower, needs_elements=True)
+    add_rule(_function, _lower, "a | q axis method keepdims", masked=_lower, needs_elements=True, work=20.0)
 for _function, _scale in ((np.nanpercentile, 100), (np.nanquantile, 1)):
-    add_rule(_function, _quantiles(_scale, True), "a | q axis method keepdims")
+    add_rule(_function, _quantiles(_scale, True), "a | q axis method keepdims", work=20.0)

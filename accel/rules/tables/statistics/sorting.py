@@ -81,7 +81,7 @@ def _sort_selected(*, a: Array, mask: Array, axis: int | None = -1, kind: str | 
     return order.in_order(from_keys(keys, a.dtype), 0, functools.partial(_by_keys, axis=0))
 
 
-@rule(np.sort, "a | axis kind stable", rounding=Rounding.EXACT, rows=_sort_selected, reorders=True)
+@rule(np.sort, "a | axis kind stable", rounding=Rounding.EXACT, rows=_sort_selected, reorders=True, work=20.0)
 def sort(*, a: Array, axis: int | None = -1, kind: str | None = None, stable: object = None) -> Any:
     """By keys; equal elements cannot be told apart, so stability does not matter."""
     _check_kind(kind)
@@ -166,6 +166,7 @@ def _differ(in_order: Array | NDArray[Any], axis: int) -> Any:
     holds=_determined,
     otherwise='equal keys, whose order NumPy leaves open but for kind="stable"',
     or_on_host=True,
+    work=20.0,
 )
 def argsort(*, a: Any, axis: Any = -1, kind: object = None, stable: object = None) -> Any:
     """Stable; where NumPy's kind is not, the keys differ (see `_determined`)."""
@@ -187,7 +188,7 @@ def _order_by_xla(keys: tuple[Any, ...], shape: tuple[int, ...], axis: int) -> A
     return lax.sort((*keys, positions), dimension=axis, num_keys=len(keys), is_stable=True)[-1]
 
 
-@rule(np.lexsort, "*keys | axis")
+@rule(np.lexsort, "*keys | axis", work=20.0)
 def lexsort(*, keys: tuple[Any, ...], axis: int = -1) -> Any:
     columns = [real_only(jnp.asarray(key)) for key in keys]
     if not columns[0].ndim:
@@ -235,7 +236,7 @@ def rising(a: Array | NDArray[Any]) -> Any:
     return ((a[:-1] <= a[1:]) | (a[1:] != a[1:])).all()
 
 
-@rule(np.searchsorted, "a v | side", holds=lambda a, **rest: rising(a))
+@rule(np.searchsorted, "a v | side", holds=lambda a, **rest: rising(a), work=20.0)
 def searchsorted(*, a: Array, v: Array | float, side: str = "left") -> Any:
     return find_places(a, v, side)
 

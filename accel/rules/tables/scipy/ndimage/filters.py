@@ -57,7 +57,7 @@ def _add_rows() -> None:
         operands = [SEVERAL.get(p, p) for p in parameters if p in OPERANDS]
         static = [p for p in parameters if p not in OPERANDS and p != "output"]
         names = f"{' '.join(operands)} | {' '.join(static)}"
-        add_rule(function, _lowered(name), names, **FACTS.get(name, {}))
+        add_rule(function, _lowered(name), names, work=9.0, **FACTS.get(name, {}))
 
 
 _add_rows()
