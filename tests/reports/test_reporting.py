@@ -348,6 +348,15 @@ def test_a_run_of_accel_compile_is_told_no_loss_and_advised_no_compile(books: Mo
     assert figures_of_run()["beforehand"] is True
 
 
+def test_an_ensemble_is_told_no_loss_and_advised_no_compile(books: ModuleType, tmp_path: Path) -> None:
+    _losing(books)
+    with config.override(cache_dir=tmp_path):
+        line = summary.summary_of({**figures_of_run(), "members": 4}, IN_SHELL)
+    assert line == (
+        "accel: 10.0 s, 4 members beside the program included. 25 % of steps compiled.\naccel: Details: accel report"
+    )
+
+
 def test_a_run_whose_time_is_in_what_is_refused_is_not_told_to_run_longer(books: ModuleType) -> None:
     loop, solve = books.open_ledger("m:9"), books.open_ledger("m:solve")
     loop.waits = lambda: Refusal("wait.calls")

@@ -519,8 +519,7 @@ _TARGETS = (
         (
             ["--auto", "--exclude", "nope", "scripts.go"],
             {},
-            "accel: --exclude='nope' selects no row, and --auto has none; expected: a row of a catalogue: "
-            "--auto --chosen FILE.py writes one, for --catalogue FILE.py",
+            "accel: --exclude='nope' selects no function; expected: patterns such as model:warm",
         ),
         (
             ["--report", "nowhere/r.json", "scripts.go"],
