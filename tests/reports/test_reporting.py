@@ -545,6 +545,23 @@ def test_rows_for_packages_that_are_not_imported_are_left_out(books: ModuleType)
     assert "never called (2)" in text and "elsewhere" not in text
 
 
+def test_what_ran_inside_programs_alone_is_not_told_to_be_uncalled(fast: Ledger, books: ModuleType) -> None:
+    books.open_ledger("pygcm.grid:inside").state = State.INLINED
+    books.open_ledger("pygcm.grid:perhaps_inside")
+    text = accel.report(full=True)
+    assert "inlined into a compiled caller (1)" in text and "never called (1)" in text
+    fast.describe = lambda: [{**_program([]), "found_on_disk": True}]
+    text = accel.report(full=True)
+    assert "not called directly: programs from disk may contain them (1)" in text and "never called" not in text
+
+
+def test_no_difference_is_told_as_zero(books: ModuleType) -> None:
+    book = books.open_ledger("m:f")
+    book.count_compiled(0.001, 0.007)
+    book.compared(0.0)
+    assert re.search(r"m:f +1 +1 .* 0$", accel.report(full=True), re.MULTILINE)
+
+
 def test_the_text_says_where_why_and_what_to_do(fast: Ledger, slow: Ledger) -> None:
     text = accel.report(full=True)
     assert re.search(r"SpectralModel\.time_step +214 +212 +8 +1 +8x +1\.48 +3e-13", text)

@@ -15,7 +15,7 @@ import pytest
 
 from accel.catalogue import Row, Steps
 from accel.entry.lift.transform import NOT_RUN
-from accel.tools.comparison import runs
+from accel.tools.comparison import charts, runs
 from accel.tools.comparison.observer import Observer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -343,3 +343,24 @@ def test_numpy_compared_with_numpy_is_said_to_be_so(tmp_path: Path) -> None:
     assert "drift was not measured" in runs._markdown(result)
     result["perturbed"] = True
     assert "after call 3, drift 0," in runs.one_line_summary(result, tmp_path)
+
+
+def test_charts_show_medians_of_three_runs_and_zero_as_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(figure.Figure, "savefig", lambda self, path, **_: drawn.update({path.name: self}))
+    steps = {"step_ms": [4.0, 2.0, 2.0, 3.0], "ms_per_step": 2.0}
+    fields = {
+        "m:f: u": {"calls": [1, 2], "accel": [0.0, 1e-13], "perturbed": [0.0, 0.0]},
+        "m:f: v": {"calls": [1, 2], "accel": [0.0, 0.0], "perturbed": [1e-16, 1e-12]},
+    }
+    result = {"runs": dict.fromkeys(runs.WAYS, steps), "fields": fields}
+    assert charts.charts(result, tmp_path) == ["steps.png", "fields.png"]
+    (axes,) = drawn["steps.png"].axes
+    assert sorted(text.get_text() for text in axes.get_legend().texts) == sorted(
+        f"{way}: 2 ms after warm-up" for way in runs.WAYS
+    )
+    (axes,) = drawn["fields.png"].axes
+    assert axes.get_title() == "the field with the largest difference: m:f: u"
+    assert axes.get_yscale() == "symlog" and axes.get_ylim()[0] < 0.0 and axes.get_yticks()[0] == 0.0
+    assert [list(line.get_ydata()) for line in axes.lines] == [[0.0, 0.0], [0.0, 0.0], [0.0, 1e-13]]
