@@ -48,7 +48,8 @@ def _result(figures: dict[str, Any]) -> str:
         return f"{line}."
     error = f"{totals['max_rel_error']:.1g}"
     shorter = line.replace("(about ", "(")
-    wordings = (f"{line}, error at most {error}.", f"{line}, error {error}.", f"{shorter}, error {error}.")
+    most = "error" if error == "0" else "error at most"
+    wordings = (f"{line}, {most} {error}.", f"{line}, error {error}.", f"{shorter}, error {error}.")
     return next((each for each in wordings if len(each) <= WIDTH), f"{shorter}.")
 
 

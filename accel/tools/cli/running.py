@@ -26,7 +26,7 @@ from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import LOST, figures_of_run
 from accel.tools.cli import minutes
 from accel.tools.cli.choices import RunChoice, chooses
-from accel.tools.cli.chosen import as_catalogue, summary_of_chosen
+from accel.tools.cli.chosen import as_catalogue, summary_of_chosen, without_source
 from accel.tools.cli.commandline import CommandLine, Report
 from accel.tools.cli.lengths import History
 from accel.tools.cli.program import execute, is_broken_off
@@ -80,7 +80,7 @@ def _finish(
     if choice is None or summary.was_off(figures):
         return
     chosen = choice.settle(lost=figures["totals"]["net"] == LOST)
-    if not (plan.quiet or plan.settings.quiet) and (chosen or plan.auto or plan.command.target == "-"):
+    if not (plan.quiet or plan.settings.quiet) and (chosen or plan.auto or without_source(plan.command.target)):
         _try_to_write(summary_of_chosen(chosen, plan.command.target, again=bool(choice.before)), None, "choice")
     if plan.chosen is not None and not chosen:
         _write(f"accel: {plan.chosen.name} is not written: its catalogue would name no function\n", None)
