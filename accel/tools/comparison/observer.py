@@ -85,12 +85,15 @@ class Observer:
         """Return the accelerated function, with its direct calls observed."""
         from accel.dispatch import accelerated
 
-        wrapper: Any = accelerated(function, name=row.target, rtol=row.rtol)
-        if self._is_observed(row.target):
-            target = wrapper._self_target
+        return self.marked(accelerated(function, name=row.target, rtol=row.rtol))
+
+    def marked(self, made: Any) -> Any:
+        """Return what `accel.accelerate` made of a function or method, with its direct calls observed."""
+        target = getattr(getattr(made, "__func__", made), "_self_target", None)
+        if target is not None and self._is_observed(target.name):
             target.account.rest.allowed = False  # calls of a rest would not be observed
-            target.answer = self._answering(row.target, target.answer, function)
-        return wrapper
+            target.answer = self._answering(target.name, target.answer, target.recorded)
+        return made
 
     def _is_observed(self, target: str) -> bool:
         return self._steps is None or target in self._steps.fields or target == self._steps.step

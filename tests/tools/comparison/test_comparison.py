@@ -203,6 +203,42 @@ def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
     assert [each["target"] for each in result["accel"]["functions"]] == ["model:step"]
 
 
+MARKED = """
+import accel
+import numpy as np
+
+class Field:
+    def __init__(self):
+        self.u = np.linspace(0.0, 1.0, 64) ** 2
+
+    @accel.accelerate(rtol=1e-9)
+    def step(self, k):
+        self.u = self.u + k * (np.roll(self.u, 1) - self.u)
+
+@accel.accelerate
+def total(u):
+    return u.sum() * np.ones(2)
+
+field = Field()
+for _ in range(12):
+    field.step(0.1)
+    total(field.u)
+"""
+
+
+def test_functions_that_the_program_marks_are_compared(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "marked.py").write_text(MARKED)
+    done = compare(tmp_path, "--out", "found", "marked.py")
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
+    assert [result["runs"][way]["steps"] for way in runs.WAYS] == [12, 12, 12]
+    assert set(result["fields"]) == {"__main__:Field.step: self.u", "__main__:total: result", "__main__:total: u"}
+    assert 0 < max(result["fields"]["__main__:Field.step: self.u"]["perturbed"]) < 1e-12
+    assert max(result["fields"]["__main__:Field.step: self.u"]["accel"]) < 1e-12
+    assert result["accel"]["totals"]["compiled_calls"] > 0
+
+
 def test_runs_of_different_lengths_are_said_to_be_so() -> None:
     runs_of = {way: {"steps": steps} for way, steps in zip(runs.WAYS, (12, 12, 12), strict=True)}
     assert runs._other_steps({"runs": runs_of}) == ""
