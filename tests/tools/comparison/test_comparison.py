@@ -219,10 +219,17 @@ class Field:
 def total(u):
     return u.sum() * np.ones(2)
 
+@accel.accelerate(loops=True)
+def main():
+    u = np.ones(9)
+    for n in range(12):
+        u = 0.9 * np.roll(u, 1) + n
+
 field = Field()
 for _ in range(12):
     field.step(0.1)
     total(field.u)
+main()
 """
 
 
@@ -233,7 +240,8 @@ def test_functions_that_the_program_marks_are_compared(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
     assert [result["runs"][way]["steps"] for way in runs.WAYS] == [12, 12, 12]
-    assert set(result["fields"]) == {"__main__:Field.step: self.u", "__main__:total: result", "__main__:total: u"}
+    fields = {"__main__:Field.step: self.u", "__main__:total: result", "__main__:total: u", "__main__:main:20: u"}
+    assert set(result["fields"]) == fields
     assert 0 < max(result["fields"]["__main__:Field.step: self.u"]["perturbed"]) < 1e-12
     assert max(result["fields"]["__main__:Field.step: self.u"]["accel"]) < 1e-12
     assert result["accel"]["totals"]["compiled_calls"] > 0
