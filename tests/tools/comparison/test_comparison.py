@@ -408,3 +408,6 @@ def test_charts_show_medians_of_three_runs_and_zero_as_zero(tmp_path: Path, monk
     assert axes.get_title() == "the field with the largest difference: m:f: u"
     assert axes.get_yscale() == "symlog" and axes.get_ylim()[0] < 0.0 and axes.get_yticks()[0] == 0.0
     assert [list(line.get_ydata()) for line in axes.lines] == [[0.0, 0.0], [0.0, 0.0], [0.0, 1e-13]]
+    fields["m:f: u"]["accel"] = [0.0, 0.0]
+    charts.charts(result, tmp_path)
+    assert drawn["fields.png"].axes[0].get_title().endswith(": m:f: v"), "of equal ones, that which drifts most"
