@@ -51,7 +51,7 @@ _ROWS = (
     # -- calls that cannot be followed -----------------------------------------------------------------------------
     Reason(
         "call.opaque",
-        "an array was passed to a function that accel has no rule for and cannot record",
+        "a recorded value was passed to a function that accel has no rule for and cannot record",
         "write this step with functions that `accel coverage` lists, or call it outside the accelerated function",
     ),
     Reason(

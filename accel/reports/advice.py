@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from accel.platform import config
 from accel.platform.own_code import is_project_file
 
 LONGEST = 200
@@ -73,10 +74,11 @@ def compile_command(words: Iterable[str]) -> str | None:
 def compile_this() -> str | None:
     """Return the command that compiles the running program beforehand; None if that is no file of the user's.
 
-    None also in a notebook or a test.
+    None also in a notebook or a test, and where programs are for several devices: those are not kept.
     """
-    main = sys.modules.get("__main__")
-    if not is_project_file(str(getattr(main, "__file__", None))):
+    main, settings = sys.modules.get("__main__"), config.current()
+    is_kept = settings.devices == 1 and settings.machines is None
+    if not is_kept or not is_project_file(str(getattr(main, "__file__", None))):
         return None
     spec = getattr(main, "__spec__", None)
     start = sys.argv[:1] if spec is None else [spec.name.removesuffix(".__main__")]

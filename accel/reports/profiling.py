@@ -115,7 +115,7 @@ def _row(book: Ledger, given: Mapping[str, Any], longest: float) -> list[str | C
         Cell(words.as_factor(speed), -math.inf if speed is None else speed),
         Cell(f'{words.in_time(book.spent_s)}<div class="bar">{bars}</div>', book.spent_s),
         _time_cell(book.saved_s, signed=True),
-        Cell(words.number(error, ".0e"), -1.0 if error is None else error),
+        Cell(words.number(error, ".1g"), -1.0 if error is None else error),
         Cell("".join(map(_reason, given["reasons"][:MAX_REASONS])), sum(each["count"] for each in given["reasons"])),
     ]
 

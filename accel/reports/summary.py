@@ -48,7 +48,8 @@ def _result(figures: dict[str, Any]) -> str:
         return f"{line}."
     error = f"{totals['max_rel_error']:.1g}"
     shorter = line.replace("(about ", "(")
-    wordings = (f"{line}, error at most {error}.", f"{line}, error {error}.", f"{shorter}, error {error}.")
+    most = "error" if error == "0" else "error at most"
+    wordings = (f"{line}, {most} {error}.", f"{line}, error {error}.", f"{shorter}, error {error}.")
     return next((each for each in wordings if len(each) <= WIDTH), f"{shorter}.")
 
 
@@ -60,6 +61,8 @@ def _time(figures: dict[str, Any]) -> str:
         return f"{took}, by accel compile: calls waited for their programs"
     if _verifies(figures):
         return f"{took}, as mode verify computes twice"
+    if members := figures.get("members"):
+        return f"{took}, {plural(members, 'member')} beside the program included"
     if totals["net"] == EVEN:
         return f"{took}, about as long as on NumPy"
     if totals["net"] == UNKNOWN:
@@ -95,7 +98,8 @@ def _next_step(figures: dict[str, Any], words: Advice, command: str) -> str:
         return f"accel: {verified_calls[0].upper()}{verified_calls[1:]}. {details[7:]}"
     # a short run has compiled nothing, and will not the next time: even where it lost nothing, that is to be known
     never = totals["net"] in (EVEN, UNKNOWN) and not totals["compiled_calls"]
-    if (totals["net"] != LOST and not never) or _was_beforehand(figures) or words.refused:
+    untold = _was_beforehand(figures) or words.refused or figures.get("members")
+    if (totals["net"] != LOST and not never) or untold:
         return details
     steps = _advice(figures, words)
     return next((line for each in steps if len(line := f"accel: {each[0].upper()}{each[1:]}.") <= WIDTH), details)

@@ -95,7 +95,7 @@ COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("accel ms", lambda each: in_ms(each["compiled_ms"])),
     ("per call", lambda each: as_factor(each["per_call_speedup"])),
     ("saved s", lambda each: number(each["saved_s"], ".2f") if each["saved_s"] or each["compiled_calls"] else "-"),
-    ("error", lambda each: number(each["max_rel_error"], ".0e")),
+    ("error", lambda each: number(each["max_rel_error"], ".1g")),
 )
 
 

@@ -21,7 +21,7 @@ EXPECTED = {
     "effect.clock": "this path reads the clock; a compiled replay would always see the recorded time",
     "effect.random": "this path draws random numbers in a way that a replay cannot repeat",
     "effect.global": "this path changes a module's or class's state in a way that a replay cannot repeat",
-    "call.opaque": "an array was passed to a function that accel has no rule for and cannot record",
+    "call.opaque": "a recorded value was passed to a function that accel has no rule for and cannot record",
     "object.opaque": "an object that accel does not look into was asked for an attribute",
     "call.generator": "generators and coroutines are suspended half-way, which a recording cannot be",
     "code.unsupported": "the function's code contains a statement that cannot be recorded",

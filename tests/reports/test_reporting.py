@@ -348,6 +348,15 @@ def test_a_run_of_accel_compile_is_told_no_loss_and_advised_no_compile(books: Mo
     assert figures_of_run()["beforehand"] is True
 
 
+def test_an_ensemble_is_told_no_loss_and_advised_no_compile(books: ModuleType, tmp_path: Path) -> None:
+    _losing(books)
+    with config.override(cache_dir=tmp_path):
+        line = summary.summary_of({**figures_of_run(), "members": 4}, IN_SHELL)
+    assert line == (
+        "accel: 10.0 s, 4 members beside the program included. 25 % of steps compiled.\naccel: Details: accel report"
+    )
+
+
 def test_a_run_whose_time_is_in_what_is_refused_is_not_told_to_run_longer(books: ModuleType) -> None:
     loop, solve = books.open_ledger("m:9"), books.open_ledger("m:solve")
     loop.waits = lambda: Refusal("wait.calls")
@@ -534,6 +543,23 @@ def test_rows_for_packages_that_are_not_imported_are_left_out(books: ModuleType)
     assert shown() == ["mine:never", "mine:step", "numpy.made_up:never"]
     text = accel.report(full=True)
     assert "never called (2)" in text and "elsewhere" not in text
+
+
+def test_what_ran_inside_programs_alone_is_not_told_to_be_uncalled(fast: Ledger, books: ModuleType) -> None:
+    books.open_ledger("pygcm.grid:inside").state = State.INLINED
+    books.open_ledger("pygcm.grid:perhaps_inside")
+    text = accel.report(full=True)
+    assert "inlined into a compiled caller (1)" in text and "never called (1)" in text
+    fast.describe = lambda: [{**_program([]), "found_on_disk": True}]
+    text = accel.report(full=True)
+    assert "not called directly: programs from disk may contain them (1)" in text and "never called" not in text
+
+
+def test_no_difference_is_told_as_zero(books: ModuleType) -> None:
+    book = books.open_ledger("m:f")
+    book.count_compiled(0.001, 0.007)
+    book.compared(0.0)
+    assert re.search(r"m:f +1 +1 .* 0$", accel.report(full=True), re.MULTILINE)
 
 
 def test_the_text_says_where_why_and_what_to_do(fast: Ledger, slow: Ledger) -> None:

@@ -129,7 +129,7 @@ def put_in_place(
     named, chosen = _in_force(catalogue)
     rows = [row for each in chosen for row in each.rows]
     only, exclude = tuple(only), tuple(exclude)
-    check_patterns(rows, only=only, exclude=exclude)
+    _check(named, rows, only=only, exclude=exclude)
     steps = steps_of(chosen)
     ledger.current_run().step = None if steps is None else steps.step
     holds = [hold for each in chosen for hold in each.holds]
@@ -146,7 +146,20 @@ def _in_force(catalogue: Catalogue | None) -> tuple[Catalogue | None, tuple[Cata
 
 def check_choice(catalogue: Catalogue | None, *, only: Iterable[str], exclude: Iterable[str]) -> None:
     """Raise SettingError where `install` would, for what another process is to install."""
-    check_patterns([row for each in _in_force(catalogue)[1] for row in each.rows], only=only, exclude=exclude)
+    named, chosen = _in_force(catalogue)
+    _check(named, [row for each in chosen for row in each.rows], only=only, exclude=exclude)
+
+
+def _check(named: Catalogue | None, rows: Iterable[Row], **patterns: Iterable[str]) -> None:
+    """Raise SettingError for a pattern that selects none of `rows`. named: the catalogue that the user named."""
+    try:
+        check_patterns(rows, **patterns)
+    except config.SettingError as error:
+        if named is not None or is_catalogued():
+            raise
+        possible = "--catalogue FILE.py as well; `accel run --chosen FILE.py` writes one"
+        problem = "selects no function: no catalogue is for this program"
+        raise config.SettingError(error.name, error.value, possible, problem) from None
 
 
 def _close_books_of_others(installed: Iterable[Catalogue]) -> None:

@@ -194,18 +194,18 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
         options.auto or (True if options.chosen else None),
         _chosen(options),
         options.quiet,
-        _compile_first(options, words),
+        _compile_first(options, words, settings),
         _ensemble(options, settings),
         options.lines,
     )
 
 
-def _compile_first(options: argparse.Namespace, words: Sequence[str]) -> str | None:
-    """Return the `accel compile` command for the same program; None for standard input, which cannot be read twice."""
-    if words[:1] == ["-"]:
+def _compile_first(options: argparse.Namespace, words: Sequence[str], settings: Settings) -> str | None:
+    """Return the `accel compile` command for the same program; None if that keeps nothing or cannot read it twice."""
+    if words[:1] == ["-"] or settings.devices != 1 or settings.machines is not None:
         return None
     given = ["--demo"] if options.demo else ["--pygcm", options.pygcm] if options.pygcm else []
-    given += ["--auto"] if options.auto else []
+    given += ["--auto"] if options.auto or options.chosen else []
     for name in ("platform", "catalogue"):
         value = getattr(options, name)
         given += [] if value is None else [f"--{name}", value]

@@ -11,12 +11,10 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accel.catalogue import Row
 from accel.entry.hook import patching
 from accel.platform import config, files, logs, project, ranks, status, timeline
 from accel.platform.config import SettingError
@@ -28,7 +26,7 @@ from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import LOST, figures_of_run
 from accel.tools.cli import minutes
 from accel.tools.cli.choices import RunChoice, chooses
-from accel.tools.cli.chosen import as_catalogue, summary_of_chosen
+from accel.tools.cli.chosen import as_catalogue, summary_of_chosen, without_source
 from accel.tools.cli.commandline import CommandLine, Report
 from accel.tools.cli.lengths import History
 from accel.tools.cli.program import execute, is_broken_off
@@ -55,6 +53,8 @@ def _finish(
         return
     patching.look_back()
     figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
+    if plan.ensemble is not None:
+        figures["members"] = plan.ensemble.members
     if history is not None and not is_broken_off():
         history.note_accelerated(figures)
     in_html = ""
@@ -80,9 +80,11 @@ def _finish(
     if choice is None or summary.was_off(figures):
         return
     chosen = choice.settle(lost=figures["totals"]["net"] == LOST)
-    if not (plan.quiet or plan.settings.quiet) and (chosen or plan.auto or plan.command.target == "-"):
+    if not (plan.quiet or plan.settings.quiet) and (chosen or plan.auto or without_source(plan.command.target)):
         _try_to_write(summary_of_chosen(chosen, plan.command.target, again=bool(choice.before)), None, "choice")
-    if plan.chosen is not None:
+    if plan.chosen is not None and not chosen:
+        _write(f"accel: {plan.chosen.name} is not written: its catalogue would name no function\n", None)
+    elif plan.chosen is not None:
         _try_to_write(as_catalogue(chosen, plan.command.target), plan.chosen, "catalogue")
 
 
@@ -141,7 +143,7 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
 
                 joining = Joining(plan.ensemble, plan.quiet)
             more = [*([] if joining is None else joining.rows), *([] if choice is None else choice.before)]
-            _install(plan, more)
+            patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude, more=more)
     except SettingError as error:
         return refuse(error)
     current_run().charge("loading", begun_s)
@@ -183,16 +185,6 @@ def _found_mismatch(plan: CommandLine, process: int) -> bool:
     if plan.settings.mode != "verify" or os.getpid() != process:
         return False
     return any(refusal.reason == "verify.mismatch" for book in ledgers() for refusal in book.refusals)
-
-
-def _install(plan: CommandLine, more: Sequence[Row]) -> None:
-    try:
-        patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude, more=more)
-    except SettingError as error:
-        if plan.auto and error.name in ("only", "exclude"):
-            possible = "a row of a catalogue: --auto --chosen FILE.py writes one, for --catalogue FILE.py"
-            raise SettingError(error.name, error.value, possible, "selects no row, and --auto has none") from None
-        raise
 
 
 def compare(plan: CommandLine, out: Path, start: Start) -> int:

@@ -48,7 +48,8 @@ FLOOR = 1e-17
 
 def _fields(figure: Any, result: Mapping[str, Any], path: Path) -> None:
     fields = result["fields"]
-    worst, *others = sorted(fields, key=lambda name: -max(fields[name]["accel"]))[:MAX_CHARTS]
+    by_size = sorted(fields, key=lambda name: [-max(fields[name][way]) for way in ("accel", "perturbed")])
+    worst, *others = by_size[:MAX_CHARTS]
     axes = figure.add_subplot()
     for name in others:
         label = f"accel: {len(others)} other fields" if name == others[0] else None

@@ -7,6 +7,7 @@ observations.
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import accel
 from accel import catalogue
 from accel.catalogue import Row
 from accel.entry.hook import accelerating, patching
@@ -77,9 +79,23 @@ def main() -> int:
     chosen = {"only": spec["only"], "exclude": spec["exclude"]} if accelerated else {}
     wrap = AcceleratedChild(observer) if accelerated else ChildOnNumPy(observer)
     patching.put_in_place(rows, wrap, **chosen)
+    _observe_marked(observer)
     atexit.register(_finish, observer, accelerated, os.getpid())
     # all runs must observe the same calls
     return program.execute(start, auto=spec["auto"], line_by_line=True)
+
+
+def _observe_marked(observer: Observer) -> None:
+    """Have functions observed that the program marks by `accel.accelerate`: in each run, accelerated or not."""
+    usual: Any = accel.accelerate
+
+    @functools.wraps(usual)
+    def accelerate(fn: Any = None, **options: Any) -> Any:
+        if fn is None:
+            return functools.partial(accelerate, **options)
+        return observer.marked(usual(fn, **options))
+
+    accel.accelerate = accelerate
 
 
 def _finish(observer: Observer, accelerated: bool, process: int) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from accel.catalogue import Row, Steps
-from accel.entry.lift.switch import Beside
+from accel.entry.lift.switch import Beside, Switch, name_of
 from accel.entry.lift.transform import NOT_RUN
 
 GROWTH = 1.25
@@ -85,12 +85,22 @@ class Observer:
         """Return the accelerated function, with its direct calls observed."""
         from accel.dispatch import accelerated
 
-        wrapper: Any = accelerated(function, name=row.target, rtol=row.rtol)
-        if self._is_observed(row.target):
-            target = wrapper._self_target
+        return self.marked(accelerated(function, name=row.target, rtol=row.rtol))
+
+    def marked(self, made: Any) -> Any:
+        """Return what `accel.accelerate` made of a function or method, with its direct calls observed.
+
+        Of a function whose loops are accelerated, observe their iterations.
+        """
+        function = getattr(made, "__func__", made)
+        target = getattr(function, "_self_target", None)
+        for switch in function.__code__.co_consts if target is None and not self.has_steps else ():
+            if isinstance(switch, Switch):
+                switch.go_beside(self.rounds(name_of(switch, function.__module__)))
+        if target is not None and self._is_observed(target.name):
             target.account.rest.allowed = False  # calls of a rest would not be observed
-            target.answer = self._answering(row.target, target.answer, function)
-        return wrapper
+            target.answer = self._answering(target.name, target.answer, target.recorded)
+        return made
 
     def _is_observed(self, target: str) -> bool:
         return self._steps is None or target in self._steps.fields or target == self._steps.step

@@ -338,9 +338,11 @@ def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
     drift = ""
     if worst:
         drift = f", drift {worst[-1][2]:.2g}" if result["perturbed"] else ", drift not measured"
+    step, whole = (_ratio(result, key) for key in ("ms_per_step", "wall_s"))
+    steps = "no step timed" if step is None else f"steps {_times(step)} as fast as NumPy"
     return (
-        f"accel: steps {_times(_ratio(result, 'ms_per_step'))} as fast as NumPy, whole run "
-        f"{_times(_ratio(result, 'wall_s'))}; {largest}{drift}, {_compiled(result)}{other}; see {out / 'report.md'}\n"
+        f"accel: {steps}, whole run {_times(whole)}; {largest}{drift}, {_compiled(result)}{other}; "
+        f"see {out / 'report.md'}\n"
     )
 
 

@@ -100,10 +100,11 @@ class LineProfile:
             elif filename.startswith(_ACCEL) and not filename.startswith(_PLUGINS) and what == NUMPY:
                 what = ACCEL
             found = found.f_back
-        if found is not None and found.f_lineno is not None:
+        line = None if found is None else _line_of(found)
+        if found is not None and line is not None:
             if found is frame and what == NUMPY and not _runs_library(found):
                 what = PYTHON
-            place = found.f_code.co_filename, found.f_lineno
+            place = found.f_code.co_filename, line
             entry = self._seconds.setdefault(place, {})
             entry[what] = entry.get(what, 0.0) + seconds
             if place not in self._functions:
@@ -160,8 +161,14 @@ def _functions_of(frame: FrameType | None) -> Iterator[tuple[str, int]]:
             inside = "" if code.co_name == "<module>" else f":{code.co_qualname}"
             for module in dict.fromkeys((names.get("__name__"), getattr(names.get("__spec__"), "name", None))):
                 if module is not None:
-                    yield f"{module}{inside}", frame.f_lineno or 0
+                    yield f"{module}{inside}", _line_of(frame) or 0
         frame = frame.f_back
+
+
+def _line_of(frame: FrameType) -> int | None:
+    """Return the line at which a frame is. The call of an outlined `while` body has none, and gets that of the loop."""
+    before = (each for start, _, each in frame.f_code.co_lines() if start <= frame.f_lasti)
+    return frame.f_lineno or next((each for each in reversed(list(before)) if each), None)
 
 
 def _runs_library(frame: FrameType) -> bool:

@@ -199,14 +199,14 @@ def test_what_was_chosen_is_said_and_written_as_a_catalogue(tmp_path: Path) -> N
     plain = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, check=True, capture_output=True, text=True)
     made = run("--auto", "--chosen", "chosen.py")
     assert made.stdout == plain.stdout
-    written = catalogue.load(str(tmp_path / "chosen.py"))
-    said = made.stderr.splitlines()[-1]
-    if written.rows:  # how much of so short a run is compiled depends on the machine
-        assert said == "accel: chose the loops of the script itself"
+    said = made.stderr.splitlines()
+    if (tmp_path / "chosen.py").exists():  # how much of so short a run is compiled depends on the machine
+        written = catalogue.load(str(tmp_path / "chosen.py"))
+        assert said[-1] == "accel: chose the loops of the script itself"
         assert [(row.module, row.qualname, row.loops) for row in written.rows] == [("__main__", "<module>", True)]
+        assert run("--catalogue", "chosen.py").stdout == plain.stdout
     else:
-        assert said == "accel: nothing that accel chose was compiled before the program ended"
-    assert run("--catalogue", "chosen.py").stdout == plain.stdout
+        assert said[-1] == "accel: chosen.py is not written: its catalogue would name no function"
 
 
 def test_a_catalogue_may_name_functions_of_the_script_itself(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from accel.platform import config, ledger
 from accel.platform.config import Settings
 from accel.tools.cli import choices
 from accel.tools.cli.starts import Start, StartCommand, find
+from tests.tools.cli.bench import Bench
 
 STEP = Row("model", "step", WHY)
 LOOPS = Row("__main__", "<module>", WHY, loops=True)
@@ -102,3 +103,31 @@ def test_the_next_run_outlines_the_loops_of_the_functions_that_held_them(books: 
         }
     finally:
         patching.uninstall()
+
+
+NOTHING = [
+    "accel: nothing that accel chose was compiled before the program ended",
+    "accel: chosen.py is not written: its catalogue would name no function",
+]
+
+
+def test_where_nothing_was_chosen_no_catalogue_is_written(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import numpy as np\nprint(np.arange(3.0).sum())\n")
+    (tmp_path / "chosen.py").write_text("# of an earlier run\n")
+    done = bench.accel("--chosen", "chosen.py", "script.py", cwd=str(tmp_path))
+    assert (done.code, done.out, done.err.splitlines()[-2:]) == (0, "3.0\n", NOTHING)
+    quiet = bench.accel("--quiet", "--chosen", "chosen.py", "script.py", cwd=str(tmp_path))
+    assert quiet.err.splitlines() == NOTHING[1:]
+    assert (tmp_path / "chosen.py").read_text() == "# of an earlier run\n"
+
+
+@pytest.mark.parametrize("command", ["run", "compile", "compare"])
+def test_a_pattern_is_told_that_no_catalogue_is_for_this_program(bench: Bench, tmp_path: Path, command: str) -> None:
+    (tmp_path / "script.py").write_text("print(1)\n")
+    env = {"QD_JAX_CACHE_DIR": str(tmp_path / "cache")}
+    done = bench.python("-m", "accel", command, "--exclude", "work", "script.py", cwd=str(tmp_path), env=env)
+    assert (done.code, done.err.splitlines()[-1]) == (
+        2,
+        "accel: --exclude='work' selects no function: no catalogue is for this program; "
+        "expected: --catalogue FILE.py as well; `accel run --chosen FILE.py` writes one",
+    )

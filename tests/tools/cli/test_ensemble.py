@@ -80,6 +80,7 @@ def test_members_of_a_script_are_saved(bench: Bench, folder: Path) -> None:
     done = run(bench, folder, "--ensemble", "3", "--perturb", "u.py", "--members", "flat.npz", "flat.py")
     assert (done.code, done.out) == (0, plain.out)
     assert f"accel: 3 members of __main__:4, 5 iterations: {folder / 'flat.npz'}\n" in done.err
+    assert "s, 3 members beside the program included. " in done.err and "accel compile" not in done.err
     with np.load(folder / "flat.npz") as saved:
         u = np.arange(4.0) + np.arange(3.0)[:, None]
         for n in range(5):

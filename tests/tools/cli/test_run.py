@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from accel.catalogue import Row
 from accel.platform import config
+from accel.tools.cli.chosen import summary_of_chosen
 from accel.tools.cli.commandline import compare_parser, parse
 from accel.tools.cli.run import compare
 from accel.tools.comparison import runs
@@ -424,7 +427,10 @@ def test_the_advice_names_the_command_that_compiles_this_program(
     plan = parse(["--catalogue", _rows(tmp_path).name, "--only", "smooth", "short.py", "4", "a b"])
     assert plan.compile_first == "`accel compile --catalogue rows.py --only smooth short.py 4 'a b'`"
     assert parse(["--auto", "short.py"]).compile_first == "`accel compile --auto short.py`"
+    assert parse(["--chosen", "new.py", "short.py"]).compile_first == "`accel compile --auto short.py`"
     assert parse(["-c", "a\nb"]).compile_first == "`accel compile ...`"
+    monkeypatch.setenv("QD_JAX_DEVICES", "2")
+    assert parse(["short.py"]).compile_first is None, "programs for several devices are not kept"
 
 
 def _rows(folder: Path) -> Path:
@@ -519,8 +525,7 @@ _TARGETS = (
         (
             ["--auto", "--exclude", "nope", "scripts.go"],
             {},
-            "accel: --exclude='nope' selects no row, and --auto has none; expected: a row of a catalogue: "
-            "--auto --chosen FILE.py writes one, for --catalogue FILE.py",
+            "accel: --exclude='nope' selects no function; expected: patterns such as model:warm",
         ),
         (
             ["--report", "nowhere/r.json", "scripts.go"],
@@ -599,9 +604,22 @@ def test_compare_checks_its_options_before_it_starts_anything(bench: Bench, tmp_
     assert done == Done(2, "", "accel: --only='nope' selects no function; expected: patterns such as model:warm\n")
 
 
-def test_a_script_from_standard_input_is_told_of(bench: Bench) -> None:
-    done = bench.accel("--auto", "-", stdin="for i in range(3):\n    pass\n")
-    assert done.err.endswith("accel: no loop is outlined: a script from standard input has no source file\n")
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        (["-"], "a script from standard input"),
+        (["-c", "print(1)"], "code given by -c"),
+        (["packed.zip"], "the program"),
+    ],
+)
+def test_a_program_without_a_source_file_is_told_of(bench: Bench, tmp_path: Path, target: list[str], what: str) -> None:
+    shutil.copy(bench.work / "packed.zip", tmp_path)
+    said = f"accel: no loop is outlined: {what} has no source file\n"
+    for options in ([], ["--auto"]):
+        assert bench.accel(*options, *target, stdin="print(1)\n", cwd=str(tmp_path)).err.endswith(said)
+    assert "outlined" not in bench.accel("--auto", "mirror.py").err
+    row = Row("model", "warm", "a test")
+    assert summary_of_chosen([row], "-").splitlines()[0] == "accel: chose warm"
 
 
 def test_what_is_interrupted_inside_jax_shows_the_programs_line(bench: Bench) -> None:

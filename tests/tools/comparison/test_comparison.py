@@ -15,7 +15,7 @@ import pytest
 
 from accel.catalogue import Row, Steps
 from accel.entry.lift.transform import NOT_RUN
-from accel.tools.comparison import runs
+from accel.tools.comparison import charts, runs
 from accel.tools.comparison.observer import Observer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -203,6 +203,50 @@ def test_a_catalogue_of_the_users_own_is_passed_on(tmp_path: Path) -> None:
     assert [each["target"] for each in result["accel"]["functions"]] == ["model:step"]
 
 
+MARKED = """
+import accel
+import numpy as np
+
+class Field:
+    def __init__(self):
+        self.u = np.linspace(0.0, 1.0, 64) ** 2
+
+    @accel.accelerate(rtol=1e-9)
+    def step(self, k):
+        self.u = self.u + k * (np.roll(self.u, 1) - self.u)
+
+@accel.accelerate
+def total(u):
+    return u.sum() * np.ones(2)
+
+@accel.accelerate(loops=True)
+def main():
+    u = np.ones(9)
+    for n in range(12):
+        u = 0.9 * np.roll(u, 1) + n
+
+field = Field()
+for _ in range(12):
+    field.step(0.1)
+    total(field.u)
+main()
+"""
+
+
+def test_functions_that_the_program_marks_are_compared(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "marked.py").write_text(MARKED)
+    done = compare(tmp_path, "--out", "found", "marked.py")
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "work" / "found" / "report.json").read_text(encoding="utf-8"))
+    assert [result["runs"][way]["steps"] for way in runs.WAYS] == [12, 12, 12]
+    fields = {"__main__:Field.step: self.u", "__main__:total: result", "__main__:total: u", "__main__:main:20: u"}
+    assert set(result["fields"]) == fields
+    assert 0 < max(result["fields"]["__main__:Field.step: self.u"]["perturbed"]) < 1e-12
+    assert max(result["fields"]["__main__:Field.step: self.u"]["accel"]) < 1e-12
+    assert result["accel"]["totals"]["compiled_calls"] > 0
+
+
 def test_runs_of_different_lengths_are_said_to_be_so() -> None:
     runs_of = {way: {"steps": steps} for way, steps in zip(runs.WAYS, (12, 12, 12), strict=True)}
     assert runs._other_steps({"runs": runs_of}) == ""
@@ -343,3 +387,27 @@ def test_numpy_compared_with_numpy_is_said_to_be_so(tmp_path: Path) -> None:
     assert "drift was not measured" in runs._markdown(result)
     result["perturbed"] = True
     assert "after call 3, drift 0," in runs.one_line_summary(result, tmp_path)
+
+
+def test_charts_show_medians_of_three_runs_and_zero_as_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(figure.Figure, "savefig", lambda self, path, **_: drawn.update({path.name: self}))
+    steps = {"step_ms": [4.0, 2.0, 2.0, 3.0], "ms_per_step": 2.0}
+    fields = {
+        "m:f: u": {"calls": [1, 2], "accel": [0.0, 1e-13], "perturbed": [0.0, 0.0]},
+        "m:f: v": {"calls": [1, 2], "accel": [0.0, 0.0], "perturbed": [1e-16, 1e-12]},
+    }
+    result = {"runs": dict.fromkeys(runs.WAYS, steps), "fields": fields}
+    assert charts.charts(result, tmp_path) == ["steps.png", "fields.png"]
+    (axes,) = drawn["steps.png"].axes
+    assert sorted(text.get_text() for text in axes.get_legend().texts) == sorted(
+        f"{way}: 2 ms after warm-up" for way in runs.WAYS
+    )
+    (axes,) = drawn["fields.png"].axes
+    assert axes.get_title() == "the field with the largest difference: m:f: u"
+    assert axes.get_yscale() == "symlog" and axes.get_ylim()[0] < 0.0 and axes.get_yticks()[0] == 0.0
+    assert [list(line.get_ydata()) for line in axes.lines] == [[0.0, 0.0], [0.0, 0.0], [0.0, 1e-13]]
+    fields["m:f: u"]["accel"] = [0.0, 0.0]
+    charts.charts(result, tmp_path)
+    assert drawn["fields.png"].axes[0].get_title().endswith(": m:f: v"), "of equal ones, that which drifts most"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
+import accel
 from accel.platform import ledger
 from accel.platform.reasons import Refusal, source_line
 from accel.reports import brief, text
@@ -16,6 +19,7 @@ from accel.reports.figures import figures_of_run
 from accel.tools.cli import running
 from accel.tools.plugins import faster, lines
 from accel.tools.plugins.lines import ACCEL, COMPILED, NUMPY, PYTHON, LineProfile
+from tests.conftest import WriteModules
 from tests.tools.cli.bench import Bench
 
 
@@ -162,6 +166,34 @@ def test_python_s_own_time_is_told_apart() -> None:
     steps = (i for i in range(3))
     next(steps)
     assert not lines._runs_library(steps.gi_frame), "it stands at its yield"
+
+
+OUTLINED = """
+def main(look):
+    n = 0
+    while n < 3:
+        n += 1
+        look()
+"""
+
+
+def test_the_time_of_an_outlined_while_belongs_to_its_line(write_modules: WriteModules, books: None) -> None:
+    write_modules({"outlined.py": OUTLINED})
+    main = accel.accelerate(importlib.import_module("outlined").main, loops=True)
+    profile, without = LineProfile(), []
+
+    def look() -> None:
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and frame.f_code is not main.__code__:
+            frame = frame.f_back
+        assert frame is not None
+        without.append(frame.f_lineno)
+        profile.note(frame, 1.0)
+
+    main(look)
+    assert without == [None] * 3, "its jump would otherwise be a line more to a debugger"
+    assert [(line.number, sum(line.seconds.values())) for line in profile.lines()] == [(4, 3.0)]
+    assert profile.lines()[0].functions[0] == ("outlined:main", 4)
 
 
 def test_accel_run_lines_shows_the_table_and_keeps_it_in_the_report_and_on_the_page(
