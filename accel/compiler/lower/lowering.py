@@ -19,9 +19,9 @@ from accel.compiler.lower.program import (
     Fixed,
     Known,
     Lowerable,
+    LoweredProgram,
     OutputNumber,
     Packed,
-    Program,
     agrees,
     pack_of,
 )
@@ -50,7 +50,7 @@ def lower(
     on_cpu: bool = True,
     precision: str = FLOAT64,
     watch: Watch | None = None,
-) -> Program:
+) -> LoweredProgram:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
     on_cpu: whether it is for one CPU. precision: as in the settings. watch: is shown the operations before and after
@@ -81,7 +81,7 @@ class _Lowering:
     # -- the parts ----------------------------------------------------------------------------------------------------
 
     @np.errstate(all="ignore")  # folding computes again what NumPy has computed, and warned of, before
-    def program(self) -> Program:
+    def program(self) -> LoweredProgram:
         trace, arguments = self._trace, self._arguments
         outcomes = self._outcomes()
         changed = self._changed()
@@ -104,7 +104,7 @@ class _Lowering:
         described, indescribable = self._fingerprint(
             body, [recorded[:count], recorded[count:], checked, device_numbers]
         )
-        return Program(
+        return LoweredProgram(
             function=function,
             for_kernels=for_kernels,
             is_rounded=self._precision == FLOAT64,

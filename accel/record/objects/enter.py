@@ -53,10 +53,11 @@ from accel.record.state.kept import EnteredTuple
 from accel.record.state.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.state.recording import Recording
 from accel.record.state.storages import recordable
-from accel.record.values.arrays import RecordedArray, RecordedScalar, known, remember
+from accel.record.values.arrays import RecordedArray, RecordedScalar
 from accel.record.values.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.values.grids import Grid, is_grid
 from accel.record.values.numbers import TYPE_STAND_INS
+from accel.record.values.wrapping import known, remember
 from accel.rules.rule import lookup
 from accel.rules.scalars import HOST_FUNCTIONS
 

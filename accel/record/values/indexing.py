@@ -20,11 +20,11 @@ from accel.record.values.arrays import (
     RecordedValue,
     as_static,
     as_template,
-    wrap,
 )
 from accel.record.values.operands import check_casts, view
 from accel.record.values.positions import position_of, steps_of, within_axis
 from accel.record.values.settling import or_settled, settle
+from accel.record.values.wrapping import wrap
 from accel.rules import core, gathers
 from accel.rules.rule import Unsupported
 

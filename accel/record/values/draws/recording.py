@@ -18,13 +18,12 @@ from accel.record.values.arrays import (
     RecordedValue,
     as_static,
     as_template,
-    new_array,
-    wrap,
 )
 from accel.record.values.draws import formulas
 from accel.record.values.draws.early import MOST_EARLY, are_early, is_given, is_reproduced
 from accel.record.values.draws.formulas import tried
 from accel.record.values.draws.generators import KINDS
+from accel.record.values.wrapping import new_array, wrap
 from accel.rules.rule import Unsupported
 
 _OF_ELEMENTS = frozenset({"permutation", "choice"})
