@@ -40,7 +40,7 @@ class Iterated:
         The code of a bar may raise, for example if its stream is closed, and the program may look at arrays after that.
         Python releases a loop's iterator before it looks for a handler, and before it leaves the function. So the
         iterator has an empty last part, and the end of this part brings arrays up to date. All of it is C code: frames,
-        lines and tracer events stay the same. (Ctrl-C at that moment is lost to the error that is being raised.) A loop
+        lines and tracer events stay the same. Ctrl-C at that moment is lost to the error that is being raised. A loop
         that reaches the last part calls it, so that an error from a signal handler is not lost.
         """
         if not self.bars:

@@ -65,7 +65,7 @@ def accelerate(
     function runs as it is, and each iteration of its loops is compiled: for a function that is called once, such as a
     program's `main`.
 
-    Raises TypeError if `fn` is not a Python function, and SettingError if `mode`, `rtol` (a number more than 0) or a
+    Raises TypeError if `fn` is not a Python function. Raises SettingError if `mode`, `rtol` (a number more than 0) or a
     setting in the environment is invalid. Calls of the accelerated function never raise SettingError.
 
     >>> import accel

@@ -1,9 +1,9 @@
 """Correlation, convolution and means: the linear filters of `scipy.ndimage`, as functions of JAX arrays.
 
-Every function takes `input` of any shape and of a bool, integer, float32, float64 or complex dtype (float16 and wider
-floats raise RuntimeError, as in SciPy) and returns an array of the same shape; its dtype is `output` if given, else
-the input's. Arithmetic runs in float64 (float32 where the caller's JAX has 64-bit types disabled). Parameters mean what
-they mean in SciPy, except that `output` is None or a dtype here: output arrays are the caller's business.
+Every function takes `input` of any shape and of a bool, integer, float32, float64 or complex dtype. Float16 and wider
+floats raise RuntimeError, as in SciPy. The result has the same shape; its dtype is `output` if given, else the input's.
+Arithmetic runs in float64 (float32 where the caller's JAX has 64-bit types disabled). Parameters mean what they mean in
+SciPy, except that `output` is None or a dtype here: output arrays are the caller's business.
 
 Derivatives and Gaussians, made of these, stand in `gradients`.
 

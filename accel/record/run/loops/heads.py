@@ -54,9 +54,9 @@ class LoopRun:
 
     began: what was made in that call has a larger number. loops: where the loops around the instruction begin, the
     innermost first. unknown: why a state is, if one is, and how often (failures). changes: how often it was another one
-    than at the head before. passage: which head is the first since the loop was left. models, dropped, passed: see
-    accel.record.run.loops.trimming; the heads at which iterations begin that others are compared with, how many
-    iterations have left the tape, and how many elements of each range those had.
+    than at the head before. passage: which head is the first since the loop was left. For
+    accel.record.run.loops.trimming: models, the heads at which iterations begin that others are compared with; dropped,
+    how many iterations have left the tape; passed, how many elements of each range those had.
     """
 
     where: Place

@@ -23,8 +23,8 @@ TRUTHS = "a where | axis keepdims"
 
 
 # -- over selections --------------------------------------------------------------------------------------------------
-# A selection a[mask] has no fixed length. So the program keeps all of `a` beside the mask, which holds a truth for each
-# of its rows, and fills what is not selected with a number that changes nothing in the reduction.
+# A selection a[mask] has no fixed length. So the program keeps all of `a`, and the mask, a truth for each row. Rows
+# that are not selected are filled with a number that changes nothing in the reduction.
 
 
 def where_selected(mask: Any, x: Any, other: Any) -> Any:
