@@ -121,8 +121,15 @@ class DictProxy(KeyedProxy):
     def copy(self) -> Any:
         return dict(self.items())
 
-    def __or__(self, other: object) -> Any:
+    def __or__(self, other: Any) -> Any:
+        if isinstance(other, dict) and type(unwrap(other)).__ror__ is not dict.__ror__:  # Python asks this one first
+            return self._merge(other)
         return dict(self.items()) | dict(other.items()) if isinstance(other, dict) else NotImplemented
+
+    def _merge(self, other: Any) -> Any:
+        """Let Python merge the two: the tape ends here."""
+        self._give_up("is merged")
+        return self._plain_ | unwrap(other)
 
     # -- changing -----------------------------------------------------------------------------------------------------
 
@@ -234,13 +241,8 @@ class DefaultDictProxy(DictProxy):
         self._set(key, value)
         return value
 
-    def copy(self) -> Any:
-        self._give_up("is copied")
-        return self._plain_.copy()
-
-    def __or__(self, other: Any) -> Any:
-        self._give_up("is merged")
-        return self._plain_ | other
+    copy = DictProxy._copy_plain
+    __or__ = DictProxy._merge
 
 
 class OrderedDictProxy(DictProxy):
@@ -314,22 +316,17 @@ class CounterProxy(DictProxy):
         if not self._recording_.active or self._has(key):  # a key that is not there is no error
             super()._delete(key)
 
-    def copy(self) -> Any:
-        self._give_up("is copied")
-        return self._plain_.copy()
-
-    def __or__(self, other: object) -> Any:
-        self._give_up("is merged")
-        return self._plain_ | other
+    copy = DictProxy._copy_plain
+    __or__ = DictProxy._merge
 
     def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
         self._give_up("is merged")
-        self._plain_ |= other
+        self._plain_ |= unwrap(other)
         return self
 
     def __iadd__(self, other: Any) -> Any:
         self._give_up("is added to")
-        self._plain_ += other
+        self._plain_ += unwrap(other)
         return self
 
 
