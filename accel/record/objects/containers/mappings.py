@@ -9,6 +9,7 @@ from typing import Any
 
 from accel.record.objects.containers.container import is_bare_key, is_simple_key
 from accel.record.objects.containers.keyed import KeyedProxy
+from accel.record.objects.proxy import find_in_class
 from accel.record.state import inputs
 from accel.record.state.changes import AttributeState, Emptied, Item
 from accel.record.state.inputs import MISSING
@@ -122,8 +123,8 @@ class DictProxy(KeyedProxy):
         return dict(self.items())
 
     def __or__(self, other: Any) -> Any:
-        if isinstance(other, dict) and type(unwrap(other)).__ror__ is not dict.__ror__:  # Python asks this one first
-            return self._merge(other)
+        if isinstance(other, dict) and find_in_class(type(unwrap(other)), "__ror__")[0] is not dict:
+            return self._merge(other)  # Python asks a subclass with its own way first
         return dict(self.items()) | dict(other.items()) if isinstance(other, dict) else NotImplemented
 
     def _merge(self, other: Any) -> Any:
@@ -208,7 +209,7 @@ class DictProxy(KeyedProxy):
         for key, value in [*pairs, *items.items()]:
             self[key] = value
 
-    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
+    def __ior__(self, other: Any) -> Any:
         self.update(other)
         return self
 
