@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from accel.rules.lowering import Array
 from accel.rules.tracing import current
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def snapshot(x: Any) -> Any:

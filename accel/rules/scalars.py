@@ -7,17 +7,14 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.core import cast, namespace_of
-from accel.rules.lowering import function_of
+from accel.rules.lowering import Array, function_of
 from accel.rules.rule import Rule, Unsupported, derived, note_origin, own_rule
 from accel.rules.tables import ufuncs
-
-if TYPE_CHECKING:
-    from jax import Array
 
 LARGEST_EXACT = 2.0**53 - 1
 """The largest whole number that no other one rounds to: devices check outcomes as floats. 2**53 + 1 rounds to 2**53."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,7 @@ from accel.compiler.lower.passes.arrange import Part
 from accel.ir.loop import LoopBody
 from accel.ir.tape import Node
 from accel.rules import core
-
-if TYPE_CHECKING:
-    from jax import Array
+from accel.rules.lowering import Array
 
 
 class Parameters:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +32,9 @@ from accel.ir.fingerprint import Indescribable, fingerprint
 from accel.ir.tape import Node, Outcome
 from accel.platform import config
 from accel.platform.config import FLOAT64
+from accel.rules.lowering import Array
 from accel.rules.rule import Unsupported
 from accel.rules.tracing import traced
-
-if TYPE_CHECKING:
-    from jax import Array
 
 _ALWAYS = np.bool_(True)
 """The last constant of every program: true. XLA cannot know that, so it cannot fuse or contract across a choice by this

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,7 @@ from accel.ir.loop import body_of
 from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.rules import core
-
-if TYPE_CHECKING:
-    from jax import Array
+from accel.rules.lowering import Array
 
 
 class Values:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, counted
-from accel.rules.lowering import axes_of, axis_within, extreme, in_order, is_few, jnp, nonzero, number, where
+from accel.rules.lowering import Array, axes_of, axis_within, extreme, in_order, is_few, jnp, nonzero, number, where
 from accel.rules.lowering import where as choose
 from accel.rules.rule import Unsupported, add_rule, rewritten
-
-if TYPE_CHECKING:
-    from jax import Array
 
 _function: Any
 SUMS = "a initial where | axis dtype keepdims"
