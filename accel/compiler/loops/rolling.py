@@ -12,14 +12,13 @@ from accel.compiler.loops.bodies import Bodies
 from accel.compiler.loops.draft import Assumed, Draft
 from accel.compiler.loops.rounds import NoLoop, Passage, kinds_of, require
 from accel.ir.loop import LoopBody
-from accel.ir.tape import Node, nodes_in
+from accel.ir.tape import Node, needed_by, nodes_in
 from accel.ir.template import fill
 from accel.platform import interrupts, logs
 from accel.record import Trace
 from accel.record.run.loops.heads import Head, LoopRun
 from accel.record.run.outputs import Outputs
 from accel.record.state.draw import Draw
-from accel.record.values.draws.early import early_nodes
 from accel.rules import core
 
 BEGINNINGS = 6
@@ -68,7 +67,7 @@ def _rolled(trace: Trace, runs: Sequence[LoopRun]) -> Trace:
     rolling.guard()
     tape, former = draft.tape()
     draws = [_draw_with_nodes(draw, former) for draw in trace.draws]
-    if any(node.rule is core.LOOP for node in early_nodes(nodes_in([(each.args, each.kwargs) for each in draws]), ())):
+    if any(node.rule is core.LOOP for node in needed_by(nodes_in([(each.args, each.kwargs) for each in draws]))):
         logs.LOGGER.debug("loops stay a path for each number of rounds: what is drawn depends on what they compute")
         return trace
     # states at joins name operations that are gone

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from accel.catalogue import Row
 from accel.entry.hook.imports import locate
 from accel.platform import logs
+from accel.platform.codes import with_nested
 from accel.platform.ledger import current_run
 from accel.platform.reasons import Refusal, source_line
 from accel.platform.versions import shortfall
@@ -152,9 +153,7 @@ def is_file_of(module: str, filename: str) -> bool:
 
 def rows_of_all(code: CodeType, known: Iterable[Row]) -> list[Row]:
     """Return rows for the loops of a program, at its top level and in its functions, except for rows in `known`."""
-    from accel.entry.lift.source import nested_codes
-
-    names = dict.fromkeys(each.co_qualname for each in nested_codes(code))
+    names = dict.fromkeys(each.co_qualname for each in with_nested(code))
     for row in known:
         names.pop(row.qualname, None)
     return [Row(MAIN, name, WHY, loops=True) for name in names]
