@@ -16,9 +16,9 @@ from accel.platform.reasons import Refusal, source_line
 from accel.platform.versions import shortfall
 
 if TYPE_CHECKING:
+    from accel.entry.lift.iterations import Splits
     from accel.entry.lift.lifting import LiftedFunction
     from accel.entry.lift.passed import Bound
-    from accel.entry.lift.rounds import Splits
     from accel.entry.lift.switch import Switch
 
 MAIN, TOP = "__main__", "<module>"
@@ -66,7 +66,7 @@ class Lifts:
         """Outline parts of a function that is refused as a whole. See `OnRefused` in accel.dispatch.recordings."""
         if self._start is None or any(each.function is function for each in self._functions):
             return False
-        from accel.entry.lift.rounds import lift_refused
+        from accel.entry.lift.iterations import lift_refused
         from accel.entry.lift.source import NotLiftable
 
         def begin(switch: Switch, name: str, splits: Splits) -> None:

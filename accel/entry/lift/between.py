@@ -129,7 +129,7 @@ def _rest(iterator: Any) -> Any:
     return iterator.__reduce__()[1][0]
 
 
-def rounds_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
+def iterations_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
     """Return the number of iterations of a loop over an iterable, if known without running code of the program's."""
     if depth == 0:
         return None
@@ -140,7 +140,7 @@ def rounds_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
     if bar is None and kind not in (enumerate, zip):
         return None
     parts = _inside(iterable) if bar is None else bars.gone_through(bar)
-    counts = [rounds_of(part, depth - 1) for part in parts or ()]
+    counts = [iterations_of(part, depth - 1) for part in parts or ()]
     known = [count for count in counts if count is not None]
     return min(known) if known and len(known) == len(counts) else None
 

@@ -8,8 +8,8 @@ from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from accel import dispatch
+from accel.entry.lift.iterations import Splits, lift_refused, start
 from accel.entry.lift.lifting import lift_function
-from accel.entry.lift.rounds import Splits, lift_refused, start
 from accel.entry.lift.source import NotLiftable
 from accel.entry.lift.switch import Switch
 from accel.platform.ledger import State, open_ledger

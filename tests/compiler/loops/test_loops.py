@@ -1,4 +1,4 @@
-"""Loops by data: one program for any number of rounds where that is proved, and a path for each where it is not."""
+"""Loops by data: one program for any number of iterations where that is proved, and a path for each where it is not."""
 
 from __future__ import annotations
 
@@ -395,7 +395,7 @@ def an_error_after_too_many_rounds(x: Any) -> Any:
         x = y
         n += 1
         if n > 20:
-            raise RuntimeError(f"no end after {n} rounds")
+            raise RuntimeError(f"no end after {n} iterations")
     return x, n, error
 
 

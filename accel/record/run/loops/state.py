@@ -285,10 +285,10 @@ class _Walk:
         about = frozen_static(value.__code__), len(cells), tuple(value.__kwdefaults__ or ()), tuple(vars(value))
         return self._parts(value, lambda: [*cells, *defaults], *about)
 
-    def _rounds(self, value: RangeIterator) -> Hashable:
+    def _range(self, value: RangeIterator) -> Hashable:
         self._counts.append(value.left)
         self.held.ranges.append(value)
-        return ("rounds", value.step, None if value.coming is None else self._walk(value.coming))
+        return ("range", value.step, None if value.coming is None else self._walk(value.coming))
 
 
 def _bare(kind: type) -> type:
@@ -321,5 +321,5 @@ _WALKS: tuple[tuple[Any, Callable[[_Walk, Any], Hashable]], ...] = (
     (Followed, _Walk._followed),
     (Method, _Walk._method),
     (FunctionType, _Walk._function),
-    (RangeIterator, _Walk._rounds),
+    (RangeIterator, _Walk._range),
 )

@@ -32,7 +32,7 @@ from accel.platform.config import SettingError
 from accel.platform.options import Parser, refuse
 from accel.tools.inspect.explain import Explanation, explain_call
 from accel.tools.inspect.explain.capture import nth_call, profiled
-from accel.tools.inspect.explain.rounds import LoopOf, nth_round
+from accel.tools.inspect.explain.iterations import LoopOf, nth_iteration
 from accel.tools.inspect.programs import Change, output_to_stderr, print_error, program_of
 from accel.tools.inspect.sources import Source, functions_of, nearest, parse
 
@@ -201,7 +201,7 @@ def _watched(
         loop = LoopOf(target, source, qualname, line)
         assert source.code is not None
         loop.lifted(source.code)  # tells now if it cannot be
-        with nth_round(loop, nth, found) as change:
+        with nth_iteration(loop, nth, found) as change:
             yield change
 
 
