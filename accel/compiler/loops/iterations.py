@@ -84,7 +84,7 @@ class Passage:
     def _check(self, column: tuple[int, ...]) -> None:
         nodes = [self.draft.nodes[number] for number in column]
         kinds = {kind_of(node) for node in nodes}
-        require(len(kinds) == 1, "a value has another shape or type in each round")
+        require(len(kinds) == 1, "a value has another shape or type in each iteration")
         require(not nodes[0].host, "a number that Python computes changes from iteration to iteration")
         require(_is_value(nodes[0]), "a value of a kind that devices do not have")
 

@@ -130,7 +130,7 @@ class _Rounding(ReducedEvaluation):
         jaxpr = closed.jaxpr
         values: dict[Any, Any] = dict(zip(jaxpr.invars, given, strict=True))
         for var, value in zip(jaxpr.constvars, map(jnp.asarray, closed.consts), strict=True):
-            # in a loop's rounds, what is outside of them
+            # in a loop's iterations, what is outside of them
             values[var] = value if isinstance(value, jax.core.Tracer) else self._know(value, _has_zeros(value))
         known = _known_vars(jaxpr, {var for var, value in values.items() if id(value) in self._known})
         plain = _plain_vars(jaxpr, known.union(var for var, value in values.items() if id(value) in self._repeating))
