@@ -387,7 +387,7 @@ def nothing_before_the_first_round(x: Any) -> Any:
     return x, before
 
 
-def an_error_after_too_many_rounds(x: Any) -> Any:
+def an_error_after_too_many_iterations(x: Any) -> Any:
     error, n = np.inf, 0
     while error > 1e-4:
         y = np.cos(x)
@@ -422,7 +422,7 @@ HOSTILE: list[Callable[..., Any]] = [
     a_list_whose_elements_change_places,
     views_that_move,
     nothing_before_the_first_round,
-    an_error_after_too_many_rounds,
+    an_error_after_too_many_iterations,
     zeros_that_take_turns_with_others,
 ]
 

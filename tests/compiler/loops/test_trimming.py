@@ -1,4 +1,4 @@
-"""Loops of thousands of rounds: recorded as loops of a few, and the same program as those."""
+"""Loops of thousands of iterations: recorded as loops of a few, and the same program as those."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def swapped(x: Any, tol: float) -> Any:
 
 
 def rejected(x: Any, tol: float) -> Any:
-    """Two kinds of rounds, in no fixed order; a plain number that the loop computes with."""
+    """Two kinds of iterations, in no fixed order; a plain number that the loop computes with."""
     h, steps, t = 0.01, 0, 0.0 * np.sum(x)
     while t < 4.0 - tol:
         if h * np.max(np.abs(x)) < 0.025 * (1.0 + 0.2 * np.sin(9.0 * t)):

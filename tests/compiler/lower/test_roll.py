@@ -51,7 +51,7 @@ def two_sweeps(a: Any, n: int) -> Any:
 
 
 def every_round_used(a: Any, n: int) -> Any:
-    """Values of all rounds leave the loop."""
+    """Values of all iterations leave the loop."""
     x, seen = a[0], []
     for _ in range(n):
         x = np.sin(x) + 0.5

@@ -846,7 +846,7 @@ KINDS = (
     "def main(model, n):\n    for i in range(n):\n" + STEP + "        if i % 40 == 30:\n"
     "            model.u = np.tanh(model.u)\n"
 )
-"""Two kinds of rounds, the second of which is met late and rarely."""
+"""Two kinds of iterations, the second of which is met late and rarely."""
 
 
 def of_kinds(n: int) -> Callable[[ModuleType], Any]:

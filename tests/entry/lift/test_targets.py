@@ -1,4 +1,4 @@
-"""Lifted loops as targets: their rounds are compiled, and do what the program's own loop does."""
+"""Lifted loops as targets: their iterations are compiled, and do what the program's own loop does."""
 
 from __future__ import annotations
 
