@@ -54,13 +54,7 @@ def compile_trace(trace: Lowerable, known: Known, samples: Sequence[Any]) -> Exe
     return alone
 
 
-def _compile(
-    trace: Lowerable,
-    known: Known,
-    samples: Sequence[Any],
-    device: Any,
-    shards: Shards | None,
-) -> Executable:
+def _compile(trace: Lowerable, known: Known, samples: Sequence[Any], device: Any, shards: Shards | None) -> Executable:
     started = time.perf_counter()
     jax = import_jax()
     on_cpu = devices.shares_memory(device) and shards is None

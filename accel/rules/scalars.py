@@ -105,10 +105,7 @@ def _to_int(x: Array) -> Any:
 
 
 def _custom(
-    function: Callable[..., Any],
-    lower: Callable[..., Any],
-    checks: tuple[Rule, ...] = (),
-    after: Rule | None = None,
+    function: Callable[..., Any], lower: Callable[..., Any], checks: tuple[Rule, ...] = (), after: Rule | None = None
 ) -> tuple[Callable[..., Any], PythonRow]:
     rule = Rule(name="python." + function.__name__, function=function, lower=lower)
     note_origin(rule, _python_rule, function)

@@ -189,13 +189,7 @@ def _shorten() -> None:
 ending.compiled_code.shorten.append(_shorten)
 
 
-def compile_now(
-    trace: Trace | MergedTrace,
-    known: Known,
-    samples: Sequence[Any],
-    *,
-    name: str = "",
-) -> PendingProgram:
+def compile_now(trace: Trace | MergedTrace, known: Known, samples: Sequence[Any], *, name: str = "") -> PendingProgram:
     """Load or compile a program in this thread. Returns it done; arguments as of `compile_trace`.
 
     Interrupts wait until it is done, because they could leave modules half imported. name: the target's.

@@ -147,12 +147,7 @@ class _Rolling:
         in_place = {number: node.index for number, node in picks.items()} | {
             number: made for number, made in bodies.in_place.items() if number in used and number not in picks
         }
-        draft.replace(
-            first.nodes,
-            last.nodes,
-            [*entered, *bodies.hoisted, loop, *picks.values(), held],
-            in_place,
-        )
+        draft.replace(first.nodes, last.nodes, [*entered, *bodies.hoisted, loop, *picks.values(), held], in_place)
         # that the loop is entered stays an outcome: it tells such paths from those that leave the loop here
         draft.outcomes[first.outcomes : last.outcomes] = [None] * (last.outcomes - first.outcomes)
         draft.outcomes[last.outcomes - 1] = Assumed(held.index, True, passage.run.where)

@@ -42,12 +42,7 @@ value (see accel.rules.fusion and accel.compiler.lower.rounding)."""
 
 
 def lower(
-    trace: Lowerable,
-    known: Known,
-    *,
-    on_cpu: bool = True,
-    precision: str = FLOAT64,
-    watch: Watch | None = None,
+    trace: Lowerable, known: Known, *, on_cpu: bool = True, precision: str = FLOAT64, watch: Watch | None = None
 ) -> LoweredProgram:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
@@ -60,14 +55,7 @@ def lower(
 class _Lowering:
     """One lowering: what is needed of the tape, the passes over that, its arguments, and the function of them."""
 
-    def __init__(
-        self,
-        trace: Lowerable,
-        known: Known,
-        on_cpu: bool,
-        precision: str,
-        watch: Watch | None,
-    ) -> None:
+    def __init__(self, trace: Lowerable, known: Known, on_cpu: bool, precision: str, watch: Watch | None) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
         self._precision = precision
@@ -215,10 +203,7 @@ class _Lowering:
             return computed(arrays, constants, scalars, about)
 
         def computed(
-            arrays: list[Any],
-            constants: list[Any],
-            scalars: dict[str, Any],
-            tracing: AbstractContextManager[None],
+            arrays: list[Any], constants: list[Any], scalars: dict[str, Any], tracing: AbstractContextManager[None]
         ) -> Any:
             values = Values(self._arguments, arrays, constants[:-1], scalars)
             with tracing:
@@ -234,8 +219,7 @@ class _Lowering:
 
     def _traced(self, always: Array) -> AbstractContextManager[None]:
         return traced(
-            stored_by=always if self._on_cpu else None,
-            has_host_calls=self._on_cpu and self._precision == FLOAT64,
+            stored_by=always if self._on_cpu else None, has_host_calls=self._on_cpu and self._precision == FLOAT64
         )
 
     def _fixed_value(self, node: Node) -> Any:

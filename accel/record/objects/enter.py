@@ -241,12 +241,7 @@ def _partial(recording: Recording, value: object, slot: int) -> Entered:
 def _bound(recording: Recording, value: Any, slot: int) -> Entered:
     """A bound method read from outside: its object is entered, its function followed."""
     name = recording.inputs.name(slot)
-    owner = recording.enter(
-        value.__self__,
-        ("self", slot),
-        f"{name}.__self__",
-        inputs.attribute(slot, "__self__"),
-    )
+    owner = recording.enter(value.__self__, ("self", slot), f"{name}.__self__", inputs.attribute(slot, "__self__"))
     function = value.__func__
     made = Followed(recording, target_function(recording, function), (owner,), value)
     return inputs.is_method_of(function), one_per_object(recording, value, lambda *_: made)

@@ -134,10 +134,7 @@ def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
     if is_computed_without(type(proxy._plain_), name):
         recording.inputs.narrow(slot, inputs.satisfies(has_attribute, name))
     wrapped = recording.enter(
-        own,
-        ("attr", slot, name),
-        f"{recording.inputs.name(slot)}.{name}",
-        inputs.attribute(slot, name),
+        own, ("attr", slot, name), f"{recording.inputs.name(slot)}.{name}", inputs.attribute(slot, name)
     )
     if recording.active:
         note_attribute(proxy, name, wrapped, written=False)

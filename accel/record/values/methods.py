@@ -14,14 +14,7 @@ from accel.record.state.on_behalf import on_behalf
 from accel.record.state.opaque import EFFECTS_IN_NUMPY
 from accel.record.state.wrapper import StandIn, Wrapper, unwrap
 from accel.record.values import compressed, rows
-from accel.record.values.arrays import (
-    CompressedArray,
-    RecordedArray,
-    RecordedScalar,
-    as_static,
-    as_template,
-    force,
-)
+from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedScalar, as_static, as_template, force
 from accel.record.values.calls.call import record_rule
 from accel.record.values.flat import FlatIterator
 from accel.record.values.numbers import record_scalar, scalar_call

@@ -150,10 +150,7 @@ class StreamMethod(StandIn):
         texts = [plain(recording, arg) for arg in args]
         result = show(
             recording,
-            lambda: (
-                _STREAM_METHODS[name](recording, slot, frame, *args, **kwargs),
-                functools.partial(method, *texts),
-            ),
+            lambda: (_STREAM_METHODS[name](recording, slot, frame, *args, **kwargs), functools.partial(method, *texts)),
             lambda: functools.partial(method, *texts, **unwrap(kwargs)),
         )
         return len(texts[0]) if name == "write" and result is None and texts else result

@@ -137,13 +137,7 @@ def _where_chosen(*, a: Any, choices: Any, mode: str = "raise") -> tuple[list[An
     return ([place == i for i in range(len(choices))],)
 
 
-@rule(
-    np.choose,
-    "a *choices | mode",
-    cast="choices",
-    holds=_within,
-    reads=Reads(("choices",), _where_chosen),
-)
+@rule(np.choose, "a *choices | mode", cast="choices", holds=_within, reads=Reads(("choices",), _where_chosen))
 def choose(*, a: Any, choices: Any, mode: str = "raise") -> Any:
     """The i-th choice where `a` is i; outside, by mode."""
     choices = list(choices)

@@ -189,14 +189,7 @@ def _joined(name: str) -> Any:
     return lower
 
 
-@rule(
-    np.concatenate,
-    "*arrays | axis dtype",
-    cast="arrays",
-    rounding=Rounding.EXACT,
-    work=9.0,
-    reshapes=_flattens(0),
-)
+@rule(np.concatenate, "*arrays | axis dtype", cast="arrays", rounding=Rounding.EXACT, work=9.0, reshapes=_flattens(0))
 def concatenate(
     *, arrays: tuple[Any, ...] | list[Any], axis: int | None = 0, dtype: np.dtype[Any] | type[Any] | None = None
 ) -> Any:

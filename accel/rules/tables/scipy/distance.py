@@ -51,13 +51,7 @@ def cdist(*, XA: Array, XB: Array, metric: str = "euclidean") -> Any:
     return _metric(metric)(_points(XA)[:, None, :], _points(XB)[None, :, :])
 
 
-@rule(
-    distance.pdist,
-    "X | metric",
-    holds=_is_known,
-    otherwise="another metric",
-    or_on_host=True,
-)
+@rule(distance.pdist, "X | metric", holds=_is_known, otherwise="another metric", or_on_host=True)
 def pdist(*, X: Array, metric: str = "euclidean") -> Any:
     x = _points(X)
     first, second = np.triu_indices(x.shape[0], 1)

@@ -152,12 +152,7 @@ def _count_nonzero(*, a: Array, axis: int | None = None, **bound: object) -> Any
 
 for _function, _lower, _neutral in ((np.sum, _sum, _always(0)), (np.prod, reduction("prod"), _always(1))):
     add_rule(
-        _function,
-        _lower,
-        SUMS,
-        masked=_filled(reduction(_function.__name__), _neutral),
-        out_decides=True,
-        reads=CHOSEN,
+        _function, _lower, SUMS, masked=_filled(reduction(_function.__name__), _neutral), out_decides=True, reads=CHOSEN
     )
 
 
@@ -168,18 +163,8 @@ for _function in (np.min, np.amin):
     add_rule(_function, extremes("min"), EXTREMES, masked=_filled(extremes("min"), _most), **_CHOICES)
 for _function, _neutral in ((np.any, _always(False)), (np.all, _always(True))):
     _name = _function.__name__
-    add_rule(
-        _function,
-        reduction(_name, nonzero),
-        TRUTHS,
-        masked=_filled(reduction(_name), _neutral),
-    )
-add_rule(
-    np.count_nonzero,
-    _count_nonzero,
-    "a | axis keepdims",
-    masked=_filled(reduction("count_nonzero"), _always(0)),
-)
+    add_rule(_function, reduction(_name, nonzero), TRUTHS, masked=_filled(reduction(_name), _neutral))
+add_rule(np.count_nonzero, _count_nonzero, "a | axis keepdims", masked=_filled(reduction("count_nonzero"), _always(0)))
 
 
 add_rule(np.argmax, reduction("argmax", real_only), "a | axis keepdims")

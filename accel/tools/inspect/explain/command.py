@@ -16,15 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from accel.entry.callables import (
-    TARGETS,
-    PlainCall,
-    call_of,
-    check_arguments,
-    named,
-    split_loop,
-    split_target,
-)
+from accel.entry.callables import TARGETS, PlainCall, call_of, check_arguments, named, split_loop, split_target
 from accel.entry.hook.imports import locate, split_name
 from accel.entry.hook.lifts import TOP
 from accel.platform import config

@@ -234,11 +234,7 @@ def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
 
 
 def _iteration(
-    batch: LoopBatch,
-    read: dict[int, Any],
-    entries: dict[tuple[int, int], Any],
-    values: ValueStore,
-    compute: Compute,
+    batch: LoopBatch, read: dict[int, Any], entries: dict[tuple[int, int], Any], values: ValueStore, compute: Compute
 ) -> list[Any]:
     """Return the results of one iteration's operations.
 
