@@ -23,7 +23,7 @@ import numpy as np
 
 import accel
 from accel.dispatch.paths.stages import Stage
-from accel.entry.lift.rounds import Rounds
+from accel.entry.lift.iterations import Iterations
 from accel.entry.lift.switch import Switch
 from accel.platform import config
 from accel.policy import speed
@@ -191,7 +191,7 @@ def lifted_loop(shape: tuple[int, int], rounds: int) -> dict[str, Any]:
     for _ in range(3):
         main(*given, 20)
     switch = next(each for each in main.__code__.co_consts if isinstance(each, Switch))
-    target = cast("Rounds", switch.call)._target
+    target = cast("Iterations", switch.call)._target
     (of_round,) = target.paths.with_program
     timed = of_round.variant.executable = Timed(of_round.variant.executable)
     began = time.perf_counter()

@@ -82,7 +82,7 @@ def try_joins(draw: random.Random) -> Counter[str]:
 
 
 def try_loops(draw: random.Random) -> Counter[str]:
-    """Whatever number of rounds a loop by data takes, a replay gives NumPy's results, or none."""
+    """Whatever number of iterations a loop by data takes, a replay gives NumPy's results, or none."""
     source = loop_programs.Writer(draw).program()
     function = loop_runs.program_of(source)
     recorded, replayed = LOOP_CALLS

@@ -23,7 +23,7 @@ from accel.backend.options import compile_with, need_plain_reductions, options_f
 from accel.backend.shards import Shards, division
 from accel.compiler.kernels import machine_code
 from accel.compiler.kernels.segments import Segmented
-from accel.compiler.lower import PACKS, Known, Lowerable, Program, lower
+from accel.compiler.lower import PACKS, Known, Lowerable, LoweredProgram, lower
 from accel.compiler.lower.rounding import rounded_as_numpy
 from accel.ir.fingerprint import digest
 from accel.platform import config, interrupts, jax_internals, ledger, logs, tuning
@@ -54,13 +54,7 @@ def compile_trace(trace: Lowerable, known: Known, samples: Sequence[Any]) -> Exe
     return alone
 
 
-def _compile(
-    trace: Lowerable,
-    known: Known,
-    samples: Sequence[Any],
-    device: Any,
-    shards: Shards | None,
-) -> Executable:
+def _compile(trace: Lowerable, known: Known, samples: Sequence[Any], device: Any, shards: Shards | None) -> Executable:
     started = time.perf_counter()
     jax = import_jax()
     on_cpu = devices.shares_memory(device) and shards is None
@@ -143,13 +137,13 @@ def usual_size(samples: Sequence[Any]) -> int:
     return statistics.median_high(sizes) if sizes else 0
 
 
-def _scalar_forms(program: Program, about: Callable[..., Any]) -> dict[str, Any]:
+def _scalar_forms(program: LoweredProgram, about: Callable[..., Any]) -> dict[str, Any]:
     """The forms of the packed scalars. about: gives that of an array of a shape and dtype."""
     return {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
 
 
 def _of_kernels(
-    program: Program, samples: Sequence[Any], device: Any, options: dict[str, Any]
+    program: LoweredProgram, samples: Sequence[Any], device: Any, options: dict[str, Any]
 ) -> tuple[Segmented, str | None, str] | None:
     """The program as kernels, its key in the disk cache and why it is not there; None where XLA compiles it whole."""
     import jax
@@ -182,7 +176,7 @@ def _of_kernels(
 
 
 def _compiled(
-    program: Program, arguments: tuple[Any, ...], device: object, options: dict[str, Any]
+    program: LoweredProgram, arguments: tuple[Any, ...], device: object, options: dict[str, Any]
 ) -> tuple[Any, str | None, str]:
     """Load the executable from the disk cache, or compile it and keep it there.
 
@@ -195,7 +189,7 @@ def _compiled(
     return _saved(program, key, _built(program, arguments, options))
 
 
-def _saved(program: Program, key: str | None, compiled: Any) -> tuple[Any, str | None, str]:
+def _saved(program: LoweredProgram, key: str | None, compiled: Any) -> tuple[Any, str | None, str]:
     """Keep a compiled program on disk. Returns it, its key there (None if it is not) and why not, as `_compiled`."""
     unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
     if unkept:
@@ -203,14 +197,14 @@ def _saved(program: Program, key: str | None, compiled: Any) -> tuple[Any, str |
     return compiled, None if unkept else key, unkept
 
 
-def _built(program: Program, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _built(program: LoweredProgram, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
     import jax
 
     # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
     return compile_with(jax.jit(entry(program)).lower(*arguments), options)
 
 
-def _common(program: Program, arguments: tuple[Any, Any], shards: Shards, options: dict[str, Any]) -> Any:
+def _common(program: LoweredProgram, arguments: tuple[Any, Any], shards: Shards, options: dict[str, Any]) -> Any:
     """Compile the program together with the other processes that have some of the devices."""
     assert crew.current is not None, "others' devices are known to rank 0 alone"
     return common.build(crew.current, entry(program), arguments, program.constants, shards, options)
@@ -228,14 +222,14 @@ def _say_once(sentence: str) -> None:
         ledger.current_run().note(sentence)
 
 
-def entry(program: Program) -> Callable[..., Any]:
+def entry(program: LoweredProgram) -> Callable[..., Any]:
     """The function to compile, with NumPy's rounding. It takes what `Executable.run` passes."""
     function = program.function
     assert function is not None, "a program that another process compiled has none"
     return rounded_as_numpy(function, lambda *given: given[-2][-1]) if program.is_rounded else function
 
 
-def _key(program: Program, arguments: tuple[Any, ...], device: Any, *more: str) -> str | None:
+def _key(program: LoweredProgram, arguments: tuple[Any, ...], device: Any, *more: str) -> str | None:
     """The key of the program's entry in the disk cache; None if it cannot have one. more: what else it depends on."""
     import jax
 
@@ -253,7 +247,7 @@ def _from_cache(key: str | None, device: object) -> Any:
     return cache.parsed(key, cache.SUFFIX, lambda payload: serializing.deserialized(payload, device))
 
 
-def _keep(program: Program, key: str | None, compiled: object) -> str:
+def _keep(program: LoweredProgram, key: str | None, compiled: object) -> str:
     """Keep a compiled program on disk. Returns "", or why it could not be kept."""
     if key is None:
         return f"it holds {program.indescribable}, which cannot be described to another process"

@@ -18,7 +18,7 @@ from accel.backend.machines import crew
 from accel.backend.machines.common import CommonProgram
 from accel.backend.shards import Shards, launching
 from accel.compiler.kernels.segments import Segmented
-from accel.compiler.lower import Program
+from accel.compiler.lower import LoweredProgram
 from accel.compiler.lower.written import Written
 from accel.platform import callbacks, config, memory, underflow
 from accel.platform.alignment import aligned_copy, is_aligned
@@ -43,7 +43,7 @@ class Executable:
     why not, where the settings ask for it.
     """
 
-    program: Program
+    program: LoweredProgram
     compiled: Any
     constants: list[Any]
     seconds: float

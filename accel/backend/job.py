@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from accel.compiler.lower import ConstantsAnew, Known, Lowerable, Program
+from accel.compiler.lower import ConstantsAnew, Known, Lowerable, LoweredProgram
 from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
@@ -220,9 +220,9 @@ def _no_argument(node: Node) -> Any:
 class Product:
     """A compiled program as data.
 
-    program: the fields of `Program` without its function, with indices in place of nodes and outcomes. key: of the
-    executable's entry in the disk cache. If that is None, `unkept` says why, and payload holds the executable itself,
-    if it can be serialized. seconds: the time of lowering and compiling. needs_jax: whether a part of it is XLA's.
+    program: the fields of `LoweredProgram` without its function, with indices in place of nodes and outcomes.
+    key: of the executable in the disk cache. If it is None, `unkept` says why, and payload holds the executable itself,
+    if that can be serialized. seconds: the time of lowering and compiling. needs_jax: whether a part of it is XLA's.
     """
 
     program: dict[str, Any]
@@ -237,7 +237,7 @@ _AS_THEY_ARE = ("slots", "constants", "numbers", "operations", "folded", "finger
 """Fields of a program that hold neither nodes nor outcomes."""
 
 
-def packed(program: Program, trace: Any) -> dict[str, Any]:
+def packed(program: LoweredProgram, trace: Any) -> dict[str, Any]:
     """A program's fields as data."""
     positions = {id(outcome): index for index, outcome in enumerate(trace.tape.outcomes)}
     return {
@@ -249,10 +249,10 @@ def packed(program: Program, trace: Any) -> dict[str, Any]:
     }
 
 
-def unpacked(fields: dict[str, Any], trace: Lowerable, known: Known) -> Program:
+def unpacked(fields: dict[str, Any], trace: Lowerable, known: Known) -> LoweredProgram:
     """Rebuild the program, on this process's own trace. It has no function, because it is compiled already."""
     nodes, outcomes = trace.tape.nodes, trace.tape.outcomes
-    return Program(
+    return LoweredProgram(
         function=None,
         for_kernels=None,
         is_rounded=False,  # nor can it be rounded again
@@ -260,7 +260,7 @@ def unpacked(fields: dict[str, Any], trace: Lowerable, known: Known) -> Program:
         host=[nodes[index] for index in fields["host"]],
         scalars={pack: [nodes[index] for index in indices] for pack, indices in fields["scalars"].items()},
         outcomes=[outcomes[index] for index in fields["outcomes"]],
-        # the last one is no value of the trace's, see `Program`
+        # the last one is no value of the trace's, see `LoweredProgram`
         renewal=ConstantsAnew.unpacked(fields["renewal"], trace, fields["constants"][:-1]),
         **{name: fields[name] for name in _AS_THEY_ARE},
     )

@@ -15,7 +15,7 @@ from accel.platform import background, jax_internals
 
 _WIDE_VECTORS = MappingProxyType({"xla_cpu_prefer_vector_width": 512})
 """Use the widest vectors that the processor has. By itself XLA uses 256 bits, as more slowed older processors down. The
-results have the same bits. A round of PyGCM's loop takes 0.92 of the time so."""
+results have the same bits. An iteration of PyGCM's loop takes 0.92 of the time so."""
 
 _PLAIN_REDUCTIONS = MappingProxyType({"xla_cpu_experimental_ynn_fusion_type": ""})
 """Make reductions use XLA's own loops.

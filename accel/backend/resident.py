@@ -34,13 +34,13 @@ def room(shape: tuple[int, ...], dtype: Any) -> Array:
 class Resident:
     """Device copy of one array. of: the array. buffer: its values on the device.
 
-    is_behind: whether the array's own memory lacks these values. round: the last one that made or took it. fetched:
+    is_behind: whether the array's own memory lacks these values. iteration: the last one that made or took it. fetched:
     counts that the values have been fetched.
     """
 
     of: weakref.ref[Array]
     buffer: Any
-    round: int
+    iteration: int
     is_behind: bool = False
     fetched: Callable[[], object] | None = None
 
@@ -50,9 +50,9 @@ class Residents:
 
     possible: whether a program has run on a device with a memory of its own. is_open: arrays may be behind at present.
     is_held: some may be, or were and are just being brought up to date. closed_by: why that was last done, in words.
-    round: counts the iterations. kept: bytes of arrays that the program has kept since they may be. iterated: arrays
-    that the loop reads itself, which may not be behind. closes: called when all are up to date, and again where a
-    signal's handler comes in between.
+    iteration: counts the iterations. kept: bytes of arrays that the program has kept since they may be. iterated:
+    arrays that the loop reads itself, which may not be behind. closes: called when all are up to date, and again where
+    a signal's handler comes in between.
     """
 
     # a signal's handler may run anywhere, and has all of them forgotten: what is gone through is a list made at once
@@ -62,7 +62,7 @@ class Residents:
         self.is_held = False
         self.closed_by = ""
         self.kept = 0
-        self.round = 0
+        self.iteration = 0
         self.iterated: tuple[weakref.ref[Array], ...] = ()
         self.closes: Callable[[], object] | None = None
         self._known: dict[int, Resident] = {}
@@ -84,7 +84,7 @@ class Residents:
             found[position] = buffer
             if not _owner(arrays[position])[1]:  # mapped or shared memory: others may write to it at any time
                 continue
-            self._known[id(arrays[position])] = Resident(weakref.ref(arrays[position]), buffer, self.round)
+            self._known[id(arrays[position])] = Resident(weakref.ref(arrays[position]), buffer, self.iteration)
         return found
 
     def there(self, arrays: Sequence[Any], device: Any) -> list[int]:
@@ -98,7 +98,7 @@ class Residents:
             return None
         if (known.buffer.shape, known.buffer.dtype, known.buffer.devices()) != form:
             return None
-        known.round = self.round
+        known.iteration = self.iteration
         return known.buffer
 
     def refresh(self, array: Any) -> None:
@@ -121,7 +121,7 @@ class Residents:
         for key, known in list(self._known.items()):
             if not known.is_behind and key != id(array) and _overlap(known, array):
                 self._known.pop(key, None)
-        known = Resident(weakref.ref(array), buffer, self.round, True, fetched)
+        known = Resident(weakref.ref(array), buffer, self.iteration, True, fetched)
         return functools.partial(operator.setitem, self._known, id(array), known)
 
     def is_iterated(self, array: Array) -> bool:
@@ -129,9 +129,9 @@ class Residents:
         arrays = [each() for each in self.iterated]
         return any(each is not None and np.may_share_memory(each, array) for each in arrays)
 
-    def end_round(self) -> None:
+    def end_iteration(self) -> None:
         """Fetch what the program has kept, and no iteration has taken: else the device's memory would fill."""
-        kept = [each for each in list(self._known.values()) if each.is_behind and each.round < self.round]
+        kept = [each for each in list(self._known.values()) if each.is_behind and each.iteration < self.iteration]
         self._fetch(kept)
         self.kept += sum(array.nbytes for each in kept if (array := each.of()) is not None)
         gone = [key for key, each in list(self._known.items()) if each.of() is None or each in kept]

@@ -1,9 +1,9 @@
 """Fingerprints: what a program computes, as a short text that is the same in every process.
 
-Two programs of one fingerprint compute the same from arguments of the same shapes and dtypes, so that a compiled one
-can be kept on disk and found again without tracing and lowering it first. Whatever cannot be described exactly (a
-function that is not accel's own, an object of a class of the user's) makes the program *indescribable*: it has no
-fingerprint and is compiled anew, and the reason is told.
+Two programs of one fingerprint compute the same from arguments of the same shapes and dtypes. So a compiled one can be
+kept on disk, and found again without tracing and lowering. Whatever cannot be described exactly (a function that is not
+accel's own, an object of a class of the user's) makes the program *indescribable*: it has no fingerprint and is
+compiled anew, and the reason is told.
 
 What stands for itself under a name (a ufunc, a class, a function written in C) is described by that name where two
 things hold. Its module is one whose code cannot change without another version number or another hash (see

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -125,13 +125,16 @@ def nodes_in(template: object) -> list[Node]:
     return leaves(template, Node)
 
 
-def needed_by(roots: Iterable[Node]) -> list[Node]:
-    """The roots and all that they are computed from, in the order of the tape."""
+def needed_by(roots: Iterable[Node], known: Container[int] = ()) -> list[Node]:
+    """The roots and all that they are computed from, in the order of the tape.
+
+    known: indices of nodes that are left out, with what only these are computed from.
+    """
     found: dict[int, Node] = {}
     stack = list(roots)
     while stack:
         node = stack.pop()
-        if node.index not in found:
+        if node.index not in found and node.index not in known:
             found[node.index] = node
             stack.extend(node.operands())
     return [found[index] for index in sorted(found)]

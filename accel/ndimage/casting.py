@@ -35,11 +35,13 @@ def to_working(x: Array) -> Array:
     return x.astype(working_dtype())
 
 
-def require_storable(dtype: DTypeLike) -> None:
+def require_storable(*dtypes: DTypeLike) -> None:
     """Raise RuntimeError for a dtype that SciPy's C code has no case for (float16, longdouble, object, ...)."""
-    parts = np.dtype(np.dtype(dtype).type(0).real.dtype) if np.dtype(dtype).kind == "c" else np.dtype(dtype)
-    if parts.char not in _STORABLE:
-        raise RuntimeError(f"array type {parts!r} not supported")
+    for each in dtypes:
+        dtype = np.dtype(each)
+        parts = np.dtype(dtype.type(0).real.dtype) if dtype.kind == "c" else dtype
+        if parts.char not in _STORABLE:
+            raise RuntimeError(f"array type {parts!r} not supported")
 
 
 def _wrapped_integer(x: Array, dtype: np.dtype) -> Array:

@@ -27,6 +27,7 @@ gain            what programs could have saved so far, which decides what is beg
 own_code        which modules are the user's own
 notebook_cells  what people call the cells of a notebook
 pickling        what is written for other processes, with NumPy's own dtypes
+codes           code objects, and those nested in them
 bodies          which functions are bodies of lifted loops
 tracebacks      tracebacks without accel's frames
 files           files that are written as a whole

@@ -1,9 +1,9 @@
 """Progress bars of tqdm: a library's code that runs between two iterations, and looks at nothing of the program's.
 
-A bar goes through what it was given, counts, and writes text to a stream. What a program may have put into it beside
-plain values is looked for here. Private interfaces of tqdm that are used: the attributes of a bar that hold its stream,
-lock, clock and what it goes through, its generator's variables of these, the names of colours, and the monitor, a
-thread that has bars shown that have stood still.
+A bar goes through an iterable, counts, and writes text to a stream. This module looks for anything but plain values
+that a program may have put into it. Private interfaces of tqdm that are used: the attributes of a bar that hold its
+stream, lock, clock and iterable, and its generator's variables of these; the names of colours; and the monitor, a
+thread that redraws bars that have stood still.
 """
 
 from __future__ import annotations

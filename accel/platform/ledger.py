@@ -25,8 +25,8 @@ SAMPLES = 512
 """Number of recent call times to keep per target, for compiled calls and for calls on NumPy each."""
 
 MAX_KINDS = 64
-"""Maximum per target of pairs of field and verdict whose worst difference is kept, and of distinct refusals that are
-kept with their detail, which may differ in every call."""
+"""Maximum number per target of pairs of field and verdict whose worst difference is kept, and of distinct refusals.
+Details of a refusal may differ in every call."""
 
 LEAST_WORK_S, MOST_STRETCH = 0.02, 8.0
 """Processor seconds of calls below which nothing is known of other programs, and the most that they are taken to

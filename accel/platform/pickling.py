@@ -23,10 +23,7 @@ def _reduced(dtype: np.dtype[Any]) -> str | tuple[Any, ...]:
     return (np.dtype, (dtype.str,)) if dtype is np.dtype(dtype.str) else dtype.__reduce__()
 
 
-_REDUCED: Any = ChainMap(
-    dict.fromkeys((type(np.dtype(code)) for code in _OWN), _reduced),
-    copyreg.dispatch_table,
-)
+_REDUCED: Any = ChainMap(dict.fromkeys((type(np.dtype(code)) for code in _OWN), _reduced), copyreg.dispatch_table)
 
 
 class Pickler(pickle.Pickler):

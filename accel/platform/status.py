@@ -2,7 +2,7 @@
 
 The line is drawn on standard error. The program's standard streams get a `write` and a `flush` that erase it first, so
 that it never stands in the program's own output. It is not drawn while the program's last output is an unfinished line,
-such as a progress bar, nor while the program does nothing, as it may then wait for the user to type.
+such as a progress bar. Nor is it drawn while the program does nothing: it may be waiting for the user to type.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ class Reads:
     """Which elements of its operands a selection reads: of the others nothing reaches the result.
 
     operands: by name, or by position where the operation has them so. masks: takes the operation's arguments, as JAX
-    arrays and numbers, and gives the truths of those elements for each operand in order, in the shape of the result or
-    broadcastable to it; for an operand that is a list, a list of truths. given: the argument without which all is read.
+    arrays and numbers. For each operand in order it gives the truths of those elements, broadcastable to the result's
+    shape; for an operand that is a list, a list of truths. given: the argument without which all is read.
 
     Of a reduction, the truths are in the shape of the operand.
     """
@@ -86,14 +86,14 @@ class Locality:
     """Which elements of the operands an element of the result comes from."""
 
     elementwise: bool = False
-    """From the elements at the same place alone, with broadcasting. Read by record.arrays.compressed, lower.values, and
+    """From the elements at the same place alone, with broadcasting. Read by record.values.compressed, lower.values, and
     the aliasing and pad passes."""
     rowwise: Callable[[Mapping[str, Any]], bool] | None = None
     """From the bound arguments, whether row i of the result (along its first axis) comes from rows i alone. None: it
-    never does, unless `elementwise`. Read by record.arrays.compressed."""
+    never does, unless `elementwise`. Read by record.values.compressed."""
     view: Callable[..., Any] | None = None
-    """From an operand, the result and the bound arguments, the step of accel.ir.views that leads from one to the other,
-    where NumPy's result shares memory with the operand. None: such a result is refused. Read by record.arrays.calls."""
+    """Given an operand, the result and the bound arguments: the step of accel.ir.views from the operand to the result,
+    if they share memory. None: such a result is refused. Read by record.values.calls."""
     reads: Reads | None = None
     """Which elements of the operands it reads; None: all. Read by accel.transform.pure.gates, which keeps the others
     out of derivatives."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.derivatives import derived_from
-from accel.rules.lowering import jnp, lax, number, where
-
-if TYPE_CHECKING:
-    from jax import Array
+from accel.rules.lowering import Array, jnp, lax, number, where
 
 
 def is_complex(*operands: object) -> bool:
@@ -94,8 +91,8 @@ def compared(name: str) -> Callable[[Any, Any], Any]:
 def ordered(name: str) -> Callable[[Any, Any], Any]:
     """maximum and minimum, in which the first NaN wins; fmax and fmin, in which a number does.
 
-    Of zeros of either sign, NumPy's maximum and minimum give the second (of float16 the first), its fmax and fmin one
-    or the other by the element's place in the array.
+    Of two zeros of different sign, NumPy's maximum and minimum give the second, or in float16 the first. Which one its
+    fmax and fmin give depends on the element's place in the array.
     """
     holds = compared("greater_equal" if name.endswith("max") or name == "maximum" else "less_equal")
 

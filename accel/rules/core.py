@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,8 @@ from accel.ir.tape import Node
 from accel.ir.views import Extent
 from accel.rules.columns import Reads, Rounding
 from accel.rules.derivatives import derived_from
+from accel.rules.lowering import Array
 from accel.rules.rule import own_rule
-
-if TYPE_CHECKING:
-    from jax import Array
-
 
 LOOP_WORK = 1e6
 """Work that a loop by data counts as: its iterations are computed only where they are needed. Guess."""

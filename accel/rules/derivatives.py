@@ -1,7 +1,7 @@
-"""Derivatives: those that JAX has not, or has otherwise at single points.
+"""Derivatives that JAX lacks, or has otherwise at single points.
 
-A lowering that puts a constant where an operand is 0, or that works on signs and bits, gives the right value and a
-wrong derivative there. Programs without derivatives are not changed by any of this.
+A lowering may put a constant where an operand is 0, or work on signs and bits. It gives the right value there, and a
+wrong derivative. Programs without derivatives are not changed by any of this.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     rule: Rule = node.rule
     body = body_of(node)
     if body is not None:
-        return _evaluate_rounds(body, *fill(node.args, value_of, Node))
+        return _evaluate_iterations(body, *fill(node.args, value_of, Node))
     args, kwargs = fill((node.args, node.kwargs), value_of, Node)
     if isinstance(rule.recorded.special, WritesInto):  # NumPy changes the first operand, and gives nothing
         changed = kwargs[rule.operands[0]] = np.array(kwargs[rule.operands[0]])
@@ -31,7 +31,7 @@ def evaluate(node: Node, value_of: Callable[[Node], Any]) -> Any:
     return call(rule, args, kwargs)
 
 
-def _evaluate_rounds(body: LoopBody, begin: Any, entry: Any, moving: list[Any], fixed: list[Any]) -> list[Any]:
+def _evaluate_iterations(body: LoopBody, begin: Any, entry: Any, moving: list[Any], fixed: list[Any]) -> list[Any]:
     """All iterations of a loop by data, as `accel.compiler.lower.looping` has them in a traced program."""
     asked, holds, count = bool(begin) == body.stay, entry is None or bool(entry), 0
     while asked and holds and count < body.limit:

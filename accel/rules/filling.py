@@ -20,11 +20,7 @@ def are_allowed() -> bool:
 
 
 def filled(
-    function: Callable[..., None],
-    read: Sequence[Any],
-    shape: Sequence[int],
-    dtype: Any,
-    otherwise: Callable[..., Any],
+    function: Callable[..., None], read: Sequence[Any], shape: Sequence[int], dtype: Any, otherwise: Callable[..., Any]
 ) -> Any:
     """Call `function(*read, result)`, which writes to its last argument, an array of this shape and dtype.
 

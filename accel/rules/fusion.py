@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from accel.rules.lowering import Array
 from accel.rules.tracing import current
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def snapshot(x: Any) -> Any:
@@ -30,8 +28,8 @@ def snapshot(x: Any) -> Any:
 def read_separately(read: Callable[[Any], Any], base: object) -> Any:
     """`read(base)`, which XLA does not fuse with anything.
 
-    In a loop that writes to the array too, a fusion that reads it beside or after the write makes XLA copy all of it,
-    in every iteration.
+    XLA copies the whole array in every iteration of a loop that writes to it, if a fusion reads it beside or after the
+    write.
     """
     from jax import lax
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.core import cast, is_within, namespace_of
-from accel.rules.lowering import from_start
+from accel.rules.lowering import Array, from_start
 from accel.rules.rule import own_rule
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ import numpy as np
 from accel.rules.tracing import current
 
 if TYPE_CHECKING:
-    from jax import Array
+    from jax import Array as Array
+else:
+    Array = Any  # for annotations, which import no JAX
 
 
 class Lazy:

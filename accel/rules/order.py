@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules import filling
+from accel.rules.lowering import Array
 from accel.rules.tracing import current
-
-if TYPE_CHECKING:
-    from jax import Array
 
 WORTH = 256
 """Elements from which a call is cheaper than what it gains. Kernels cannot sort: beside them, any call is cheaper."""

@@ -1,8 +1,8 @@
 """Matrix products on the CPU by the host's own library, which NumPy has, where XLA's are slower.
 
 XLA:CPU takes as long as OpenBLAS, on one thread, for square matrices of some hundred rows. For small matrices, and for
-those of few rows or columns, it takes two to seven times as long, and on two threads OpenBLAS is faster at all sizes.
-So a program calls NumPy for a product in the middle of its run, on its own memory. That costs some microseconds.
+those of few rows or columns, it takes two to seven times as long. On two threads OpenBLAS is faster at all sizes. So a
+program calls NumPy for a product in the middle of its run, on its own memory. That costs some microseconds.
 """
 
 from __future__ import annotations

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.core import cast
 from accel.rules.derivatives import derived_from
-from accel.rules.lowering import jnp, lax, number, where
-
-if TYPE_CHECKING:
-    from jax import Array
+from accel.rules.lowering import Array, jnp, lax, number, where
 
 
 def _float_quotient(x: Any, y: Any) -> Any:

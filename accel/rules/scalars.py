@@ -7,17 +7,14 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.core import cast, namespace_of
-from accel.rules.lowering import function_of
+from accel.rules.lowering import Array, function_of
 from accel.rules.rule import Rule, Unsupported, derived, note_origin, own_rule
 from accel.rules.tables import ufuncs
-
-if TYPE_CHECKING:
-    from jax import Array
 
 LARGEST_EXACT = 2.0**53 - 1
 """The largest whole number that no other one rounds to: devices check outcomes as floats. 2**53 + 1 rounds to 2**53."""
@@ -108,10 +105,7 @@ def _to_int(x: Array) -> Any:
 
 
 def _custom(
-    function: Callable[..., Any],
-    lower: Callable[..., Any],
-    checks: tuple[Rule, ...] = (),
-    after: Rule | None = None,
+    function: Callable[..., Any], lower: Callable[..., Any], checks: tuple[Rule, ...] = (), after: Rule | None = None
 ) -> tuple[Callable[..., Any], PythonRow]:
     rule = Rule(name="python." + function.__name__, function=function, lower=lower)
     note_origin(rule, _python_rule, function)

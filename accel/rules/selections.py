@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.core import counted
-from accel.rules.lowering import jnp
+from accel.rules.lowering import Array, jnp
 from accel.rules.rule import own_rule
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def _selected(full: Array, mask: Array, number: int) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A way of recording a call."""
+    """A way of recording a call. Ways that need to know nothing are plain subclasses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,14 @@ class Rewrite(Special):
     calls: Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
 class BroadcastArrays(Rewrite):
     """np.broadcast_arrays: a rewrite into views that may be written to, unlike those of np.broadcast_to."""
 
 
-@dataclass(frozen=True, slots=True)
 class OfArray(Rewrite):
     """np.reshape: a rewrite that takes lists and numbers as well, of which it is given an array."""
 
 
-@dataclass(frozen=True, slots=True)
 class ArrayOf(Special):
     """np.array, np.asarray, ...: the operand itself, a view of it, a copy, or an array of nested values."""
 
@@ -69,27 +66,22 @@ class Like(Special):
     fill: int | None
 
 
-@dataclass(frozen=True, slots=True)
 class WritesInto(Special):
     """A function that changes its first operand: np.copyto. `lower` returns the operand's new value."""
 
 
-@dataclass(frozen=True, slots=True)
 class NanToNum(Special):
     """np.nan_to_num, which changes its operand with copy=False."""
 
 
-@dataclass(frozen=True, slots=True)
 class Indices(Special):
     """A result with one index for each true element: np.nonzero."""
 
 
-@dataclass(frozen=True, slots=True)
 class Where(Special):
     """np.where: as `Indices` with one argument, a computation with three."""
 
 
-@dataclass(frozen=True, slots=True)
 class Split(Special):
     """Views of consecutive parts of an array: np.split."""
 
@@ -101,22 +93,18 @@ class Flip(Special):
     axis: int | None
 
 
-@dataclass(frozen=True, slots=True)
 class Shaped(Special):
     """The result's shape depends on values: np.bincount. `lower` is given that of the recording as `shape`; `holds`
     says whether a later call has the same."""
 
 
-@dataclass(frozen=True, slots=True)
 class CallOnHost(Special):
     """The program calls the function itself in the middle of its run (accel.rules.hosted): scipy.ndimage.label."""
 
 
-@dataclass(frozen=True, slots=True)
 class Counted(Special):
     """Numbers in order: np.arange. As many as a mask selects are a selection; else the path fixes the bounds."""
 
 
-@dataclass(frozen=True, slots=True)
 class Finite(Special):
     """NumPy raises for singular matrices, where XLA gives infinities or NaN: np.linalg.inv. Replays check for them."""

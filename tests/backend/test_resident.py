@@ -83,12 +83,12 @@ def test_what_is_replaced_is_never_fetched_and_what_is_kept_once(residents: Resi
     counts: Counter[str] = Counter()
     kept = []
     for number in range(6):
-        residents.round += 1
+        residents.iteration += 1
         array = np.zeros(3, np.float32)
         leave_behind(residents, array, float(number), counts, device)
         if number % 2:
             kept.append(array)
-        residents.end_round()
+        residents.end_iteration()
     del array
     residents.bring_up_to_date()
     assert counts["fetched"] == len(kept) == 3

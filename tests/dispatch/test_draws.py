@@ -69,7 +69,7 @@ def rarely(x: Any, rng: Any) -> Any:
 
 
 def cooled(x: Any, rng: Any) -> Any:
-    """Between two draws a loop whose number of rounds the data decide, and what was drawn."""
+    """Between two draws a loop whose number of iterations the data decide, and what was drawn."""
     x = 20.0 * x + rng.normal(size=12)
     rounds = 0
     while np.abs(x).max() > 0.5:

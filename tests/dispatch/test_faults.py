@@ -52,7 +52,7 @@ BOUNDARY = {
     "Watch.__call__",
     "_handlers",
     "_code_of",
-    "Rounds.__call__",
+    "Iterations.__call__",
     "Switch.amend",
 }
 """What catches errors cannot be caught itself."""

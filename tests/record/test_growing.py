@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 import os
 import pickle
-from collections import Counter, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -260,6 +260,27 @@ def test_changes_between_calls(check: Any, function: Any) -> None:
             state.groups.pop("a", None)
 
     check(function, worlds=world(make_state, between), calls=CALLS, replays=5)
+
+
+MERGES = {
+    "dict | defaultdict": lambda self: self.log | self.groups,
+    "dict | new OrderedDict": lambda self: self.log | OrderedDict(z=1),
+    "dict | Counter": lambda self: self.log | self.counts,
+    "defaultdict | dict": lambda self: self.groups | self.log,
+    "Counter | dict": lambda self: self.counts | self.log,
+    "copies": lambda self: (self.groups.copy(), self.counts.copy(), self.queue.copy()),
+}
+
+
+@pytest.mark.parametrize("merge", MERGES.values(), ids=MERGES)
+def test_merged_dicts_have_pythons_type(check: Any, merge: Any) -> None:
+    def step(self: Any, x: Any) -> Any:
+        try:  # the recording cannot be left here: the call goes on once the tape is broken
+            return merge(self), x * 2
+        finally:
+            x += 1
+
+    check(step, worlds=world(make_state), replays=0)
 
 
 # -- what goes wrong half-way -----------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ program: a cache that cannot be read is treated as empty, and one that cannot be
 An entry that is missing is looked for in the folder that QD_JAX_CACHE_SHARED names, which one user fills for many. It
 is never written to.
 
-Loading a compiled program executes code. So folders and entries are used only if nobody else can have written them:
-they must belong to the user or to root (in the shared folder, also to the folder's owner), and must not be writable for
-their group or others.
+Loading a compiled program executes code. So folders and entries are used only if nobody else can have written them.
+They must belong to the user or to root; in the shared folder, the folder's owner will do too. Neither their group nor
+others may be able to write to them.
 """
 
 from __future__ import annotations

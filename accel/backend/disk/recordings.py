@@ -94,12 +94,7 @@ def _read(content: bytes, own: Own, targets: Callable[[str], Any]) -> Trace:
     reader.nodes = nodes_of(reader.load())
     outcomes, entered, parts, inlined = reader.load()
     found = filter(None, map(targets, inlined))
-    return Trace(
-        Tape(reader.nodes, outcomes),
-        _inputs(*entered),
-        inlined=frozenset(found),
-        **parts,
-    )
+    return Trace(Tape(reader.nodes, outcomes), _inputs(*entered), inlined=frozenset(found), **parts)
 
 
 def _inputs(slots: Iterable[Slot], keys: Iterable[Any], environment: dict[int, Any]) -> Inputs:

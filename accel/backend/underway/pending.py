@@ -171,7 +171,7 @@ class PendingProgram(Future[Executable]):
         """The key under which its product is kept once the worker has compiled it; None if it is not at that."""
         return self._key if self._began is not None and not self.has_product and not self._is_done else None
 
-    def errand(self) -> tuple[Job, Place] | None:
+    def task(self) -> tuple[Job, Place] | None:
         """Return what the worker needs to compile it after this process has ended.
 
         None if nobody would find the product.

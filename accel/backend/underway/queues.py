@@ -189,13 +189,7 @@ def _shorten() -> None:
 ending.compiled_code.shorten.append(_shorten)
 
 
-def compile_now(
-    trace: Trace | MergedTrace,
-    known: Known,
-    samples: Sequence[Any],
-    *,
-    name: str = "",
-) -> PendingProgram:
+def compile_now(trace: Trace | MergedTrace, known: Known, samples: Sequence[Any], *, name: str = "") -> PendingProgram:
     """Load or compile a program in this thread. Returns it done; arguments as of `compile_trace`.
 
     Interrupts wait until it is done, because they could leave modules half imported. name: the target's.
@@ -329,14 +323,14 @@ def _leave_to_worker(at_work: Sequence[str], waiting: Iterable[PendingProgram]) 
     at_work: the key of the product that it is at, if it is.
     """
     try:
-        errands = [errand for each in waiting if (errand := each.errand()) is not None]
-        errands = [(job, place) for job, place in errands if products.is_worth_a_try(place.key)]
-        keys = [*at_work, *(place.key for _, place in errands)]
+        found = [task for each in waiting if (task := each.task()) is not None]
+        tasks = [(job, place) for job, place in found if products.is_worth_a_try(place.key)]
+        keys = [*at_work, *(place.key for _, place in tasks)]
         # what the worker is at comes first, and the others wait for it
         if (
             keys
             and all(map(products.is_worth_a_try, at_work))
-            and supervisor.leave_worker(lambda process: products.announce(keys, process), errands)
+            and supervisor.leave_worker(lambda process: products.announce(keys, process), tasks)
         ):
             current_run().finishing = len(keys)
             return True

@@ -1,6 +1,6 @@
 """Loops by data: iterations that a recording unrolled become one operation, whose iteration count data decide.
 
-A recording follows `while residual > tol:` iteration by iteration (*round* by round), and each number of iterations
+A recording follows `while residual > tol:` iteration by iteration, and each number of iterations
 would be another path. Here the iterations become one `accel.loop` (see accel.ir.loop), if it is *proved* that any
 number of them does the same:
 
@@ -24,7 +24,7 @@ A loop is entered only if the path's assumptions before it hold. It ends after a
 NumPy would not make may have no end.
 
 draft    a tape that is being rewritten
-rounds   what an iteration does with the state at its head, and of which kind it is
+iterations   what an iteration does with the state at its head, and of which kind it is
 bodies   the body of all kinds of iterations, and what is computed before the loop
 rolling  the loops of a trace, inner ones first
 """

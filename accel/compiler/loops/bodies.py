@@ -1,7 +1,7 @@
-"""Bodies: the kinds of a loop's rounds become one body, in which phis choose among what they hand on.
+"""Bodies: the kinds of a loop's iterations become one body, in which phis choose among what they hand on.
 
-What does not change from round to round is computed before the loop. It is hoisted as it stands, with what Python
-computes of plain numbers.
+What does not change from iteration to iteration is computed before the loop. It is hoisted as it stands, with what
+Python computes of plain numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accel.compiler.loops.draft import Assumed, Draft
-from accel.compiler.loops.rounds import Kind, NoLoop, Passage, require
+from accel.compiler.loops.iterations import Kind, NoLoop, Passage, require
 from accel.compiler.merge.alignment import TooLong
 from accel.compiler.merge.recorded import Alone
 from accel.compiler.merge.writer import Inseparable, Writer
@@ -33,7 +33,7 @@ class Bodies:
     """
 
     def __init__(self, passage: Passage, kinds: Sequence[Kind]) -> None:
-        require(len(kinds) <= MOST_KINDS, "its rounds take too many ways")
+        require(len(kinds) <= MOST_KINDS, "its iterations take too many ways")
         self.hoisted: list[Node] = []
         self.fixed: list[int] = []
         self.in_place: dict[int, int] = {}
@@ -56,7 +56,7 @@ class Bodies:
             if changes.isdisjoint(operands):
                 self._hoist_one(number, operands)
                 continue
-            require(not draft.nodes[number].host, "a number that Python computes changes from round to round")
+            require(not draft.nodes[number].host, "a number that Python computes changes from iteration to iteration")
             changes.add(number)
             varying.append(number)
         for each in kind.on_host:
@@ -119,8 +119,8 @@ class Bodies:
             ]
             asked = writer.phi(self._at(writer, tapes, [kind.asked for kind in self._kinds]), where)
         except (Inseparable, TooLong):
-            raise NoLoop("its rounds take ways that nothing tells apart") from None
-        require(writer.check(), "the body does not lead back to the recorded rounds")
+            raise NoLoop("its iterations take ways that nothing tells apart") from None
+        require(writer.check(), "the body does not lead back to the recorded iterations")
         assumed = list(writer.expected)
         kinds = [tuple(writer.expected[index].get(path) for index in assumed) for path in range(len(tapes))]
         nodes = writer.tape.nodes

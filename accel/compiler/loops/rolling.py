@@ -10,16 +10,15 @@ import numpy as np
 
 from accel.compiler.loops.bodies import Bodies
 from accel.compiler.loops.draft import Assumed, Draft
-from accel.compiler.loops.rounds import NoLoop, Passage, kinds_of, require
+from accel.compiler.loops.iterations import NoLoop, Passage, kinds_of, require
 from accel.ir.loop import LoopBody
-from accel.ir.tape import Node, nodes_in
+from accel.ir.tape import Node, needed_by, nodes_in
 from accel.ir.template import fill
 from accel.platform import interrupts, logs
 from accel.record import Trace
 from accel.record.run.loops.heads import Head, LoopRun
 from accel.record.run.outputs import Outputs
 from accel.record.state.draw import Draw
-from accel.record.values.draws.early import early_nodes
 from accel.rules import core
 
 BEGINNINGS = 6
@@ -49,7 +48,7 @@ def rolled(trace: Trace) -> Trace:
         return _rolled(trace, runs)
     except Exception as error:
         interrupts.pass_on(error)
-        logs.LOGGER.warning("loops stay a path for each number of rounds: %s: %s", type(error).__name__, error)
+        logs.LOGGER.warning("loops stay a path for each number of iterations: %s: %s", type(error).__name__, error)
         return trace
 
 
@@ -60,7 +59,7 @@ def _rolled(trace: Trace, runs: Sequence[LoopRun]) -> Trace:
     entries = trace.inputs.entries()
     draft = Draft(trace.tape, frozenset(slot for key, slot in entries if key[0] not in _BOUND_ONCE))
     rolling = _Rolling(draft, trace, runs)
-    # inner loops are shorter than the rounds of outer ones
+    # inner loops are shorter than the iterations of outer ones
     for segment in sorted(segments, key=lambda each: each.heads[-1].nodes - each.heads[0].nodes):
         rolling.roll(segment)
     if not rolling.loops:
@@ -68,8 +67,8 @@ def _rolled(trace: Trace, runs: Sequence[LoopRun]) -> Trace:
     rolling.guard()
     tape, former = draft.tape()
     draws = [_draw_with_nodes(draw, former) for draw in trace.draws]
-    if any(node.rule is core.LOOP for node in early_nodes(nodes_in([(each.args, each.kwargs) for each in draws]), ())):
-        logs.LOGGER.debug("loops stay a path for each number of rounds: what is drawn depends on what they compute")
+    if any(node.rule is core.LOOP for node in needed_by(nodes_in([(each.args, each.kwargs) for each in draws]))):
+        logs.LOGGER.debug("loops stay a path for each number of iterations: what is drawn depends on what they compute")
         return trace
     # states at joins name operations that are gone
     outputs = _with_nodes(trace.outputs, former)
@@ -128,7 +127,7 @@ class _Rolling:
                 return
             except NoLoop as reason:
                 why = str(reason)
-        logs.LOGGER.debug("line %d: the loop's rounds stay a path for each number of them: %s", run.where[1], why)
+        logs.LOGGER.debug("line %d: the loop's iterations stay a path for each number of them: %s", run.where[1], why)
 
     def _replace(self, passage: Passage) -> None:
         draft, heads = self._draft, passage.heads
@@ -139,7 +138,7 @@ class _Rolling:
         gone = set(draft.between(first.nodes, last.nodes))
         entered = [draft.nodes[number] for number in sorted(gone) if draft.nodes[number].is_input]
         gone.difference_update(node.index for node in entered)
-        require(gone & wanted <= {*ended, *bodies.in_place}, "a value of a round is used after the loop")
+        require(gone & wanted <= {*ended, *bodies.in_place}, "a value of an iteration is used after the loop")
         require(set(ended) <= gone, "a value that changes is one from before the loop in the end")
         require(len(set(ended)) == len(ended), "two values that change are one in the end")
         loop = self._loop(passage, bodies.fixed, bodies.body(first.truth, _limit(passage)))
@@ -148,12 +147,7 @@ class _Rolling:
         in_place = {number: node.index for number, node in picks.items()} | {
             number: made for number, made in bodies.in_place.items() if number in used and number not in picks
         }
-        draft.replace(
-            first.nodes,
-            last.nodes,
-            [*entered, *bodies.hoisted, loop, *picks.values(), held],
-            in_place,
-        )
+        draft.replace(first.nodes, last.nodes, [*entered, *bodies.hoisted, loop, *picks.values(), held], in_place)
         # that the loop is entered stays an outcome: it tells such paths from those that leave the loop here
         draft.outcomes[first.outcomes : last.outcomes] = [None] * (last.outcomes - first.outcomes)
         draft.outcomes[last.outcomes - 1] = Assumed(held.index, True, passage.run.where)
@@ -216,6 +210,6 @@ class _Rolling:
 
 def _limit(passage: Passage) -> int:
     """The most iterations that the loop may have."""
-    rounds = len(passage.heads) + passage.run.dropped
-    limit = next((each for each in LIMITS if each >= MARGIN * rounds), LIMITS[-1])
+    iterations = len(passage.heads) + passage.run.dropped
+    limit = next((each for each in LIMITS if each >= MARGIN * iterations), LIMITS[-1])
     return limit if passage.most is None else min(limit, passage.most)

@@ -25,7 +25,7 @@ values      the values of operations while the function is traced
 """
 
 from accel.compiler.lower.lowering import lower
-from accel.compiler.lower.program import PACKS, Known, Lowerable, Program, agrees
+from accel.compiler.lower.program import PACKS, Known, Lowerable, LoweredProgram, agrees
 from accel.compiler.lower.renewing import ConstantsAnew, OtherWay
 
-__all__ = ["PACKS", "ConstantsAnew", "Known", "Lowerable", "OtherWay", "Program", "agrees", "lower"]
+__all__ = ["PACKS", "ConstantsAnew", "Known", "Lowerable", "LoweredProgram", "OtherWay", "agrees", "lower"]

@@ -140,7 +140,7 @@ class ProgramArguments:
                 return "array", position
         if not self._folding.is_fixed(node):
             raise Indescribable("an operand that is no argument of it")
-        return "value", self._folding.value(node)  # rounds of a loop look it up, as what stands at its place there
+        return "value", self._folding.value(node)  # iterations of a loop look it up, as what stands at its place there
 
     def value(self, node: Node, arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
         """An argument's value inside the program."""

@@ -44,7 +44,7 @@ class Folding:
             self._fixed[other.index] = (
                 other.args[0] in self._known or other.args[0] in self._trace.pinned
                 if other.is_input
-                # the rounds of a loop by data are computed by the device alone
+                # the iterations of a loop by data are computed by the device alone
                 else body_of(other) is None and all(self._fixed[operand.index] for operand in other.operands())
             )
         return self._fixed[node.index]

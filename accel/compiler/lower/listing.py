@@ -37,23 +37,23 @@ def _lines(part: Part, name_of: Callable[[int], str]) -> Iterator[str]:
         yield _operation(part)
         body = body_of(part)
         if body is not None:
-            yield from _rounds(body)
+            yield from _iterations(body)
     elif isinstance(part, Conditional):
         yield from _conditional(part, name_of)
     else:
-        yield f"loop, {len(part.rounds)} rounds"
-        for node in part.rounds[0]:
+        yield f"loop, {len(part.iterations)} iterations"
+        for node in part.iterations[0]:
             yield _INDENT + _operation(node)
 
 
-def _rounds(body: LoopBody) -> Iterator[str]:
+def _iterations(body: LoopBody) -> Iterator[str]:
     """List a loop by data: the operations of one iteration, and the condition of its end.
 
     The values of the iteration have numbers of their own.
     """
     moving = ", ".join(f"%{node.index}" for node in body.parameters[: len(body.updates)])
     after = ", ".join(f"%{node.index}" for node in body.updates)
-    yield f"{_INDENT}rounds with ({moving}), then with ({after}), while %{body.asked.index} is {body.stay}"
+    yield f"{_INDENT}iterations with ({moving}), then with ({after}), while %{body.asked.index} is {body.stay}"
     for node in body.operations:
         yield from (2 * _INDENT + line for line in _lines(node, str))
 
@@ -95,7 +95,7 @@ def _argument(value: object) -> str:
     if isinstance(value, Index):
         return f"[{', '.join(map(_entry, value.key))}]"
     if isinstance(value, LoopBody):
-        return f"{value.size} operations, at most {value.limit} rounds"
+        return f"{value.size} operations, at most {value.limit} iterations"
     if isinstance(value, Extent):
         return f"[{', '.join('.' if each is None else str(each) for each in value.axes)}]"
     if isinstance(value, np.ndarray):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,7 @@ from accel.compiler.lower.passes.arrange import Part
 from accel.ir.loop import LoopBody
 from accel.ir.tape import Node
 from accel.rules import core
-
-if TYPE_CHECKING:
-    from jax import Array
+from accel.rules.lowering import Array
 
 
 class Parameters:
@@ -36,7 +34,7 @@ class Parameters:
         return values
 
 
-class RoundValues(Protocol):
+class IterationValues(Protocol):
     """The values of one iteration while it is traced."""
 
     def fetch(self, node: Node) -> Any: ...
@@ -61,7 +59,7 @@ def run(
     entry: Any,
     moving: Sequence[Any],
     fixed: Sequence[Any],
-    values_of: Callable[[Parameters], RoundValues],
+    values_of: Callable[[Parameters], IterationValues],
 ) -> list[Any]:
     """Emit a loop. Returns the values that it carries, and whether its condition ended it.
 
@@ -78,18 +76,18 @@ def run(
         values = values_of(Parameters([*carry[0], *fixed]))
         for part in parts:
             values.compute(part)
-        return after_round(body, values.fetch, carry)
+        return after_iteration(body, values.fetch, carry)
 
-    first = before_rounds(body, begin, entry, moving)
-    return after_rounds(lax.while_loop(lambda carry: goes_on(carry, body.limit), turn, first))
+    first = before_iterations(body, begin, entry, moving)
+    return after_iterations(lax.while_loop(lambda carry: goes_on(carry, body.limit), turn, first))
 
 
 Carry = tuple[list[Any], Any, Any, Any]
-"""Between two rounds: the values that move, what was asked last, whether all that was assumed holds, and how many
+"""Between two iterations: the values that move, what was asked last, whether all that was assumed holds, and how many
 iterations there were."""
 
 
-def before_rounds(body: LoopBody, begin: Any, entry: Any, moving: Sequence[Any]) -> Carry:
+def before_iterations(body: LoopBody, begin: Any, entry: Any, moving: Sequence[Any]) -> Carry:
     """The carry of the first iteration; arguments as of `run`."""
     from jax import numpy as jnp
 
@@ -105,7 +103,7 @@ def goes_on(carry: Carry, limit: int) -> Any:
     return asked & holds & (count < limit)
 
 
-def after_round(body: LoopBody, fetch: Callable[[Node], Any], carry: Carry) -> Carry:
+def after_iteration(body: LoopBody, fetch: Callable[[Node], Any], carry: Carry) -> Carry:
     """The carry after an iteration. fetch: gives its values. carry: the one before it."""
     from jax import numpy as jnp
 
@@ -115,7 +113,7 @@ def after_round(body: LoopBody, fetch: Callable[[Node], Any], carry: Carry) -> C
     return after, asked, holds, carry[3] + jnp.int32(1)
 
 
-def after_rounds(carry: Carry) -> list[Any]:
+def after_iterations(carry: Carry) -> list[Any]:
     """Return the loop's results, from the last carry."""
     after, asked, holds, _ = carry
     return [*after, holds & ~asked]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from accel.compiler.lower.program import (
     Fixed,
     Known,
     Lowerable,
+    LoweredProgram,
     OutputNumber,
     Packed,
-    Program,
     agrees,
     pack_of,
 )
@@ -32,11 +32,9 @@ from accel.ir.fingerprint import Indescribable, fingerprint
 from accel.ir.tape import Node, Outcome
 from accel.platform import config
 from accel.platform.config import FLOAT64
+from accel.rules.lowering import Array
 from accel.rules.rule import Unsupported
 from accel.rules.tracing import traced
-
-if TYPE_CHECKING:
-    from jax import Array
 
 _ALWAYS = np.bool_(True)
 """The last constant of every program: true. XLA cannot know that, so it cannot fuse or contract across a choice by this
@@ -44,13 +42,8 @@ value (see accel.rules.fusion and accel.compiler.lower.rounding)."""
 
 
 def lower(
-    trace: Lowerable,
-    known: Known,
-    *,
-    on_cpu: bool = True,
-    precision: str = FLOAT64,
-    watch: Watch | None = None,
-) -> Program:
+    trace: Lowerable, known: Known, *, on_cpu: bool = True, precision: str = FLOAT64, watch: Watch | None = None
+) -> LoweredProgram:
     """The program of a trace. Raises Unsupported where a rule cannot do what the tape asks.
 
     on_cpu: whether it is for one CPU. precision: as in the settings. watch: is shown the operations before and after
@@ -62,14 +55,7 @@ def lower(
 class _Lowering:
     """One lowering: what is needed of the tape, the passes over that, its arguments, and the function of them."""
 
-    def __init__(
-        self,
-        trace: Lowerable,
-        known: Known,
-        on_cpu: bool,
-        precision: str,
-        watch: Watch | None,
-    ) -> None:
+    def __init__(self, trace: Lowerable, known: Known, on_cpu: bool, precision: str, watch: Watch | None) -> None:
         self._trace = trace
         self._on_cpu = on_cpu
         self._precision = precision
@@ -81,7 +67,7 @@ class _Lowering:
     # -- the parts ----------------------------------------------------------------------------------------------------
 
     @np.errstate(all="ignore")  # folding computes again what NumPy has computed, and warned of, before
-    def program(self) -> Program:
+    def program(self) -> LoweredProgram:
         trace, arguments = self._trace, self._arguments
         outcomes = self._outcomes()
         changed = self._changed()
@@ -104,7 +90,7 @@ class _Lowering:
         described, indescribable = self._fingerprint(
             body, [recorded[:count], recorded[count:], checked, device_numbers]
         )
-        return Program(
+        return LoweredProgram(
             function=function,
             for_kernels=for_kernels,
             is_rounded=self._precision == FLOAT64,
@@ -217,10 +203,7 @@ class _Lowering:
             return computed(arrays, constants, scalars, about)
 
         def computed(
-            arrays: list[Any],
-            constants: list[Any],
-            scalars: dict[str, Any],
-            tracing: AbstractContextManager[None],
+            arrays: list[Any], constants: list[Any], scalars: dict[str, Any], tracing: AbstractContextManager[None]
         ) -> Any:
             values = Values(self._arguments, arrays, constants[:-1], scalars)
             with tracing:
@@ -236,8 +219,7 @@ class _Lowering:
 
     def _traced(self, always: Array) -> AbstractContextManager[None]:
         return traced(
-            stored_by=always if self._on_cpu else None,
-            has_host_calls=self._on_cpu and self._precision == FLOAT64,
+            stored_by=always if self._on_cpu else None, has_host_calls=self._on_cpu and self._precision == FLOAT64
         )
 
     def _fixed_value(self, node: Node) -> Any:

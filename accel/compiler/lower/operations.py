@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from accel.compiler.lower import exact
 from accel.ir.tape import Node
 from accel.platform.reasons import source_line
 from accel.rules import core, fusion
+from accel.rules.lowering import Array
 from accel.rules.rule import Rule, Unsupported
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...] | None = None) -> Any:

@@ -53,7 +53,7 @@ OutputNumber = Packed | OnHost | Fixed
 
 
 @dataclass(slots=True)
-class Program:
+class LoweredProgram:
     """A lowered tape.
 
     function: takes the arrays of `slots`, then `constants`, then the packed scalars (see PACKS), and gives new arrays,

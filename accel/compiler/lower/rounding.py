@@ -4,10 +4,10 @@ XLA's code generator contracts `a*b - c*d` into a fused multiply-add. Its algebr
 1e16) - 1e16` as `x`, `(a / b) / c` as `a / (b*c)`. Each leaves out a rounding that NumPy makes. If two products are
 equal, NumPy has 0, and the contracted difference is 1e-17 of either sign: its square root may be NaN.
 
-So a program is traced once more. A result that XLA could merge with its reader is hidden from it, by an exclusive or of
-the bits with a zero that XLA cannot know. That costs one vector instruction. Barriers do not help, as they are gone
-before code is generated. Measured at 121x240: an iteration of PyGCM's loop takes 7.4 ms without this, and 7.9 ms with
-it. With the instruction set limited to AVX, which has no fused multiply-add, it takes 8.9 ms.
+So a program is traced once more. A result that XLA could merge with its reader is hidden from it: its bits are
+combined, by exclusive or, with a zero that XLA cannot know. That costs one vector instruction. Barriers do not help, as
+they are gone before code is generated. Measured at 121x240: an iteration of PyGCM's loop takes 7.4 ms without this, and
+7.9 ms with it. With the instruction set limited to AVX, which has no fused multiply-add, it takes 8.9 ms.
 
 The tables say which results are hidden from which readers. tests/rounding tries random expressions against NumPy.
 """
@@ -130,7 +130,7 @@ class _Rounding(ReducedEvaluation):
         jaxpr = closed.jaxpr
         values: dict[Any, Any] = dict(zip(jaxpr.invars, given, strict=True))
         for var, value in zip(jaxpr.constvars, map(jnp.asarray, closed.consts), strict=True):
-            # in a loop's rounds, what is outside of them
+            # in a loop's iterations, what is outside of them
             values[var] = value if isinstance(value, jax.core.Tracer) else self._know(value, _has_zeros(value))
         known = _known_vars(jaxpr, {var for var, value in values.items() if id(value) in self._known})
         plain = _plain_vars(jaxpr, known.union(var for var, value in values.items() if id(value) in self._repeating))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,7 @@ from accel.ir.loop import body_of
 from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.rules import core
-
-if TYPE_CHECKING:
-    from jax import Array
+from accel.rules.lowering import Array
 
 
 class Values:
@@ -41,7 +39,7 @@ class Values:
         self._arguments = arguments
         self._inputs = (arrays, constants, scalars)
         self._values: dict[int, Any] = {}
-        self._rows: dict[int, tuple[Any, int]] = {}  # by node: a loop's column of all rounds, and which of its rows
+        self._rows: dict[int, tuple[Any, int]] = {}  # by node: a loop's column of all iterations, and which of its rows
 
     def fetch(self, node: Node) -> Any:
         """The node's value, all of it. Computes or stores it first where that is still to be done."""
@@ -120,7 +118,7 @@ class Values:
             if body_of(part) is None:
                 self._compute_node(part)
             else:
-                self._compute_rounds(part)
+                self._compute_iterations(part)
         elif isinstance(part, Conditional):
             self._compute_conditional(part)
         else:
@@ -160,7 +158,7 @@ class Values:
         form = phi.kwargs["form"]
         return core.any_value(form) if side is None else core.cast(self.fetch(side), form[1]).reshape(form[0])
 
-    def _compute_rounds(self, node: Node) -> None:
+    def _compute_iterations(self, node: Node) -> None:
         """Compute a loop by data."""
         body = body_of(node)
         assert body is not None

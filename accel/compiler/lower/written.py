@@ -125,7 +125,7 @@ def _at_the_end(node: Node, write: _Write, writes: Sequence[_Write]) -> Node | N
 
 def _value(node: Node, write: _Write, writes: Sequence[_Write]) -> Node | None:
     """Return the written value, if it is an array of the view's own form and available."""
-    # of many writes, a loop may be made: what its last round writes is not to be had alone
+    # of many writes, a loop may be made: what its last iteration writes is not to be had alone
     if sum(each.view == write.view for each in writes) > FEW_WRITES:
         return None
     value = write.value

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compiler.lower import PACKS, Program
+from accel.compiler.lower import PACKS, LoweredProgram
 from accel.compiler.lower.program import Packed
 from accel.compiler.lower.written import View, size_of
 from accel.compiler.merge import MergedTrace
@@ -95,13 +95,13 @@ def _size(node: Node, views: Sequence[View] | None = None) -> int:
     return count * np.dtype(node.dtype).itemsize
 
 
-def _taken(trace: Trace | MergedTrace, program: Program) -> list[tuple[str, int]]:
+def _taken(trace: Trace | MergedTrace, program: LoweredProgram) -> list[tuple[str, int]]:
     """Name and bytes of each array that the program takes, in order."""
     sizes = {node.args[0]: _size(node) for node in trace.tape.nodes if node.is_input and not node.host}
     return [(trace.inputs.name(slot), sizes[slot]) for slot in program.slots]
 
 
-def _handed(taken: list[tuple[str, int]], program: Program) -> Counter[str]:
+def _handed(taken: list[tuple[str, int]], program: LoweredProgram) -> Counter[str]:
     """Bytes that one launch hands over, by field."""
     found: Counter[str] = Counter()
     for name, nbytes in taken:
@@ -110,13 +110,13 @@ def _handed(taken: list[tuple[str, int]], program: Program) -> Counter[str]:
     return found
 
 
-def _packed(program: Program) -> int:
+def _packed(program: LoweredProgram) -> int:
     """Bytes of numbers and outcomes that each launch gives, whatever it shows."""
     numbers = {number for number in program.numbers if isinstance(number, Packed)}
     return sum(PACKS[number.pack].itemsize for number in numbers) + PACKS["f"].itemsize * len(program.outcomes)
 
 
-def _reading_lines(trace: Trace | MergedTrace, program: Program) -> dict[str, str]:
+def _reading_lines(trace: Trace | MergedTrace, program: LoweredProgram) -> dict[str, str]:
     """The line that reads each array first, by field: that of the first operation on it, or where it entered."""
     wanted, places = set(program.slots), {}
     for node in trace.tape.nodes:

@@ -13,9 +13,9 @@ import numpy as np
 
 from accel.compiler.lower.program import Lowerable
 from accel.dispatch.replay.host import Expressions
-from accel.ir.tape import Node, Outcome, nodes_in
+from accel.ir.tape import Node, Outcome, needed_by, nodes_in
 from accel.record.state.draw import Draw, Form
-from accel.record.values.draws.early import early_nodes, is_given
+from accel.record.values.draws.early import is_given
 from accel.record.values.draws.generators import MAKERS, GeneratorKind, is_same_state, kind_of
 from accel.rules import core
 from accel.rules.evaluation import evaluate
@@ -97,7 +97,7 @@ class _Maker(Expressions):
         super().__init__(of_some)
         lines, known = ["def make(values):"], set[int]()
         for draw in draws:
-            for node in early_nodes(nodes_in((draw.args, draw.kwargs)), known):
+            for node in needed_by(nodes_in((draw.args, draw.kwargs)), known):
                 known.add(node.index)
                 lines += self.silent(self.assignment(node))
             owner = draw.owner

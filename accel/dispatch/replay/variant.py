@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accel.backend import resident
 from accel.backend.executable import Executable, shared
 from accel.backend.job import samples_of
-from accel.compiler.lower import PACKS, Program
+from accel.compiler.lower import PACKS, LoweredProgram
 from accel.compiler.lower.program import Fixed, Lowerable, OutputNumber, Packed
 from accel.compiler.lower.written import OnHost, Written
 from accel.compiler.merge import ABSENT, Matched, MergedTrace, paths_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Constants:
     """The inputs that a program folded as constants: finds those whose values are no longer the same."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LoweredProgram) -> None:
         self._scalars = list(program.known.scalars.items())
         self._arrays = [(slot, Content(array)) for slot, array in program.known.arrays.items()]
 

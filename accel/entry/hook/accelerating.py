@@ -13,7 +13,7 @@ from accel.entry.hook.installation import NUMPY
 from accel.platform import ledger, tuning
 
 if TYPE_CHECKING:
-    from accel.entry.lift.rounds import Splits
+    from accel.entry.lift.iterations import Splits
     from accel.entry.lift.switch import Switch
 
 
@@ -48,6 +48,6 @@ class Accelerating:
             switch.wait(lambda: NUMPY in sys.modules, begin)
 
     def _begin(self, row: Row, switch: Switch, names: dict[str, Any], name: str, splits: Splits | None) -> None:
-        from accel.entry.lift.rounds import start
+        from accel.entry.lift.iterations import start
 
         start(switch, names, name, rtol=row.rtol, mode=self.mode, effects=row.effects, splits=splits)

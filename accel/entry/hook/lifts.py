@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from accel.catalogue import Row
 from accel.entry.hook.imports import locate
 from accel.platform import logs
+from accel.platform.codes import with_nested
 from accel.platform.ledger import current_run
 from accel.platform.reasons import Refusal, source_line
 from accel.platform.versions import shortfall
 
 if TYPE_CHECKING:
+    from accel.entry.lift.iterations import Splits
     from accel.entry.lift.lifting import LiftedFunction
     from accel.entry.lift.passed import Bound
-    from accel.entry.lift.rounds import Splits
     from accel.entry.lift.switch import Switch
 
 MAIN, TOP = "__main__", "<module>"
@@ -65,7 +66,7 @@ class Lifts:
         """Outline parts of a function that is refused as a whole. See `OnRefused` in accel.dispatch.recordings."""
         if self._start is None or any(each.function is function for each in self._functions):
             return False
-        from accel.entry.lift.rounds import lift_refused
+        from accel.entry.lift.iterations import lift_refused
         from accel.entry.lift.source import NotLiftable
 
         def begin(switch: Switch, name: str, splits: Splits) -> None:
@@ -152,9 +153,7 @@ def is_file_of(module: str, filename: str) -> bool:
 
 def rows_of_all(code: CodeType, known: Iterable[Row]) -> list[Row]:
     """Return rows for the loops of a program, at its top level and in its functions, except for rows in `known`."""
-    from accel.entry.lift.source import nested_codes
-
-    names = dict.fromkeys(each.co_qualname for each in nested_codes(code))
+    names = dict.fromkeys(each.co_qualname for each in with_nested(code))
     for row in known:
         names.pop(row.qualname, None)
     return [Row(MAIN, name, WHY, loops=True) for name in names]

@@ -40,7 +40,7 @@ class Iterated:
         The code of a bar may raise, for example if its stream is closed, and the program may look at arrays after that.
         Python releases a loop's iterator before it looks for a handler, and before it leaves the function. So the
         iterator has an empty last part, and the end of this part brings arrays up to date. All of it is C code: frames,
-        lines and tracer events stay the same. (Ctrl-C at that moment is lost to the error that is being raised.) A loop
+        lines and tracer events stay the same. Ctrl-C at that moment is lost to the error that is being raised. A loop
         that reaches the last part calls it, so that an error from a signal handler is not lost.
         """
         if not self.bars:
@@ -129,7 +129,7 @@ def _rest(iterator: Any) -> Any:
     return iterator.__reduce__()[1][0]
 
 
-def rounds_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
+def iterations_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
     """Return the number of iterations of a loop over an iterable, if known without running code of the program's."""
     if depth == 0:
         return None
@@ -140,7 +140,7 @@ def rounds_of(iterable: Any, depth: int = MOST_NESTED) -> int | None:
     if bar is None and kind not in (enumerate, zip):
         return None
     parts = _inside(iterable) if bar is None else bars.gone_through(bar)
-    counts = [rounds_of(part, depth - 1) for part in parts or ()]
+    counts = [iterations_of(part, depth - 1) for part in parts or ()]
     known = [count for count in counts if count is not None]
     return min(known) if known and len(known) == len(counts) else None
 

@@ -8,8 +8,8 @@ from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from accel import dispatch
+from accel.entry.lift.iterations import Splits, lift_refused, start
 from accel.entry.lift.lifting import lift_function
-from accel.entry.lift.rounds import Splits, lift_refused, start
 from accel.entry.lift.source import NotLiftable
 from accel.entry.lift.switch import Switch
 from accel.platform.ledger import State, open_ledger
@@ -65,7 +65,7 @@ def accelerate(
     function runs as it is, and each iteration of its loops is compiled: for a function that is called once, such as a
     program's `main`.
 
-    Raises TypeError if `fn` is not a Python function, and SettingError if `mode`, `rtol` (a number more than 0) or a
+    Raises TypeError if `fn` is not a Python function. Raises SettingError if `mode`, `rtol` (a number more than 0) or a
     setting in the environment is invalid. Calls of the accelerated function never raise SettingError.
 
     >>> import accel

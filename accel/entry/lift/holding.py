@@ -57,7 +57,7 @@ class Holding:
             result = call(body)
             self._count(why)
             return result
-        state.round += 1
+        state.iteration += 1
         try:
             result = call(body)
             why = self._ended(result, body)
@@ -75,7 +75,7 @@ class Holding:
         """End an iteration. Returns why arrays have to be up to date after it; None if they may stay as they are."""
         try:
             if resident.current.is_open:
-                resident.current.end_round()
+                resident.current.end_iteration()
             return self._why_not_on(result, body)
         except Exception as error:
             pass_on(error)

@@ -53,7 +53,7 @@ class LiftedFunction:
     lifted: LiftedCode
 
     def undo(self) -> None:
-        """Give the function its own code back. Rounds to come of loops that run now are the program's own."""
+        """Give the function its own code back. Iterations to come of loops that run now are the program's own."""
         for switch in self.lifted.switches:
             switch.on = False
         if self.function.__code__ is self.lifted.code:

@@ -35,7 +35,8 @@ class Weighed:
     """Runs one part as it is, and times it.
 
     calls: gives the number of calls of the whole so far. call_s: seconds that one takes. decide: is told the part's
-    share of them, once that is known to be enough or too little, and must set the switch's `call` or turn it off.
+    share of call_s, once that is known to be enough or too little. It must set the switch's `call`, or turn the switch
+    off.
     """
 
     def __init__(

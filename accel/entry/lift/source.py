@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
+from accel.platform.codes import with_nested
 from accel.platform.notebook_cells import is_cell
 from accel.platform.reasons import Refusal, source_line
 
@@ -153,7 +154,7 @@ def definitions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[FunctionNode,
 def code_of(node: FunctionNode, qualname: str, module: CodeType) -> CodeType:
     """Return the code of a function that a module defines. Raises NotLiftable."""
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-    found = [each for each in nested_codes(module) if (each.co_qualname, each.co_firstlineno) == (qualname, first)]
+    found = [each for each in with_nested(module) if (each.co_qualname, each.co_firstlineno) == (qualname, first)]
     if len(found) != 1:
         raise not_from_source(module, f"{qualname} is not one function in line {first}")
     return found[0]
@@ -162,16 +163,8 @@ def code_of(node: FunctionNode, qualname: str, module: CodeType) -> CodeType:
 def find_code(module: CodeType, code: CodeType) -> CodeType | None:
     """Return the one code object in a module's that has the name and the first line of `code`."""
     key = code.co_qualname, code.co_firstlineno
-    found = [each for each in nested_codes(module) if (each.co_qualname, each.co_firstlineno) == key]
+    found = [each for each in with_nested(module) if (each.co_qualname, each.co_firstlineno) == key]
     return found[0] if len(found) == 1 else None
-
-
-def nested_codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code object and all those among its constants, and theirs."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from nested_codes(constant)
 
 
 def is_same_code(one: CodeType, other: CodeType) -> bool:

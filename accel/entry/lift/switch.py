@@ -47,20 +47,20 @@ def _residents() -> Any:
 class Switch:
     """State that one outlined loop, or run of statements, checks. Each run of such statements is an iteration.
 
-    on: whether rounds run the body as a function. tracer: gives the trace function in force: a debugger or coverage
-    tool sees the program's own loop. result: of the last round, in a module's loop. call: runs a body. beside: what
-    happens in each round besides, or None. statement: the loop as it is written.
+    on: whether iterations run the body as a function. tracer: gives the trace function in force: a debugger or coverage
+    tool sees the program's own loop. result: of the last iteration, in a module's loop. call: runs a body. beside: what
+    happens in each iteration besides, or None. statement: the loop as it is written.
 
-    read: what `knows` has given for the loop that runs; None if it is not known. left: all its rounds to come; None if
-    nobody knows, as where it is entered again. keep: takes the iterable of a loop at the top of a module, where no
-    other name may be seen; `knows_kept` looks at it, and `given` gives it back. holds: whether rounds have left arrays
-    on a device.
+    read: what `knows` has given for the loop that runs; None if it is not known. left: all its iterations to come; None
+    if nobody knows, as where it is entered again. keep: takes the iterable of a loop at the top of a module, where no
+    other name may be seen; `knows_kept` looks at it, and `given` gives it back. holds: whether iterations have left
+    arrays on a device.
 
     line: the loop's, or the first of a run of statements. lines: all of the body. column: of the first of these
     statements; None for a loop. around: the code that they stand in, as it was before. code: the body's. recorded: the
     same for recordings, with variables of its own. codes: all codes that the body has had. free: the variables of the
     body's code. owned: those of the function's own variables that the body shares; all others of its free variables
-    belong to functions around it. own: variables of one round alone.
+    belong to functions around it. own: variables of one iteration alone.
     uncertain: places, in the body's closure, of variables that have to be bound for the body to see what it would see
     in its place.
     """
@@ -152,13 +152,13 @@ class Switch:
         """Return the arrays and bars behind a loop's iterable, as far as known (see accel.entry.lift.between)."""
         if "numpy" not in sys.modules:  # the program's first import of it is not to be accel's
             return None
-        from accel.entry.lift.between import iterated, rounds_of
+        from accel.entry.lift.between import iterated, iterations_of
 
         self.left = None
         self._entered += 1
         try:
             if self._entered == 1:
-                self.left = rounds_of(iterable)
+                self.left = iterations_of(iterable)
             return iterated(iterable)
         except Exception as error:
             interrupts.pass_on(error)

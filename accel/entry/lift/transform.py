@@ -29,9 +29,9 @@ Statements between others become a function, too:
 Its code is compiled apart. The `lambda` is never called: of it, that code takes the cells of its variables.
 
 `k` is a constant of the code, and the names `body`, `r`, `x` and `n` are such that no program can name them. At the top
-of a module, where they would be seen among its names, `k` holds all of this. `n` says what the loop itself reads, and
-`k.release` brings arrays up to date that iterations have left on a device (see accel.entry.lift.between, which says too
-why `n.given` may put another iterable in the place of the program's).
+of a module, where they would be seen among its names, `k` holds all of this. `n` says what the loop itself reads.
+`k.release` brings arrays up to date that iterations have left on a device. Why `n.given` may put another iterable in
+the place of the program's, accel.entry.lift.between says.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def _extreme_filter1d(
     dtype = casting.result_dtype(output, input.dtype)
     reach = arguments.check_window(operator.index(size), origin)
     rule, cval = rule_of(mode, FILTER_RULES), arguments.fill_value(cval)
-    windows.require_storable(input, dtype)
+    casting.require_storable(input.dtype, dtype)
     if input.size == 0:
         return jnp.zeros(input.shape, dtype)
     x = windows.comparable(input, rule, cval)
@@ -102,7 +102,7 @@ def _extreme_filter(
         arguments.check_window(n, o)
     if arguments.is_sequence_of_modes(mode):
         raise RuntimeError("A sequence of modes is not supported for non-separable footprints")
-    windows.require_storable(input, dtype)
+    casting.require_storable(input.dtype, dtype)
     if input.size == 0:
         return jnp.zeros(input.shape, dtype)
     pieces = windows.shifted_copies(input, footprint, origins, mode, windows.element_cval(input, cval))

@@ -1,9 +1,9 @@
 """Correlation, convolution and means: the linear filters of `scipy.ndimage`, as functions of JAX arrays.
 
-Every function takes `input` of any shape and of a bool, integer, float32, float64 or complex dtype (float16 and wider
-floats raise RuntimeError, as in SciPy) and returns an array of the same shape; its dtype is `output` if given, else
-the input's. Arithmetic runs in float64 (float32 where the caller's JAX has 64-bit types disabled). Parameters mean what
-they mean in SciPy, except that `output` is None or a dtype here: output arrays are the caller's business.
+Every function takes `input` of any shape and of a bool, integer, float32, float64 or complex dtype. Float16 and wider
+floats raise RuntimeError, as in SciPy. The result has the same shape; its dtype is `output` if given, else the input's.
+Arithmetic runs in float64 (float32 where the caller's JAX has 64-bit types disabled). Parameters mean what they mean in
+SciPy, except that `output` is None or a dtype here: output arrays are the caller's business.
 
 Derivatives and Gaussians, made of these, stand in `gradients`.
 
@@ -93,8 +93,7 @@ def correlate1d(
         raise ValueError("Invalid origin; origin must satisfy -(len(weights) // 2) <= origin <= (len(weights)-1) // 2")
     arguments.check_window(len(weights), origin)
     rule, cval = rule_of(mode, FILTER_RULES), arguments.fill_value(cval)
-    casting.require_storable(input.dtype)
-    casting.require_storable(dtype)
+    casting.require_storable(input.dtype, dtype)
     if input.size == 0:
         return jnp.zeros(input.shape, dtype)
     exact = _needs_exact_sums(input, weights, dtype)
@@ -150,8 +149,7 @@ def _correlate_or_convolve(
     if arguments.is_sequence_of_modes(mode):
         raise RuntimeError("A sequence of modes is not supported")
     rule, cval = rule_of(mode, FILTER_RULES), arguments.fill_value(cval)
-    casting.require_storable(input.dtype)
-    casting.require_storable(dtype)
+    casting.require_storable(input.dtype, dtype)
     if input.size == 0:
         return jnp.zeros(input.shape, dtype)
     exact = _needs_exact_sums(input, weights, dtype)
@@ -215,8 +213,7 @@ def uniform_filter1d(
         return lax.complex(real, imag).astype(dtype)
     reach = arguments.check_window(size, origin)
     rule, cval = rule_of(mode, FILTER_RULES), arguments.fill_value(cval)
-    casting.require_storable(input.dtype)
-    casting.require_storable(dtype)
+    casting.require_storable(input.dtype, dtype)
     if input.size == 0:
         return jnp.zeros(input.shape, dtype)
     exact = dtype.kind in "iub"  # truncated to whole numbers: the last bit of a quotient counts

@@ -124,7 +124,7 @@ def _rank_filter(
             )
     else:
         cval = windows.element_cval(input, cval)
-    windows.require_storable(input, dtype)
+    casting.require_storable(input.dtype, dtype)
     return windows.stored(_select(windows.shifted_copies(input, footprint, origins, mode, cval), rank), dtype)
 
 

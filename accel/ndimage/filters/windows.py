@@ -24,12 +24,6 @@ def require_real(input: Array) -> None:
         raise TypeError("Complex type not supported")
 
 
-def require_storable(input: Array, dtype: np.dtype) -> None:
-    """Raise what SciPy raises for dtypes that its filters do not take, of the input or of the result."""
-    casting.require_storable(input.dtype)
-    casting.require_storable(dtype)
-
-
 def comparable(input: Array, rule: str, cval: object) -> Array:
     """`input` in a dtype whose comparisons give SciPy's result, which compares doubles.
 

@@ -199,8 +199,7 @@ def interpolate(
     boundary.rule_of(mode, boundary.TAP_RULES)
     if input.ndim < 1 or len(shape) < 1:
         raise RuntimeError("input and output rank must be > 0")
-    casting.require_storable(input.dtype)
-    casting.require_storable(dtype)
+    casting.require_storable(input.dtype, dtype)
     cval = cval if jnp.iscomplexobj(input) else arguments.fill_value(cval)
     if input.size == 0 or 0 in shape:
         return jnp.zeros(shape, dtype)

@@ -259,8 +259,7 @@ def spline_filter1d(
             spline_filter1d(part, order, axis, casting.working_dtype(), mode) for part in (input.real, input.imag)
         )
         return lax.complex(real, imag).astype(dtype)
-    casting.require_storable(input.dtype)
-    casting.require_storable(dtype)
+    casting.require_storable(input.dtype, dtype)
     if order < 2:
         return casting.store(casting.to_working(input), dtype)
     rule, axis = rule_of(mode, PREFILTER_RULES), normalize_axis_index(axis, input.ndim)

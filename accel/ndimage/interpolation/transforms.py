@@ -9,10 +9,10 @@ however large, makes anything outside the array be read.
 Where coordinates are known while tracing (`zoom`, `rotate`, a constant matrix) they are computed in NumPy, as SciPy
 does. Coordinates computed in XLA may differ in the last place, which shows at the edge of mode "constant" only.
 
-Known differences: values of splines (orders 2 to 5) may differ from SciPy's in the last places, which a result of
-integers shows at exact halves and a result of bools, which SciPy truncates, at 1; an infinity in the input of a spline
-may leave infinities where SciPy has NaN. Where a folding mode meets a coordinate beyond about 1e15, whose place between
-cells a double no longer tells, the value is as arbitrary as SciPy's and a different one, of the input's magnitude.
+Known differences: values of splines (orders 2 to 5) may differ from SciPy's in the last places. Results of integers
+show that at exact halves, and those of bools, which SciPy truncates, at 1. An infinity in the input of a spline may
+leave infinities where SciPy has NaN. A double beyond about 1e15 does not tell the place between cells: where a folding
+mode meets such a coordinate, the value is as arbitrary as SciPy's, and another one of the input's magnitude.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A property and `__getattr__` are followed; any other descriptor ends the tape.
 Recorded code may assign plain values to attributes of classes: counters and settings that all objects share. Functions
 and other descriptors end the tape, as the value assigned and as the value before. The class may have inherited the
 attribute, or not had it at all: then it has one of its own. Later reads, of the class or of one that inherits from it,
-give what was assigned, as long as no class in between has the attribute itself, which is guarded.
+give the assigned value. That no class in between has the attribute itself is guarded.
 """
 
 from __future__ import annotations

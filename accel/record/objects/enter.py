@@ -53,10 +53,11 @@ from accel.record.state.kept import EnteredTuple
 from accel.record.state.opaque import TRANSPARENT, Harmless, computes, is_harmless
 from accel.record.state.recording import Recording
 from accel.record.state.storages import recordable
-from accel.record.values.arrays import RecordedArray, RecordedScalar, known, remember
+from accel.record.values.arrays import RecordedArray, RecordedScalar
 from accel.record.values.draws.generators import KINDS, is_maker, is_method, kind_of
 from accel.record.values.grids import Grid, is_grid
 from accel.record.values.numbers import TYPE_STAND_INS
+from accel.record.values.wrapping import known, remember
 from accel.rules.rule import lookup
 from accel.rules.scalars import HOST_FUNCTIONS
 
@@ -240,12 +241,7 @@ def _partial(recording: Recording, value: object, slot: int) -> Entered:
 def _bound(recording: Recording, value: Any, slot: int) -> Entered:
     """A bound method read from outside: its object is entered, its function followed."""
     name = recording.inputs.name(slot)
-    owner = recording.enter(
-        value.__self__,
-        ("self", slot),
-        f"{name}.__self__",
-        inputs.attribute(slot, "__self__"),
-    )
+    owner = recording.enter(value.__self__, ("self", slot), f"{name}.__self__", inputs.attribute(slot, "__self__"))
     function = value.__func__
     made = Followed(recording, target_function(recording, function), (owner,), value)
     return inputs.is_method_of(function), one_per_object(recording, value, lambda *_: made)

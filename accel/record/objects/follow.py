@@ -28,8 +28,8 @@ from accel.record.values.text.markers import with_forms
 class Followed(StandIn):
     """A function or method of the program's: calling it runs its own code with substituted globals.
 
-    bound: the object or class of a method. stands_for: what the program has in its place, where that is not just the
-    function or a method of it (a wrapper around it, or the very method that an attribute holds).
+    bound: the object or class of a method. stands_for: the program's object, where that is not the function or a plain
+    method of it, but a wrapper around it, or the very method that an attribute holds.
     """
 
     __slots__ = ("_bound", "_function", "_slot_")

@@ -13,9 +13,10 @@ from accel.record.state.draw import Draw, not_drawn
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import StandIn, unwrap
-from accel.record.values.arrays import RecordedArray, remember
+from accel.record.values.arrays import RecordedArray
 from accel.record.values.draws.generators import KINDS
 from accel.record.values.draws.recording import DrawCall, NotYetComputed, given_template, record_draw
+from accel.record.values.wrapping import remember
 from accel.rules.rule import Unsupported
 
 

@@ -41,9 +41,10 @@ from accel.record.state.inputs import MISSING
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import StandIn, has_wrapper, unwrap
-from accel.record.values.arrays import as_static, known, remember
+from accel.record.values.arrays import as_static
 from accel.record.values.draws.generators import is_maker
 from accel.record.values.numbers import TYPE_STAND_INS
+from accel.record.values.wrapping import known, remember
 from accel.rules.rule import Unsupported
 
 
@@ -133,10 +134,7 @@ def _enter_attribute(proxy: Any, name: str, own: Any) -> Any:
     if is_computed_without(type(proxy._plain_), name):
         recording.inputs.narrow(slot, inputs.satisfies(has_attribute, name))
     wrapped = recording.enter(
-        own,
-        ("attr", slot, name),
-        f"{recording.inputs.name(slot)}.{name}",
-        inputs.attribute(slot, name),
+        own, ("attr", slot, name), f"{recording.inputs.name(slot)}.{name}", inputs.attribute(slot, name)
     )
     if recording.active:
         note_attribute(proxy, name, wrapped, written=False)

@@ -16,7 +16,8 @@ from accel.record.objects.proxy import OWN, find_in_class
 from accel.record.state import inputs
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
-from accel.record.values.arrays import RecordedArray, RecordedScalar, remember
+from accel.record.values.arrays import RecordedArray, RecordedScalar
+from accel.record.values.wrapping import remember
 from accel.rules.rule import Unsupported
 
 _KINDS = (np.ndarray, np.recarray)

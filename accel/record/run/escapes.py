@@ -102,13 +102,7 @@ def _rebound(function: FunctionType, scope: SubstitutedGlobals, cells: dict[int,
     """Return the function over the program's own cells and globals."""
     assert function.__closure__ is not None
     closure = tuple(cells.get(id(cell), cell) for cell in function.__closure__)
-    made = FunctionType(
-        function.__code__,
-        scope.namespace,
-        function.__name__,
-        function.__defaults__,
-        closure,
-    )
+    made = FunctionType(function.__code__, scope.namespace, function.__name__, function.__defaults__, closure)
     for name in ("__kwdefaults__", "__qualname__", "__doc__", "__module__", "__annotations__"):
         setattr(made, name, getattr(function, name))
     made.__dict__.update(function.__dict__)

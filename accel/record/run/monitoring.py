@@ -15,8 +15,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from accel.platform import interrupts
+from accel.platform.codes import with_nested
 from accel.record.objects.names.namespaces import SubstitutedGlobals
-from accel.record.objects.names.steps import with_nested
 from accel.record.state.events import Events, Listener
 from accel.record.state.recording import Recording, gap_text
 

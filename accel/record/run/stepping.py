@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from types import CodeType, FrameType
 
 from accel.platform import interrupts
+from accel.platform.codes import with_nested
 from accel.record.objects.names.cells import links_of
 from accel.record.objects.names.namespaces import SubstitutedGlobals
-from accel.record.objects.names.steps import Access, AccessKind, steps_of, with_nested, writes_of
+from accel.record.objects.names.steps import Access, AccessKind, steps_of, writes_of
 from accel.record.state.events import Events
 from accel.record.state.recording import Recording, gap_text
 

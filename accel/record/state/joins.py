@@ -73,10 +73,7 @@ class Joins:
     """
 
     def __init__(
-        self,
-        writer: TapeWriter,
-        events: Events,
-        held: Callable[[list[Any]], tuple[list[Node], list[tuple[int, Node]]]],
+        self, writer: TapeWriter, events: Events, held: Callable[[list[Any]], tuple[list[Node], list[tuple[int, Node]]]]
     ) -> None:
         self.found: list[Join] = []
         self._writer, self._events, self._held = writer, events, held

@@ -1,7 +1,7 @@
 """Calls on behalf of the program: what NumPy says of them, as warnings, names the program's line and module.
 
-Python takes the place of a warning, the module that filters ask for, and the registry of those that were shown, from
-the frame that calls NumPy. So there is one, of the recorded code's file, line and globals, between accel and NumPy.
+From the frame that calls NumPy, Python takes the line of a warning, the module that filters ask for, and the registry
+of warnings already shown. So a frame with the recorded code's file, line and globals stands between accel and NumPy.
 """
 
 from __future__ import annotations

@@ -107,13 +107,7 @@ class Recording:
     """
 
     def __init__(
-        self,
-        package: str,
-        module: str,
-        start: Place,
-        hooks: Hooks,
-        limits: Limits = NO_LIMITS,
-        effects: bool = True,
+        self, package: str, module: str, start: Place, hooks: Hooks, limits: Limits = NO_LIMITS, effects: bool = True
     ) -> None:
         self._hooks = hooks
         self.marker = hooks.marker

@@ -1,6 +1,7 @@
 """Recorded arrays and numbers, and what can be done with them.
 
-arrays      the classes of recorded arrays and numbers, and how values are wrapped
+arrays      the classes of recorded arrays and numbers
+wrapping    the recorded form of a plain value
 subclasses  subclasses of Python's numbers
 operators   their operators, put on the classes
 methods     their attributes and methods

@@ -14,9 +14,10 @@ from accel.ir.tape import Node
 from accel.ir.views import Reshape
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
-from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedValue, as_static, as_template, wrap
+from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedValue, as_static, as_template
 from accel.record.values.operands import check_casts, flat, ufunc_kwargs
 from accel.record.values.rows import align, full_node, is_compressed, like_mask, new, product_rule, record_rows
+from accel.record.values.wrapping import wrap
 from accel.rules import core, gathers, selections
 from accel.rules.columns import Locality, Reads
 from accel.rules.rule import Rule, Unsupported, derived, lookup

@@ -12,7 +12,7 @@ from accel.record.values.operands import COMPARE
 from accel.rules.rule import Unsupported
 
 
-class Flat(StandIn):
+class FlatIterator(StandIn):
     """The iterator that `array.flat` gives. array: a recorded array."""
 
     __slots__ = ("_array", "_started", "_used")
@@ -86,9 +86,9 @@ def _shape(array: Any, key: Any) -> tuple[int, ...] | None:
         return None
 
 
-def _comparison(compare: Callable[..., Any]) -> Callable[[Flat, Any], Any]:
+def _comparison(compare: Callable[..., Any]) -> Callable[[FlatIterator, Any], Any]:
     return lambda flat, other: compare(flat.as_operand(), other)
 
 
 for _name, (_compare, _) in COMPARE.items():
-    setattr(Flat, f"__{_name}__", _comparison(_compare))
+    setattr(FlatIterator, f"__{_name}__", _comparison(_compare))

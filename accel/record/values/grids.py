@@ -9,8 +9,9 @@ import numpy as np
 
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import Wrapper, has_wrapper, isinstance_wrapper, unwrap
-from accel.record.values.arrays import as_static, wrap
+from accel.record.values.arrays import as_static
 from accel.record.values.calls.call import call
+from accel.record.values.wrapping import wrap
 from accel.rules.core import GRID
 from accel.rules.rule import Unsupported
 

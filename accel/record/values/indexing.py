@@ -14,17 +14,11 @@ from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import has_wrapper, unwrap
 from accel.record.values import compressed
-from accel.record.values.arrays import (
-    CompressedArray,
-    RecordedArray,
-    RecordedValue,
-    as_static,
-    as_template,
-    wrap,
-)
+from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedValue, as_static, as_template
 from accel.record.values.operands import check_casts, view
 from accel.record.values.positions import position_of, steps_of, within_axis
 from accel.record.values.settling import or_settled, settle
+from accel.record.values.wrapping import wrap
 from accel.rules import core, gathers
 from accel.rules.rule import Unsupported
 

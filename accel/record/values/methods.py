@@ -14,22 +14,14 @@ from accel.record.state.on_behalf import on_behalf
 from accel.record.state.opaque import EFFECTS_IN_NUMPY
 from accel.record.state.wrapper import StandIn, Wrapper, unwrap
 from accel.record.values import compressed, rows
-from accel.record.values.arrays import (
-    CompressedArray,
-    RecordedArray,
-    RecordedScalar,
-    as_static,
-    as_template,
-    force,
-    known,
-    wrap,
-)
+from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedScalar, as_static, as_template, force
 from accel.record.values.calls.call import record_rule
-from accel.record.values.flat import Flat
+from accel.record.values.flat import FlatIterator
 from accel.record.values.numbers import record_scalar, scalar_call
 from accel.record.values.operands import check_casts, view
 from accel.record.values.settling import or_settled, settle
 from accel.record.values.ufuncs import one_out, record_ufunc
+from accel.record.values.wrapping import known, wrap
 from accel.rules import core, scalars
 from accel.rules.rule import RULES, Unsupported
 
@@ -62,7 +54,7 @@ def attribute_of(value: Any, name: str) -> Any:
         return _attribute_of_scalar(value, name, attribute)
     if name == "flat" and isinstance(real, np.ndarray):
         settle(value)
-        return Flat(value)
+        return FlatIterator(value)
     if name in _VIEWS:
         return recording.write_down(lambda: _view(value, name, attribute), attribute)
     if issubclass(type(value), RecordedArray):

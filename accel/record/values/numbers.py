@@ -12,10 +12,11 @@ import numpy as np
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording, current
 from accel.record.state.wrapper import StandIn, has_wrapper, isinstance_wrapper, unwrap
-from accel.record.values.arrays import RecordedScalar, RecordedValue, as_template, wrap
+from accel.record.values.arrays import RecordedScalar, RecordedValue, as_template
 from accel.record.values.operands import all_host
 from accel.record.values.subclasses import NUMBERS, as_number
 from accel.record.values.ufuncs import record_ufunc
+from accel.record.values.wrapping import wrap
 from accel.rules import core, scalars
 from accel.rules.rule import Unsupported, own_rule
 

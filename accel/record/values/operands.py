@@ -12,7 +12,8 @@ from accel.ir.tape import Node, Storage, nodes_in
 from accel.ir.views import Chain
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
-from accel.record.values.arrays import RecordedArray, RecordedScalar, as_static, as_template, known, remember
+from accel.record.values.arrays import RecordedArray, RecordedScalar, as_static, as_template
+from accel.record.values.wrapping import known, remember
 from accel.rules import core, scalars
 from accel.rules.tables import ufuncs
 

@@ -20,7 +20,6 @@ from accel.record.values.arrays import (
     RecordedNumPyScalar,
     RecordedScalar,
     RecordedValue,
-    known,
 )
 from accel.record.values.calls.call import call
 from accel.record.values.indexing import get_item, get_item_of_selection, set_item
@@ -30,6 +29,7 @@ from accel.record.values.operands import BINARY, COMPARE, UNARY
 from accel.record.values.settling import or_settled, settle
 from accel.record.values.subclasses import NUMBERS
 from accel.record.values.ufuncs import record_ufunc
+from accel.record.values.wrapping import known
 
 
 def binary(

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.record.state.recording import Recording
-from accel.record.values.arrays import CompressedArray, as_static, remember
+from accel.record.values.arrays import CompressedArray, as_static
+from accel.record.values.wrapping import remember
 from accel.rules import selections
 from accel.rules.rule import Rule, Unsupported, derived
 

@@ -10,8 +10,9 @@ from accel.ir.tape import Node, nodes_in
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
 from accel.record.values import compressed
-from accel.record.values.arrays import CompressedArray, RecordedArray, as_template, wrap
+from accel.record.values.arrays import CompressedArray, RecordedArray, as_template
 from accel.record.values.operands import COMPARE, all_host, ufunc_kwargs
+from accel.record.values.wrapping import wrap
 from accel.rules import core, scalars
 from accel.rules.rule import Rule, Unsupported
 from accel.rules.tables import ufuncs

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.columns import Rounding
 from accel.rules.core import cast, in_common_dtype, namespace_of
 from accel.rules.derivatives import derived_from
-from accel.rules.lowering import jnp, join, lax, number, where
+from accel.rules.lowering import Array, jnp, join, lax, number, where
 from accel.rules.quotients import remainder
 from accel.rules.rule import RULES, Unsupported, rewritten, rule
 from accel.rules.tables.statistics.sorting import find_places
 from accel.rules.tracing import current
-
-if TYPE_CHECKING:
-    from jax import Array
 
 # -- differences ------------------------------------------------------------------------------------------------------
 

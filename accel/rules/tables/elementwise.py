@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
-from accel.rules.lowering import jnp, lax, number, same, spread, where
+from accel.rules.lowering import Array, jnp, lax, number, same, spread, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
-
-if TYPE_CHECKING:
-    from jax import Array
 
 # -- comparisons ------------------------------------------------------------------------------------------------------
 

@@ -6,20 +6,17 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.core import cast, in_bounds, leaves
-from accel.rules.lowering import jnp, lax, nonzero
+from accel.rules.lowering import Array, jnp, lax, nonzero
 from accel.rules.rule import Unsupported, add_rule, rewritten
 from accel.rules.special import WritesInto
 from accel.rules.tables import ufuncs
 from accel.rules.tables.statistics.reductions import extremes, reduction, running
-
-if TYPE_CHECKING:
-    from jax import Array
 
 UNROLLED = 64
 """Maximum elements along an axis of reductions that XLA lacks, which are written out. Guess."""

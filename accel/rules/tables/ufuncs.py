@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,9 @@ from accel.rules import complex_edges, complexes, powers, products, quotients
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, every
 from accel.rules.derivatives import derived_from
-from accel.rules.lowering import function_of, jnp, lax, number, where
+from accel.rules.lowering import Array, function_of, jnp, lax, number, where
 from accel.rules.rule import Rule, Unsupported, derived, fill, make_rule, own_rule, qualified_name
 from accel.rules.tracing import current
-
-if TYPE_CHECKING:
-    from jax import Array
 
 Loop = tuple[np.dtype[Any], ...]
 

@@ -21,7 +21,7 @@ from accel import catalogue
 from accel.catalogue import Row
 from accel.entry.hook import accelerating, patching
 from accel.entry.hook.lifts import WHY
-from accel.entry.lift.rounds import Splits
+from accel.entry.lift.iterations import Splits
 from accel.entry.lift.switch import Switch, name_of
 from accel.platform import config, logs, memory, project
 from accel.reports import reporting

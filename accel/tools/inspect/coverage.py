@@ -185,12 +185,7 @@ def table() -> str:
 def _scipy_lines() -> list[str]:
     by_module = of_scipy()
     limited = [entry for found in by_module.values() for entry in found if entry.status == _STATUSES[1]]
-    lines = [
-        "## SciPy",
-        "",
-        "Functions that are not listed are refused (`rule.missing`).",
-        "",
-    ]
+    lines = ["## SciPy", "", "Functions that are not listed are refused (`rule.missing`).", ""]
     for module, found in by_module.items():
         lines += _names(found, (module,))
     lines += [

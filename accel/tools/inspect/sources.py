@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any
 
 from accel.entry.hook.imports import find_module
+from accel.platform.codes import with_nested
 from accel.platform.config import SettingError
 
 PACKAGES = "a package or module that python -m would find, a folder, or a .py file"
@@ -148,15 +149,8 @@ def functions_of(source: Source) -> tuple[Function, ...]:
     """
     if source.code is None:
         return ()
-    codes = dict(_codes(source.code))
+    codes = {(code.co_qualname, code.co_firstlineno): code for code in with_nested(source.code)}
     return tuple(_functions(source, source.tree.body, "", False, codes))
-
-
-def _codes(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield (constant.co_qualname, constant.co_firstlineno), constant
-            yield from _codes(constant)
 
 
 def _functions(

@@ -18,8 +18,8 @@ from types import CodeType
 from typing import Any
 
 from accel.dispatch import accelerated, get_ready
+from accel.entry.lift.iterations import start
 from accel.entry.lift.lifting import lifted_tree
-from accel.entry.lift.rounds import start
 from accel.entry.lift.source import NotLiftable
 from accel.platform import config, logs
 from accel.platform.config import SettingError

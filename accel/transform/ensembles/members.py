@@ -41,7 +41,7 @@ class Members:
         self._copy: LoopCopy | None = None
         self._ensemble: Ensemble | None = None
         self._observed: dict[str, list[Any]] = {}
-        self._rounds = 0
+        self._iterations = 0
         self._last: int | None = None
         self._has_ended = False
         self._code = 0
@@ -49,11 +49,11 @@ class Members:
     def join(self, switch: Switch, module: str) -> None:
         """Step beside the iterations of an outlined loop."""
         self._switch, self._name = switch, name_of(switch, module)
-        switch.go_beside(self.round)
+        switch.go_beside(self.iteration)
 
-    # -- rounds -------------------------------------------------------------------------------------------------------
+    # -- iterations ---------------------------------------------------------------------------------------------------
 
-    def round(self, body: FunctionType, call: Call | None) -> Any:
+    def iteration(self, body: FunctionType, call: Call | None) -> Any:
         """Run one iteration of each member, then one of the program."""
         if self._has_ended:
             return NOT_RUN if call is None else call(body)
@@ -78,8 +78,8 @@ class Members:
         if self._body not in (None, body):
             raise refused(self._name, "ensemble.place", "the loop is run a second time")
         self._body = body
-        self._rounds += 1
-        if self._rounds < self._perturbation.begin:
+        self._iterations += 1
+        if self._iterations < self._perturbation.begin:
             return
         if self._ensemble is None:
             self._begin(body, variables)
@@ -124,8 +124,8 @@ class Members:
             return
         for member, each in enumerate(self._ensemble.result):
             if each != way:
-                detail = f"in iteration {self._rounds} member {member} {WAYS[int(each)]}, and the program {WAYS[way]}"
-                raise refused(self._name, "ensemble.rounds", detail)
+                left = f"member {member} {WAYS[int(each)]}, and the program {WAYS[way]}"
+                raise refused(self._name, "ensemble.rounds", f"in iteration {self._iterations} {left}")
 
     # -- the end ------------------------------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class Members:
             text = f"{told['why']} ({told['where']})  [{first.rpartition('[')[2]}"
         notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
         hint = f"; a later BEGIN in {self._perturbation.path} may help" if self._ensemble is None else ""
-        return f"no ensemble of {self._name} after iteration {max(0, self._rounds - 1)}: {text}{notes}{hint}"
+        return f"no ensemble of {self._name} after iteration {max(0, self._iterations - 1)}: {text}{notes}{hint}"
 
     def finish(self) -> int:
         """Save the members after the program has ended. Returns an exit code for the program."""

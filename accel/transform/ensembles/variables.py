@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from accel.platform.codes import with_nested
 from accel.record.objects.names.variables import contents_of, fill
 from accel.record.state.inputs import MISSING
 from accel.transform.ensembles.addresses import member_globals
@@ -128,7 +129,4 @@ def _variables_of(body: FunctionType) -> _Found:
 
 
 def _names_of(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_of(constant)
+    return (name for each in with_nested(code) for name in each.co_names)

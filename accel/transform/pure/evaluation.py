@@ -267,7 +267,7 @@ def bounded(
         }
         values = Evaluation(plan, given)
         values.run()
-        return looping.after_round(body, values.fetch, carry)
+        return looping.after_iteration(body, values.fetch, carry)
 
     def one(carry: Any, _: Any) -> Any:
         return lax.cond(goes_on(carry), turn, lambda same: same, carry), None
@@ -279,7 +279,7 @@ def bounded(
     def more(carry: Any, _: Any) -> Any:
         return lax.cond(goes_on(carry), several, lambda same: same, carry), None
 
-    first = looping.before_rounds(body, begin, entry, moving)
+    first = looping.before_iterations(body, begin, entry, moving)
     if not plan.derives:
-        return looping.after_rounds(lax.while_loop(goes_on, turn, first))
-    return looping.after_rounds(lax.scan(more, first, None, length=-(-limit // chunk))[0])
+        return looping.after_iterations(lax.while_loop(goes_on, turn, first))
+    return looping.after_iterations(lax.scan(more, first, None, length=-(-limit // chunk))[0])

@@ -9,7 +9,7 @@ import numpy as np
 
 from accel.backend import segmented
 from accel.backend.executable import Executable
-from accel.compiler.lower import PACKS, Known, Program, lower
+from accel.compiler.lower import PACKS, Known, LoweredProgram, lower
 from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutputs, Variant
 from accel.dispatch.replay.commit import commit
 from accel.record import Trace
@@ -90,7 +90,7 @@ def in_kernels(trace: Trace, args: tuple[Any, ...]) -> Variant | str:
     return Variant(trace, Executable(program, made, program.constants, 0.0, True, {}))
 
 
-def _forms(program: Program, values: Sequence[Any]) -> Any:
+def _forms(program: LoweredProgram, values: Sequence[Any]) -> Any:
     import jax
 
     given = [jax.ShapeDtypeStruct(values[slot].shape, values[slot].dtype) for slot in program.slots]

@@ -1,4 +1,4 @@
-"""Random programs with loops whose number of rounds the data decide, as source text.
+"""Random programs with loops whose number of iterations the data decide, as source text.
 
 The hostile part is Python state that changes from round to round without leaving a trace on the tape: counters, flags,
 lists that grow, names that are bound late, memory that two names share, and tests such as `n == 3`.

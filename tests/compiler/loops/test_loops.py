@@ -1,4 +1,4 @@
-"""Loops by data: one program for any number of rounds where that is proved, and a path for each where it is not."""
+"""Loops by data: one program for any number of iterations where that is proved, and a path for each where it is not."""
 
 from __future__ import annotations
 
@@ -387,7 +387,7 @@ def nothing_before_the_first_round(x: Any) -> Any:
     return x, before
 
 
-def an_error_after_too_many_rounds(x: Any) -> Any:
+def an_error_after_too_many_iterations(x: Any) -> Any:
     error, n = np.inf, 0
     while error > 1e-4:
         y = np.cos(x)
@@ -395,7 +395,7 @@ def an_error_after_too_many_rounds(x: Any) -> Any:
         x = y
         n += 1
         if n > 20:
-            raise RuntimeError(f"no end after {n} rounds")
+            raise RuntimeError(f"no end after {n} iterations")
     return x, n, error
 
 
@@ -422,7 +422,7 @@ HOSTILE: list[Callable[..., Any]] = [
     a_list_whose_elements_change_places,
     views_that_move,
     nothing_before_the_first_round,
-    an_error_after_too_many_rounds,
+    an_error_after_too_many_iterations,
     zeros_that_take_turns_with_others,
 ]
 

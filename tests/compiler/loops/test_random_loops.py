@@ -1,4 +1,4 @@
-"""Random programs with loops by data: whatever number of rounds a call takes, a replay gives NumPy's results, or none.
+"""Random programs with loops by data: for any number of iterations, a replay gives NumPy's results, or none.
 
 ACCEL_LONG_TESTS and ACCEL_TEST_SEED choose more of them and others.
 """

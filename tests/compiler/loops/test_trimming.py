@@ -1,4 +1,4 @@
-"""Loops of thousands of rounds: recorded as loops of a few, and the same program as those."""
+"""Loops of thousands of iterations: recorded as loops of a few, and the same program as those."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def decay(x: Any, tol: float) -> Any:
 
 
 def shifted(x: Any, tol: float) -> Any:
-    """What a variable holds passes to another one in each round, as in the secant method."""
+    """What a variable holds passes to another one in each iteration, as in the secant method."""
     older, old = x * 2.0, x * 1.5
     while np.max(np.abs(old)) > tol:
         older, old = old, 0.99 * old + 0.0001 * older
@@ -47,7 +47,7 @@ def swapped(x: Any, tol: float) -> Any:
 
 
 def rejected(x: Any, tol: float) -> Any:
-    """Two kinds of rounds, in no fixed order; a plain number that the loop computes with."""
+    """Two kinds of iterations, in no fixed order; a plain number that the loop computes with."""
     h, steps, t = 0.01, 0, 0.0 * np.sum(x)
     while t < 4.0 - tol:
         if h * np.max(np.abs(x)) < 0.025 * (1.0 + 0.2 * np.sin(9.0 * t)):
@@ -77,7 +77,7 @@ def nested(x: Any, tol: float) -> Any:
 
 
 def given_up(x: Any, tol: float) -> Any:
-    """An inner loop with two ends: a round of one of them leaves the tape with the round of the other around it."""
+    """An inner loop with two ends: an iteration of one of them leaves the tape with that of the other around it."""
     outer = inner = 0
     while np.max(x) > tol:
         outer += 1
@@ -103,7 +103,7 @@ FUNCTIONS: list[Callable[..., Any]] = [decay, shifted, swapped, rejected, in_pla
 
 
 def calls() -> list[tuple[Any, float]]:
-    """With about 500 to 800 rounds of the plainest of the functions, and with fewer."""
+    """With about 500 to 800 iterations of the plainest of the functions, and with fewer."""
     return [(np.linspace(1.0, 2.0, 4), 10.0**-k) for k in (2.0, 3.0, 0.1, 2.5)]
 
 

@@ -1,4 +1,4 @@
-"""Loops whose rounds are independent: computed at once where they are, and never where they are not."""
+"""Loops whose iterations are independent: computed at once where they are, and never where they are not."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def overlapping_rows(a: Any, b: Any, v: Any) -> Any:
 
 
 def whole_array(a: Any, b: Any, v: Any) -> Any:
-    """Each round reads all of what the rounds before wrote."""
+    """Each iteration reads all that the ones before wrote."""
     for i in range(ROUNDS):
         v[i] = np.sin(v).sum() * 0.1 + a[i].max()
     return v
@@ -160,7 +160,7 @@ LOOPS = examples(24, 500)
 
 
 def loop_program(seed: int) -> str:
-    """A loop of a few assignments to parts of a, b and v that may or may not depend on other rounds."""
+    """A loop of a few assignments to parts of a, b and v that may or may not depend on other iterations."""
     draw = random.Random(seed)
     indirect = draw.random() < 0.4
     given = f"{_PLACES} | {_INDIRECT} | {_INDIRECT}" if indirect else _PLACES

@@ -97,7 +97,7 @@ def test_loops_are_listed_by_their_first_round() -> None:
         return a
 
     head, *body = lines("loops", program, x)
-    assert head == "loop, 20 rounds"
+    assert head == "loop, 20 iterations"
     assert [line.split()[2] for line in body] == ["sin", "multiply", "add"]
 
 

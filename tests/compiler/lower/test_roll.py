@@ -51,7 +51,7 @@ def two_sweeps(a: Any, n: int) -> Any:
 
 
 def every_round_used(a: Any, n: int) -> Any:
-    """Values of all rounds leave the loop."""
+    """Values of all iterations leave the loop."""
     x, seen = a[0], []
     for _ in range(n):
         x = np.sin(x) + 0.5
@@ -149,7 +149,7 @@ def test_every_loop_is_rolled(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(reroll, "roll", spy)
     variant_of(PROGRAMS[name], np.random.default_rng(1).random((ROUNDS, 5)))
     assert len(rolled) == LOOPS[name]
-    assert all(len(loop.rounds) >= ROUNDS - 6 for loop in rolled)
+    assert all(len(loop.iterations) >= ROUNDS - 6 for loop in rolled)
 
 
 def test_a_round_that_reads_further_back_than_one_round_is_not_rolled() -> None:

@@ -1,4 +1,4 @@
-"""What stands between two rounds of a loop: how many are to come."""
+"""What stands between two iterations of a loop: how many are to come."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tqdm import tqdm
 
-from accel.entry.lift.between import rounds_of
+from accel.entry.lift.between import iterations_of
 from accel.entry.lift.lifting import lift_function
 from accel.entry.lift.switch import Switch
 from tests.conftest import WriteModules
@@ -45,7 +45,7 @@ def half_done(iterable: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("iterable", "rounds"),
+    ("iterable", "iterations"),
     [
         (range(7), 7),
         ([Own(), Own()], 2),
@@ -70,8 +70,8 @@ def half_done(iterable: Any) -> Any:
         (None, None),
     ],
 )
-def test_the_rounds_of_a_loop_are_told_without_the_programs_code(iterable: Any, rounds: int | None) -> None:
-    assert rounds_of(iterable) == rounds
+def test_the_iterations_of_a_loop_are_told_without_the_programs_code(iterable: Any, iterations: int | None) -> None:
+    assert iterations_of(iterable) == iterations
 
 
 def test_a_sequence_iterator_of_the_programs_own_is_not_asked() -> None:
@@ -82,10 +82,10 @@ def test_a_sequence_iterator_of_the_programs_own_is_not_asked() -> None:
         def __getitem__(self, index: int) -> int:
             return [1, 2, 3][index]
 
-    assert rounds_of(iter(Items())) is None  # type: ignore[call-overload]
+    assert iterations_of(iter(Items())) is None  # type: ignore[call-overload]
 
 
-def test_a_switch_says_how_many_rounds_are_to_come(
+def test_a_switch_says_how_many_iterations_are_to_come(
     write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = "def main(n):\n    for i in range(n):\n        pass\n    for j in (k for k in range(2)):\n        pass\n"

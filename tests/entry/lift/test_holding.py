@@ -181,7 +181,7 @@ def test_it_needs_no_copies_but_what_the_program_looks_at(both: Any, copies: Cou
     with jax.transfer_guard("disallow"):
         made.check(play, times=1)
     # the state there and back, whenever rounds begin to hold it: once, but for paths that have no program yet; each
-    # of the arrays that the program keeps; and of each round a few numbers and outcomes
+    # of the arrays that the program keeps; and of each iteration a few numbers and outcomes
     once, numbers = 3 * NBYTES + NBYTES // 8, 60 * 8 * 8
     assert 0 < copies["begun"] <= 4
     assert copies["there"] <= copies["begun"] * once + numbers
@@ -426,7 +426,7 @@ def test_finalizers_of_garbage(both: Any, behind: Counter[str], monkeypatch: pyt
 
 
 def test_ctrl_c_between_rounds(both: Any, behind: Counter[str]) -> None:
-    """Wherever it arrives, the program sees the state after a whole number of rounds."""
+    """Wherever it arrives, the program sees the state after a whole number of iterations."""
     made = both(
         "def main(model, rounds):\n    try:\n        for i in rounds:\n"
         + STEP.replace("        ", "            ")
@@ -447,7 +447,7 @@ def test_ctrl_c_between_rounds(both: Any, behind: Counter[str]) -> None:
 
 
 def test_a_handler_that_looks_at_state_and_goes_on(both: Any, behind: Counter[str]) -> None:
-    """It sees the state after a whole number of rounds, and stands where the program has put it after the loop."""
+    """It sees the state after a whole number of iterations, and stands where the program has put it after the loop."""
     made = both(
         "import signal\n\n\ndef main(model, rounds, seen):\n    model.stop = False\n\n    def look(number, frame):\n"
         "        assert signal.getsignal(number) is look\n"
@@ -846,7 +846,7 @@ KINDS = (
     "def main(model, n):\n    for i in range(n):\n" + STEP + "        if i % 40 == 30:\n"
     "            model.u = np.tanh(model.u)\n"
 )
-"""Two kinds of rounds, the second of which is met late and rarely."""
+"""Two kinds of iterations, the second of which is met late and rarely."""
 
 
 def of_kinds(n: int) -> Callable[[ModuleType], Any]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from accel.entry.lift.iterations import start
 from accel.entry.lift.lifting import LiftedCode, lift_function, lifted_module_code
-from accel.entry.lift.rounds import start
 from accel.entry.lift.source import NotLiftable
 from accel.entry.lift.switch import Switch
 from tests.entry.lift.plays import Seen, play, same, traced

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from accel.entry.lift.iterations import _InParts, start
 from accel.entry.lift.lifting import lift_function, split
-from accel.entry.lift.rounds import _InParts, start
 from accel.entry.lift.source import NotLiftable
 from accel.entry.lift.switch import Switch
 from tests.entry.lift.programs import PREAMBLE, program

@@ -1,4 +1,4 @@
-"""Lifted loops as targets: their rounds are compiled, and do what the program's own loop does."""
+"""Lifted loops as targets: their iterations are compiled, and do what the program's own loop does."""
 
 from __future__ import annotations
 
@@ -304,6 +304,6 @@ def test_a_function_is_recorded_as_it_is_written_while_its_loops_are_lifted(worl
     )
     made.check(lambda planet: planet.main(np.linspace(0.5, 1.0, 20)))
     ledger = made.ledger(18)
-    # each of its rounds calls `settle`, whose own loop makes another number of rounds each time
+    # each of its iterations calls `settle`, whose own loop makes another number of them each time
     assert ledger.compiled_calls > 24
     assert len(open_ledger("planet:main:18").describe()) == 1

@@ -136,7 +136,7 @@ REFUSED = {
         {"k": "1.0 + m"},
         r"a method, or another module, reads k by its name",
     ),
-    "a method that reads what each round assigns": (
+    "a method that reads what each iteration assigns": (
         "k, x = 0.0, np.ones(3)\nclass A:\n    def f(self, x):\n        return x * k\na = A()\n"
         "for n in range(3):\n    k = float(x.sum())\n    x = a.f(x)\n",
         {"x": "np.ones(3) + m"},

@@ -48,7 +48,7 @@ def arranged(body: Sequence[Node | Conditional], used: frozenset[int], value_of:
         rest = rest[len(run) :]
         if rest:
             conditional = rest.pop(0)
-            if isinstance(conditional, Node):  # a loop by data, whose rounds are arranged when it is traced
+            if isinstance(conditional, Node):  # a loop by data, whose iterations are arranged when it is traced
                 parts.append(conditional)
                 continue
             for place, side in enumerate(conditional.sides):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from accel.ir.tape import Node
-
-if TYPE_CHECKING:
-    from jax import Array
+from accel.rules.lowering import Array
 
 Compute = Callable[[Node, Sequence[Any]], Any]
 """Function that computes a loop operation's value from its operands, in the order of their leaves."""

@@ -88,6 +88,11 @@ class ContainerProxy(Proxy):
         self._recording_.break_("escape.object", f"a {type(self._plain_).__name__} of the program's {how}")
         self._begin_change()
 
+    def _copy_plain(self) -> Any:
+        """Let Python copy it: the tape ends here."""
+        self._give_up("is copied")
+        return self._plain_.copy()
+
     def __getattr__(self, name: str) -> Any:
         # Any method that is not defined here or below: it may change the container.
         attribute = getattr(self._plain_, name)

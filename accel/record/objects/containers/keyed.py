@@ -11,7 +11,8 @@ from accel.record.objects.containers.container import ContainerProxy, is_simple_
 from accel.record.state import inputs
 from accel.record.state.inputs import MISSING
 from accel.record.state.wrapper import unwrap
-from accel.record.values.arrays import RecordedScalar, as_static, wrap
+from accel.record.values.arrays import RecordedScalar, as_static
+from accel.record.values.wrapping import wrap
 from accel.rules.scalars import host_rule
 
 MOST_RELATED = 32

@@ -147,6 +147,4 @@ class DequeProxy(SequenceProxy):
 
         self._change_items(turn)
 
-    def copy(self) -> Any:
-        self._give_up("is copied")
-        return self._plain_.copy()
+    copy = SequenceProxy._copy_plain

@@ -9,6 +9,7 @@ from typing import Any
 
 from accel.record.objects.containers.container import is_bare_key, is_simple_key
 from accel.record.objects.containers.keyed import KeyedProxy
+from accel.record.objects.proxy import find_in_class
 from accel.record.state import inputs
 from accel.record.state.changes import AttributeState, Emptied, Item
 from accel.record.state.inputs import MISSING
@@ -121,8 +122,15 @@ class DictProxy(KeyedProxy):
     def copy(self) -> Any:
         return dict(self.items())
 
-    def __or__(self, other: object) -> Any:
+    def __or__(self, other: Any) -> Any:
+        if isinstance(other, dict) and find_in_class(type(unwrap(other)), "__ror__")[0] is not dict:
+            return self._merge(other)  # Python asks a subclass with its own way first
         return dict(self.items()) | dict(other.items()) if isinstance(other, dict) else NotImplemented
+
+    def _merge(self, other: Any) -> Any:
+        """Let Python merge the two: the tape ends here."""
+        self._give_up("is merged")
+        return self._plain_ | unwrap(other)
 
     # -- changing -----------------------------------------------------------------------------------------------------
 
@@ -201,7 +209,7 @@ class DictProxy(KeyedProxy):
         for key, value in [*pairs, *items.items()]:
             self[key] = value
 
-    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
+    def __ior__(self, other: Any) -> Any:
         self.update(other)
         return self
 
@@ -234,13 +242,8 @@ class DefaultDictProxy(DictProxy):
         self._set(key, value)
         return value
 
-    def copy(self) -> Any:
-        self._give_up("is copied")
-        return self._plain_.copy()
-
-    def __or__(self, other: Any) -> Any:
-        self._give_up("is merged")
-        return self._plain_ | other
+    copy = DictProxy._copy_plain
+    __or__ = DictProxy._merge
 
 
 class OrderedDictProxy(DictProxy):
@@ -314,22 +317,17 @@ class CounterProxy(DictProxy):
         if not self._recording_.active or self._has(key):  # a key that is not there is no error
             super()._delete(key)
 
-    def copy(self) -> Any:
-        self._give_up("is copied")
-        return self._plain_.copy()
-
-    def __or__(self, other: object) -> Any:
-        self._give_up("is merged")
-        return self._plain_ | other
+    copy = DictProxy._copy_plain
+    __or__ = DictProxy._merge
 
     def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
         self._give_up("is merged")
-        self._plain_ |= other
+        self._plain_ |= unwrap(other)
         return self
 
     def __iadd__(self, other: Any) -> Any:
         self._give_up("is added to")
-        self._plain_ += other
+        self._plain_ += unwrap(other)
         return self
 
 

@@ -13,7 +13,8 @@ from accel.record.objects.objects import CONSTRUCTORS, ObjectProxy, get_attribut
 from accel.record.objects.proxy import OWN, find_in_class
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
-from accel.record.values.arrays import as_static, remember
+from accel.record.values.arrays import as_static
+from accel.record.values.wrapping import remember
 
 
 class NamedTupleProxy(ObjectProxy):

@@ -34,9 +34,9 @@ Wrapper = type(functools.lru_cache(lambda: None))
 class Cache:
     """The entries of one cache. Raises LookupError where they are not found.
 
-    Python does not show the entries of a cache, but its garbage collector does. A cache refers to, in this order: key,
-    result and type of each entry (where the cache has a limit), the dict of entries, the function, and the mark that
-    stands before keyword arguments in keys. This class checks as much of that as it can.
+    Python does not show the entries of a cache, but its garbage collector does. A cache with a limit refers first to
+    key, result and type of each entry. Then each refers to the dict of entries, the function, and the mark that stands
+    before keyword arguments in keys. This class checks as much of that as it can.
     """
 
     def __init__(self, function: Any) -> None:

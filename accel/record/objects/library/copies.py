@@ -31,7 +31,8 @@ from accel.record.state import inputs
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording, gap_text
 from accel.record.state.wrapper import StandIn, unwrap
-from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedScalar, remember
+from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedScalar
+from accel.record.values.wrapping import remember
 from accel.rules.rule import Unsupported
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes, type, range, type(Ellipsis), np.dtype})

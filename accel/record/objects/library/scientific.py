@@ -218,10 +218,7 @@ class DerivedObject(StandIn):
         if recording.active and _contents((self._args, self._kwargs)) != self._made_of:
             # a tree of points looks at the memory that it was given, a spline does not
             recording.break_("call.opaque", f"{type(self._plain_).__qualname__} of an array that has changed since")
-        bound = {
-            "made": [*self._args, *self._kwargs.values()],
-            "asked": [*args, *kwargs.values()],
-        }
+        bound = {"made": [*self._args, *self._kwargs.values()], "asked": [*args, *kwargs.values()]}
         return recording.write_down(lambda: record_rule(recording, answer(question), (), bound, result), result)
 
 

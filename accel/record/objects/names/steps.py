@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import NamedTuple
 
+from accel.platform.codes import with_nested
 from accel.record.state.instructions import instructions_of
 
 
@@ -78,14 +79,6 @@ def makes_functions(code: CodeType) -> bool:
     outer = frozenset(code.co_freevars)
     nested = [each for each in with_nested(code) if each is not code and not each.co_name.endswith("comp>")]
     return any(not outer.isdisjoint(each.co_freevars) for each in nested)
-
-
-def with_nested(code: CodeType) -> Iterator[CodeType]:
-    """The code, and that of the functions and comprehensions in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from with_nested(constant)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from typing import Any
 
 from accel.record.objects.modules import Opaque
 from accel.record.objects.proxy import OWN
-from accel.record.objects.sinks.show import Act, plain, show
+from accel.record.objects.sinks.show import Act, calling_frame, plain, show
 from accel.record.objects.sinks.streams import is_plain, own_names
 from accel.record.state import inputs
 from accel.record.state.on_behalf import frames_of
@@ -122,9 +122,7 @@ class LoggerMethod(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = self._recording_
-        frame = next(frames_of(recording), None)
-        if frame is not None:
-            recording.display.texts.note_call(frame)
+        frame = calling_frame(recording)
         if recording.active and not kwargs:
             if self._name == "isEnabledFor" and len(args) == 1:
                 return self._is_enabled(args[0])

@@ -52,6 +52,14 @@ def show(recording: Recording, note: Callable[[], tuple[Effect, Act]], act: Call
     return now()
 
 
+def calling_frame(recording: Recording) -> FrameType | None:
+    """The frame of recorded code that calls a sink, which now loads its texts anew."""
+    frame = next(frames_of(recording), None)
+    if frame is not None:
+        recording.display.texts.note_call(frame)
+    return frame
+
+
 def plain(recording: Recording, value: Any) -> Any:
     """A value without wrappers and markers, as it is really shown."""
     return recording.display.texts.resolved(unwrap(value))
@@ -137,17 +145,12 @@ class StreamMethod(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = self._recording_
-        frame = next(frames_of(recording), None)
-        if frame is not None:
-            recording.display.texts.note_call(frame)
+        frame = calling_frame(recording)
         name, slot, method = self._name, self._proxy._slot_, self._plain_
         texts = [plain(recording, arg) for arg in args]
         result = show(
             recording,
-            lambda: (
-                _STREAM_METHODS[name](recording, slot, frame, *args, **kwargs),
-                functools.partial(method, *texts),
-            ),
+            lambda: (_STREAM_METHODS[name](recording, slot, frame, *args, **kwargs), functools.partial(method, *texts)),
             lambda: functools.partial(method, *texts, **unwrap(kwargs)),
         )
         return len(texts[0]) if name == "write" and result is None and texts else result

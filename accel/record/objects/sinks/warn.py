@@ -16,9 +16,9 @@ from accel.platform.filters import makes_no_error
 from accel.platform.own_code import PACKAGE
 from accel.platform.tracebacks import ON_BEHALF
 from accel.record.objects.names.namespaces import SubstitutedGlobals
-from accel.record.objects.sinks.show import Act, plain, show
+from accel.record.objects.sinks.show import Act, calling_frame, plain, show
 from accel.record.state import inputs
-from accel.record.state.on_behalf import frames_of, on_behalf
+from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording
 from accel.record.state.shown import Place, Warned, warn
 from accel.record.state.wrapper import StandIn
@@ -34,9 +34,7 @@ class WarnFunction(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         recording = self._recording_
-        frame = next(frames_of(recording), None)
-        if frame is not None:
-            recording.display.texts.note_call(frame)
+        frame = calling_frame(recording)
         values = [plain(recording, arg) for arg in args]
         held = {name: plain(recording, value) for name, value in kwargs.items()}
 

@@ -54,9 +54,9 @@ class LoopRun:
 
     began: what was made in that call has a larger number. loops: where the loops around the instruction begin, the
     innermost first. unknown: why a state is, if one is, and how often (failures). changes: how often it was another one
-    than at the head before. passage: which head is the first since the loop was left. models, dropped, passed: see
-    accel.record.run.loops.trimming; the heads at which iterations begin that others are compared with, how many
-    iterations have left the tape, and how many elements of each range those had.
+    than at the head before. passage: which head is the first since the loop was left. For
+    accel.record.run.loops.trimming: models, the heads at which iterations begin that others are compared with; dropped,
+    how many iterations have left the tape; passed, how many elements of each range those had.
     """
 
     where: Place
@@ -159,7 +159,7 @@ class Heads:
         if run.is_left(self._open[id(frame)][1].values()):
             run.begin()
         state, held = self._state(run, frame, position)
-        is_fresh = state is not None and self._begin_round(run, state)
+        is_fresh = state is not None and self._begin_iteration(run, state)
         went_on = truth is position.stays
         if is_fresh and went_on and trimmed(self._recording, run, state, held):
             return
@@ -178,7 +178,7 @@ class Heads:
                 run.failures += 1
         return None, Held([], [])
 
-    def _begin_round(self, run: LoopRun, state: LoopState) -> bool:
+    def _begin_iteration(self, run: LoopRun, state: LoopState) -> bool:
         """Let an iteration compute all it needs from the state: what an earlier one has computed is no part of that.
 
         Returns whether it does. It costs operations, for nothing where the state is another one each time.
@@ -208,9 +208,9 @@ class Heads:
             if _is_number(value):
                 found[name] = self._on_device(value)
         for name, at in position.targets.items():
-            rounds = self._ranges.get((id(frame), at))
-            if name in found and rounds is not None and rounds.coming is None:
-                rounds.coming = found[name] + rounds.step
+            values = self._ranges.get((id(frame), at))
+            if name in found and values is not None and values.coming is None:
+                values.coming = found[name] + values.step
         self._exchange = None
         if found and recording.active:
             self._exchange = frame, {name: (frame.f_locals[name], value) for name, value in found.items()}

@@ -1,15 +1,15 @@
 """States: all that recorded code can reach at a position, apart from what the recorded values are.
 
-If a program comes to the same position in the same state again, it does the same from there on, but for the recorded
-values that it computes with. So a state has two parts: its *form*, which two states must have in common, and the nodes
-of its recorded values, in the order in which the form comes to them.
+A program that comes to the same position in the same state again does the same from there on. Only the recorded values
+that it computes with may differ. So a state has two parts: its *form*, which two states must have in common, and the
+nodes of its recorded values, in the order in which the form comes to them.
 
 What is not followed exactly (an iterator, a generator, an object of C) makes the state unknown.
 
-These states are of one recording, and say whether a loop's iterations repeat: lists and dicts are told by identity, new
-memory and new objects by the number that they got, and a range by how far it has come. States at joins
-(accel.record.run.states) are compared between recordings, where all of these differ: there inputs have names, and a
-list is what it holds. So nearly every kind of value is described otherwise there, and the two share no walk.
+These states are of one recording, and say whether a loop's iterations repeat. Lists and dicts are told by identity, new
+memory and new objects by their number, and a range by how far it has come. States at joins (accel.record.run.states)
+are compared between recordings, where all of these differ: there inputs have names, and a list is what it holds. So
+nearly every kind of value is described otherwise there, and the two share no walk.
 """
 
 from __future__ import annotations
@@ -285,10 +285,10 @@ class _Walk:
         about = frozen_static(value.__code__), len(cells), tuple(value.__kwdefaults__ or ()), tuple(vars(value))
         return self._parts(value, lambda: [*cells, *defaults], *about)
 
-    def _rounds(self, value: RangeIterator) -> Hashable:
+    def _range(self, value: RangeIterator) -> Hashable:
         self._counts.append(value.left)
         self.held.ranges.append(value)
-        return ("rounds", value.step, None if value.coming is None else self._walk(value.coming))
+        return ("range", value.step, None if value.coming is None else self._walk(value.coming))
 
 
 def _bare(kind: type) -> type:
@@ -321,5 +321,5 @@ _WALKS: tuple[tuple[Any, Callable[[_Walk, Any], Hashable]], ...] = (
     (Followed, _Walk._followed),
     (Method, _Walk._method),
     (FunctionType, _Walk._function),
-    (RangeIterator, _Walk._rounds),
+    (RangeIterator, _Walk._range),
 )

@@ -13,9 +13,10 @@ from accel.ir.template import leaves
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values import compressed
-from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template, known, wrap
+from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template
 from accel.record.values.operands import STORED, check_casts, flat, view
 from accel.record.values.ufuncs import one_out
+from accel.record.values.wrapping import known, wrap
 from accel.rules import core, scalars
 from accel.rules.hosted import RESULTS, hosted, structure_of
 from accel.rules.rule import Rule, Unsupported, truth_of

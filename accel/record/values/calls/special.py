@@ -13,7 +13,7 @@ from accel.ir.views import Broadcast, Index
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values import compressed, rows
-from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template, known, wrap
+from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template
 from accel.record.values.calls.general import (
     assume_holds,
     check_parameters,
@@ -25,10 +25,11 @@ from accel.record.values.calls.general import (
     rule_node,
     templates,
 )
-from accel.record.values.flat import Flat
+from accel.record.values.flat import FlatIterator
 from accel.record.values.indexing import get_item
 from accel.record.values.operands import check_casts, flat, view
 from accel.record.values.positions import counting_mask
+from accel.record.values.wrapping import known, wrap
 from accel.rules import core
 from accel.rules.hosted import RESULTS, is_plain
 from accel.rules.rule import Rule, Unsupported
@@ -86,7 +87,7 @@ def _record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result
 def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """array, asarray and kin: the operand itself, a view of it, a copy, or an array of nested values."""
     source = next(iter(bound.values()))
-    if issubclass(type(source), Flat):  # NumPy's result shares the array's memory
+    if issubclass(type(source), FlatIterator):  # NumPy's result shares the array's memory
         source = source.as_operand()
     for name in bound:
         if name in ("like", "ndmin", "subok") and unwrap(bound[name]):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from accel.ir.tape import Node
+from accel.ir.tape import Node, needed_by
 from accel.rules import core
 from accel.rules.evaluation import evaluate
 
@@ -49,7 +49,7 @@ def is_reproduced(node: Node, value: Any, value_of: Callable[[int], Any]) -> boo
     """
     found: dict[int, Any] = {}
     with np.errstate(all="ignore"):
-        for each in early_nodes([node], ()):
+        for each in needed_by([node]):
             if each.is_input:
                 found[each.index] = value_of(each.args[0])
             else:
@@ -63,15 +63,3 @@ def is_reproduced(node: Node, value: Any, value_of: Callable[[int], Any]) -> boo
 def is_same_array(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays are the same to the last bit."""
     return bool(one.dtype == other.dtype) and one.shape == other.shape and one.tobytes() == other.tobytes()
-
-
-def early_nodes(roots: Iterable[Node], known: Collection[int]) -> list[Node]:
-    """All that the roots are computed from before launch, in the order of the tape, less what is known already."""
-    found: dict[int, Node] = {}
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node.index not in found and node.index not in known:
-            found[node.index] = node
-            stack += node.operands()
-    return [found[index] for index in sorted(found)]

@@ -1,7 +1,7 @@
 """Draws whose parameters or arrays the program computes: a draw before launch, then NumPy's formula or a gather.
 
-NumPy draws each of these numbers as a standard one, and scales it. Which formula a version of NumPy has, and whether a
-standard draw leaves the generator in the same state, is tried for each recorded draw, by a twin of the generator.
+NumPy draws each of these numbers as a standard one, and scales it. For each recorded draw, a twin of the generator
+tries which formula this version of NumPy has, and whether a standard draw leaves the generator in the same state.
 """
 
 from __future__ import annotations

@@ -157,10 +157,7 @@ KINDS: dict[type, GeneratorKind] = {
         Code("type(x) is {0} and type(x._bit_generator) in {1}", (np.random.RandomState, _BIT_GENERATORS)),
     ),
     random.Random: GeneratorKind(
-        _table(_RANDOM),
-        random.Random.getstate,
-        random.Random.setstate,
-        Code("type(x) is {0}", (random.Random,)),
+        _table(_RANDOM), random.Random.getstate, random.Random.setstate, Code("type(x) is {0}", (random.Random,))
     ),
 }
 """The kinds, by their exact types: a subclass may draw in its own way, and so may a bit generator of the program's."""

@@ -12,19 +12,12 @@ from accel.record.state.draw import Draw, Form, not_drawn
 from accel.record.state.recording import Recording
 from accel.record.state.storages import recordable
 from accel.record.state.wrapper import has_wrapper, isinstance_wrapper, unwrap
-from accel.record.values.arrays import (
-    RecordedArray,
-    RecordedScalar,
-    RecordedValue,
-    as_static,
-    as_template,
-    new_array,
-    wrap,
-)
+from accel.record.values.arrays import RecordedArray, RecordedScalar, RecordedValue, as_static, as_template
 from accel.record.values.draws import formulas
 from accel.record.values.draws.early import MOST_EARLY, are_early, is_given, is_reproduced
 from accel.record.values.draws.formulas import tried
 from accel.record.values.draws.generators import KINDS
+from accel.record.values.wrapping import new_array, wrap
 from accel.rules.rule import Unsupported
 
 _OF_ELEMENTS = frozenset({"permutation", "choice"})

@@ -20,9 +20,9 @@ _made: dict[int, tuple[CodeType, CodeType]] = {}
 def with_forms(code: CodeType) -> CodeType:
     """The code to record instead of `code`: always the same one.
 
-    `"%.3f" % x` is Python's own formatting, which takes plain numbers and calls no method. So where a constant of the
-    code stands on the left of `%` and nowhere else, the recorded code has a string in its place that formats recorded
-    values itself. The instructions stay the same.
+    `"%.3f" % x` is Python's own formatting, which takes plain numbers and calls no method. So the recorded code has
+    another string in the place of a constant that stands on the left of `%` and nowhere else. This string formats
+    recorded values itself. The instructions stay the same.
     """
     known = _made.get(id(code))
     if known is None or known[0] is not code:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.core import cast, in_common_dtype
-from accel.rules.lowering import jnp, lax, number
+from accel.rules.lowering import Array, jnp, lax, number
 from accel.rules.rule import Unsupported, rule
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def _kernel_finite(*, a: Any, v: Any, shape: Any, mode: str = "full") -> Any:

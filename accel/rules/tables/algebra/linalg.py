@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules import products
 from accel.rules.core import cast, in_common_dtype
-from accel.rules.lowering import axes_of, extreme, jnp, lax, number, tree, where
+from accel.rules.lowering import Array, axes_of, extreme, jnp, lax, number, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Finite
 from accel.rules.tables.statistics.reductions import where_selected
-
-if TYPE_CHECKING:
-    from jax import Array
 
 # -- products ---------------------------------------------------------------------------------------------------------
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.core import in_common_dtype
-from accel.rules.lowering import jnp
+from accel.rules.lowering import Array, jnp
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import Finite
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 @rule(np.polyval, "p x")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 from accel.rules import complexes
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, every
-from accel.rules.lowering import jnp, lax, nonzero, number, where
+from accel.rules.lowering import Array, jnp, lax, nonzero, number, where
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import NanToNum, Where
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def _sides(*, condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -140,13 +137,7 @@ def _where_chosen(*, a: Any, choices: Any, mode: str = "raise") -> tuple[list[An
     return ([place == i for i in range(len(choices))],)
 
 
-@rule(
-    np.choose,
-    "a *choices | mode",
-    cast="choices",
-    holds=_within,
-    reads=Reads(("choices",), _where_chosen),
-)
+@rule(np.choose, "a *choices | mode", cast="choices", holds=_within, reads=Reads(("choices",), _where_chosen))
 def choose(*, a: Any, choices: Any, mode: str = "raise") -> Any:
     """The i-th choice where `a` is i; outside, by mode."""
     choices = list(choices)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.core import cast, every
-from accel.rules.lowering import jnp, lax, number, same, where
+from accel.rules.lowering import Array, jnp, lax, number, same, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import ArrayOf, Counted, Like
-
-if TYPE_CHECKING:
-    from jax import Array
 
 _function: Any
 for _function in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.asfortranarray, np.require):

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.columns import Rounding
 from accel.rules.core import every, in_bounds
-from accel.rules.lowering import from_start, jnp, number
+from accel.rules.lowering import Array, from_start, jnp, number
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Indices
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def _fixed(name: str) -> Any:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.core import cast, in_bounds
-from accel.rules.lowering import from_start, jnp, where
+from accel.rules.lowering import Array, from_start, jnp, where
 from accel.rules.rule import Unsupported, rule
 from accel.rules.special import WritesInto
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def _wide(value: Any, like: Any) -> Any:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.core import counted
-from accel.rules.lowering import jnp
+from accel.rules.lowering import Array, jnp
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import Shaped
 from accel.rules.tables.statistics.sorting import from_keys, keys_of, one_zero
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def _is_first(ordered: Any, equal_nan: bool) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,9 @@ from accel.ir.tape import Node
 from accel.ir.views import Broadcast, Diagonal, Reshape, Step, StridedElements, Transpose
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
-from accel.rules.lowering import jnp, join, lax, same, spread
+from accel.rules.lowering import Array, jnp, join, lax, same, spread
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import BroadcastArrays, Flip, OfArray, Split
-
-if TYPE_CHECKING:
-    from jax import Array
 
 _function: Any
 
@@ -192,14 +189,7 @@ def _joined(name: str) -> Any:
     return lower
 
 
-@rule(
-    np.concatenate,
-    "*arrays | axis dtype",
-    cast="arrays",
-    rounding=Rounding.EXACT,
-    work=9.0,
-    reshapes=_flattens(0),
-)
+@rule(np.concatenate, "*arrays | axis dtype", cast="arrays", rounding=Rounding.EXACT, work=9.0, reshapes=_flattens(0))
 def concatenate(
     *, arrays: tuple[Any, ...] | list[Any], axis: int | None = 0, dtype: np.dtype[Any] | type[Any] | None = None
 ) -> Any:

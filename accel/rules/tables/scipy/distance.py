@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.spatial import distance
 
 from accel.rules.core import cast
 from accel.rules.hosted import on_host
-from accel.rules.lowering import jnp
+from accel.rules.lowering import Array, jnp
 from accel.rules.rule import Unsupported, rule
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def _cosine(a: Any, b: Any) -> Any:
@@ -54,13 +51,7 @@ def cdist(*, XA: Array, XB: Array, metric: str = "euclidean") -> Any:
     return _metric(metric)(_points(XA)[:, None, :], _points(XB)[None, :, :])
 
 
-@rule(
-    distance.pdist,
-    "X | metric",
-    holds=_is_known,
-    otherwise="another metric",
-    or_on_host=True,
-)
+@rule(distance.pdist, "X | metric", holds=_is_known, otherwise="another metric", or_on_host=True)
 def pdist(*, X: Array, metric: str = "euclidean") -> Any:
     x = _points(X)
     first, second = np.triu_indices(x.shape[0], 1)

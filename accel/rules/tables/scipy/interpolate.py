@@ -7,7 +7,7 @@ What the rows stand for are the functions of this module: SciPy's own evaluation
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import interpolate
@@ -15,12 +15,9 @@ from scipy import interpolate
 from accel.ir.tape import Node
 from accel.rules.core import cast
 from accel.rules.hosted import on_host
-from accel.rules.lowering import jnp, number, where
+from accel.rules.lowering import Array, jnp, number, where
 from accel.rules.rule import Unsupported, rule
 from accel.rules.tables.statistics.sorting import find_places
-
-if TYPE_CHECKING:
-    from jax import Array
 
 _DOUBLE = np.dtype(float)
 

@@ -5,20 +5,17 @@ SciPy warns of ill-conditioned matrices, which replays do not. What it raises fo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from accel.rules.core import all_finite, cast, in_common_dtype
 from accel.rules.hosted import on_host
-from accel.rules.lowering import Lazy, jnp, lax
+from accel.rules.lowering import Array, Lazy, jnp, lax
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import Finite
 from accel.rules.tables.algebra.linalg import from_triangle
-
-if TYPE_CHECKING:
-    from jax import Array
 
 jla: Any = Lazy("jax.scipy.linalg")
 

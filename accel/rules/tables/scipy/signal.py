@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import signal
@@ -14,11 +14,8 @@ from scipy import signal
 from accel.ndimage.table import lowering as of_ndimage
 from accel.rules.core import all_finite, cast, in_common_dtype
 from accel.rules.hosted import on_host
-from accel.rules.lowering import axes_of, jnp, lax, number
+from accel.rules.lowering import Array, axes_of, jnp, lax, number
 from accel.rules.rule import Unsupported, rule
-
-if TYPE_CHECKING:
-    from jax import Array
 
 MOST_TAPS = 512
 """Maximum elements of a kernel that is written out as a sum of slices; larger ones use transforms. Guess."""

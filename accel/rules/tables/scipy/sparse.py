@@ -6,17 +6,14 @@ multiplies.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from accel.rules.core import cast
-from accel.rules.lowering import jnp, where
+from accel.rules.lowering import Array, jnp, where
 from accel.rules.rule import Unsupported, rule
-
-if TYPE_CHECKING:
-    from jax import Array
 
 MOST_WASTED = 4
 """Maximum factor on the number of products when all rows are padded to the longest one. Guess."""

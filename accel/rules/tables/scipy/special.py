@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from accel.rules.derivatives import derived_from, with_slopes
 from accel.rules.hosted import on_host, ufuncs_on_host
-from accel.rules.lowering import Lazy, jnp, lax, number, where
+from accel.rules.lowering import Array, Lazy, jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten
 from accel.rules.tables import ufuncs
-
-if TYPE_CHECKING:
-    from jax import Array
 
 jsp: Any = Lazy("jax.scipy.special")
 

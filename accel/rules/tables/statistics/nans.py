@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.columns import Reads
-from accel.rules.lowering import axis_within, jnp, number, where
+from accel.rules.lowering import Array, axis_within, jnp, number, where
 from accel.rules.lowering import where as choose
 from accel.rules.rule import Unsupported, add_rule, rule
 from accel.rules.tables.statistics.reductions import (
@@ -22,9 +22,6 @@ from accel.rules.tables.statistics.reductions import (
     running,
     var_of,
 )
-
-if TYPE_CHECKING:
-    from jax import Array
 
 
 def _is_nan(a: object) -> Any:

@@ -8,21 +8,18 @@ bisection, counting how many elements lie below a bound.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules import order
 from accel.rules.core import cast
-from accel.rules.lowering import axes_of, jnp, lax, number, where
+from accel.rules.lowering import Array, axes_of, jnp, lax, number, where
 from accel.rules.rule import Unsupported, add_rule
 from accel.rules.tables.statistics.reductions import real_only
 from accel.rules.tables.statistics.sorting import from_keys, keys_of
 from accel.rules.tracing import current
-
-if TYPE_CHECKING:
-    from jax import Array
 
 FEW = 12
 """Maximum elements along an axis that are ranked by comparing each with each. Guess."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from accel.rules.columns import Reads, Rounding
 from accel.rules.core import cast, counted
-from accel.rules.lowering import axes_of, axis_within, extreme, in_order, is_few, jnp, nonzero, number, where
+from accel.rules.lowering import Array, axes_of, axis_within, extreme, in_order, is_few, jnp, nonzero, number, where
 from accel.rules.lowering import where as choose
 from accel.rules.rule import Unsupported, add_rule, rewritten
-
-if TYPE_CHECKING:
-    from jax import Array
 
 _function: Any
 SUMS = "a initial where | axis dtype keepdims"
@@ -23,8 +20,8 @@ TRUTHS = "a where | axis keepdims"
 
 
 # -- over selections --------------------------------------------------------------------------------------------------
-# A selection a[mask] has no fixed length. So the program keeps all of `a` beside the mask, which holds a truth for each
-# of its rows, and fills what is not selected with a number that changes nothing in the reduction.
+# A selection a[mask] has no fixed length. So the program keeps all of `a`, and the mask, a truth for each row. Rows
+# that are not selected are filled with a number that changes nothing in the reduction.
 
 
 def where_selected(mask: Any, x: Any, other: Any) -> Any:
@@ -155,12 +152,7 @@ def _count_nonzero(*, a: Array, axis: int | None = None, **bound: object) -> Any
 
 for _function, _lower, _neutral in ((np.sum, _sum, _always(0)), (np.prod, reduction("prod"), _always(1))):
     add_rule(
-        _function,
-        _lower,
-        SUMS,
-        masked=_filled(reduction(_function.__name__), _neutral),
-        out_decides=True,
-        reads=CHOSEN,
+        _function, _lower, SUMS, masked=_filled(reduction(_function.__name__), _neutral), out_decides=True, reads=CHOSEN
     )
 
 
@@ -171,18 +163,8 @@ for _function in (np.min, np.amin):
     add_rule(_function, extremes("min"), EXTREMES, masked=_filled(extremes("min"), _most), **_CHOICES)
 for _function, _neutral in ((np.any, _always(False)), (np.all, _always(True))):
     _name = _function.__name__
-    add_rule(
-        _function,
-        reduction(_name, nonzero),
-        TRUTHS,
-        masked=_filled(reduction(_name), _neutral),
-    )
-add_rule(
-    np.count_nonzero,
-    _count_nonzero,
-    "a | axis keepdims",
-    masked=_filled(reduction("count_nonzero"), _always(0)),
-)
+    add_rule(_function, reduction(_name, nonzero), TRUTHS, masked=_filled(reduction(_name), _neutral))
+add_rule(np.count_nonzero, _count_nonzero, "a | axis keepdims", masked=_filled(reduction("count_nonzero"), _always(0)))
 
 
 add_rule(np.argmax, reduction("argmax", real_only), "a | axis keepdims")

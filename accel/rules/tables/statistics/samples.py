@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.core import cast
-from accel.rules.lowering import jnp
+from accel.rules.lowering import Array, jnp
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Shaped
-
-if TYPE_CHECKING:
-    from jax import Array
 
 # -- counting ---------------------------------------------------------------------------------------------------------
 

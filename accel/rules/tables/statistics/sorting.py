@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,10 @@ from numpy.typing import NDArray
 from accel.rules import order
 from accel.rules.columns import Rounding
 from accel.rules.core import in_common_dtype
-from accel.rules.lowering import jnp, lax, number, where
+from accel.rules.lowering import Array, jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.tables.statistics.reductions import real_only
 from accel.rules.tracing import current
-
-if TYPE_CHECKING:
-    from jax import Array
 
 # -- keys -------------------------------------------------------------------------------------------------------------
 

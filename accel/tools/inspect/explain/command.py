@@ -16,15 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from accel.entry.callables import (
-    TARGETS,
-    PlainCall,
-    call_of,
-    check_arguments,
-    named,
-    split_loop,
-    split_target,
-)
+from accel.entry.callables import TARGETS, PlainCall, call_of, check_arguments, named, split_loop, split_target
 from accel.entry.hook.imports import locate, split_name
 from accel.entry.hook.lifts import TOP
 from accel.platform import config
@@ -32,7 +24,7 @@ from accel.platform.config import SettingError
 from accel.platform.options import Parser, refuse
 from accel.tools.inspect.explain import Explanation, explain_call
 from accel.tools.inspect.explain.capture import nth_call, profiled
-from accel.tools.inspect.explain.rounds import LoopOf, nth_round
+from accel.tools.inspect.explain.iterations import LoopOf, nth_iteration
 from accel.tools.inspect.programs import Change, output_to_stderr, print_error, program_of
 from accel.tools.inspect.sources import Source, functions_of, nearest, parse
 
@@ -201,7 +193,7 @@ def _watched(
         loop = LoopOf(target, source, qualname, line)
         assert source.code is not None
         loop.lifted(source.code)  # tells now if it cannot be
-        with nth_round(loop, nth, found) as change:
+        with nth_iteration(loop, nth, found) as change:
             yield change
 
 

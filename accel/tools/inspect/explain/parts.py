@@ -7,8 +7,8 @@ from typing import Any
 
 from accel.entry.callables import PlainCall
 from accel.entry.lift import shares
+from accel.entry.lift.iterations import Splits, stops_of
 from accel.entry.lift.lifting import lifted_function_code
-from accel.entry.lift.rounds import Splits, stops_of
 from accel.entry.lift.source import NotLiftable
 from accel.platform.bodies import as_written
 from accel.platform.reasons import Refusal

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compiler.lower import PACKS, Known, Program, lower
+from accel.compiler.lower import PACKS, Known, LoweredProgram, lower
 from accel.compiler.lower.folding import foldable
 from accel.compiler.lower.listing import listing
 from accel.compiler.lower.passes.arrange import Part
@@ -55,7 +55,7 @@ def _known(trace: Trace, values: dict[int, Any]) -> Known:
     )
 
 
-def _trace_with_jax(program: Program, trace: Trace) -> None:
+def _trace_with_jax(program: LoweredProgram, trace: Trace) -> None:
     """Trace every operation with JAX, without computing anything. Raises Unsupported."""
     os.environ["JAX_PLATFORMS"] = "cpu"  # in the child alone; shapes and dtypes are the same everywhere
     import jax

@@ -1,1 +1,2 @@
-"""Loops of equal rounds: unrolled by the recording, rolled here, and computed as a scan or all iterations at once."""
+"""Loops of equal iterations: unrolled by the recording, rolled here, and computed as a scan or all iterations at
+once."""

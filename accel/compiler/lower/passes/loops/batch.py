@@ -21,7 +21,7 @@ from accel.compiler.lower.passes.loops.operands import (
     Invariant,
     LoopOperand,
     MovingRead,
-    SameRound,
+    SameIteration,
     Stacked,
     Table,
     is_box_read,
@@ -32,10 +32,10 @@ from accel.ir.views import Index, box_of
 from accel.rules import core, fusion
 
 LARGEST_BATCH = 1 << 17
-"""Elements that a value may have, all rounds together: what a core's cache holds. Beyond, the loop is the better way:
-ten bands of 121x240 take 4 ms round by round, and 9 at once."""
+"""Elements that a value may have, all iterations together: what a core's cache holds. Beyond, the loop is the better
+way: ten bands of 121x240 take 4 ms iteration by iteration, and 9 at once."""
 
-MOST_ROUNDS = 4096
+MOST_ITERATIONS = 4096
 """Iterations whose boxes are compared, each with each: 16 million pairs for each two writes."""
 
 
@@ -43,12 +43,12 @@ MOST_ROUNDS = 4096
 class LoopBatch:
     """A loop to compute at once.
 
-    A *write chain* is all writes of a round to one array, each of which goes on from the one before. What the rounds
-    read is read for all of them at once, before; what they write is written for all at once, afterwards.
+    A *write chain* is all writes of an iteration to one array, each of which goes on from the one before. What the
+    iterations read is read for all of them at once, before; what they write is written for all at once, afterwards.
 
     reads: by position, the boxes that are read of arrays as they were before the loop. forwarded: reads of what the
-    same round wrote, by position: the position of that write. written: by position of each write, its boxes. dropped:
-    writes that a later one of the round covers. chains: the positions of each write chain.
+    same iteration wrote, by position: the position of that write. written: by position of each write, its boxes.
+    dropped: writes that a later one of the iteration covers. chains: the positions of each write chain.
     """
 
     loop: Loop
@@ -78,7 +78,7 @@ def _require(truth: bool) -> None:
 
 def _plan(loop: Loop) -> LoopBatch:
     operations, count = loop.operations, loop.count
-    _require(count <= MOST_ROUNDS)
+    _require(count <= MOST_ITERATIONS)
     _require(all(count * math.prod(node.shape) <= LARGEST_BATCH for node in operations if node.rule is not core.WRITE))
     writes = [position for position, node in enumerate(operations) if node.rule is core.WRITE]
     written = {position: _boxes_of(loop, position) for position in writes}
@@ -100,7 +100,7 @@ def _boxes_of(loop: Loop, position: int) -> MovingBox:
     node, operand = loop.operations[position], loop.rows[position][1]
     if isinstance(operand, MovingBox):
         boxes = operand
-    else:  # the same place in every round
+    else:  # the same place in every iteration
         _require(isinstance(operand, Invariant) and isinstance(operand.leaf, Index))
         box = box_of(node.args[0].shape, node.args[1].key)
         _require(box is not None)
@@ -115,13 +115,13 @@ def _chains(loop: Loop, writes: list[int]) -> list[list[int]]:
     chains: list[list[int]] = []
     for position in writes:
         base = loop.rows[position][0]
-        if isinstance(base, SameRound):
+        if isinstance(base, SameIteration):
             _require(any(chain[-1] == base.position for chain in chains))
             next(chain for chain in chains if chain[-1] == base.position).append(position)
         else:
             _require(isinstance(base, Carried))
             chains.append([position])
-    # The first write of a round goes on from the last of the round before: to the same array.
+    # The first write of an iteration goes on from the last of the iteration before: to the same array.
     for chain in chains:
         _require(loop.rows[chain[0]][0] == Carried(chain[-1]))
     return chains
@@ -134,7 +134,7 @@ def _check_writes(batch: LoopBatch, chain: list[int]) -> None:
     """
     for i, earlier in enumerate(chain):
         for later in chain[i:]:
-            # (rounds, rounds). Off the diagonal: another round's.
+            # (iterations, iterations). Off the diagonal: another iteration's.
             meets = batch.written[earlier].meets(batch.written[later])
             own = np.diagonal(meets)
             _require(not meets[~np.eye(len(own), dtype=bool)].any())
@@ -148,10 +148,10 @@ def _check_uses(batch: LoopBatch, position: int, node: Node) -> None:
     operands = batch.loop.rows[position]
     reads = is_box_read(node) or node.rule is core.WRITE
     for i, operand in enumerate(operands):
-        if isinstance(operand, (SameRound, Carried)) and operand.position in batch.written:
+        if isinstance(operand, (SameIteration, Carried)) and operand.position in batch.written:
             _require(reads and i == 0)  # an array that the loop writes to: only parts of it are followed
         else:
-            _require(not isinstance(operand, Carried))  # any other value of the round before: rounds in order
+            _require(not isinstance(operand, Carried))  # any other value of the iteration before: iterations in order
         if isinstance(operand, MovingBox):
             _require(reads and i == 1)
         if isinstance(operand, MovingRead):
@@ -159,27 +159,27 @@ def _check_uses(batch: LoopBatch, position: int, node: Node) -> None:
     if not is_box_read(node):
         return
     base = operands[0]
-    if isinstance(base, (SameRound, Carried)) and base.position in batch.written:
+    if isinstance(base, (SameIteration, Carried)) and base.position in batch.written:
         _check_read(batch, position, base)
     elif isinstance(operands[1], MovingBox):
         _require(isinstance(base, Invariant))
         batch.reads[position] = _boxes_of(batch.loop, position)
 
 
-def _check_read(batch: LoopBatch, position: int, base: SameRound | Carried) -> None:
+def _check_read(batch: LoopBatch, position: int, base: SameIteration | Carried) -> None:
     """A read of an array that the loop writes to.
 
     It reads the content from before the loop, or its own iteration's value.
     """
     boxes = _boxes_of(batch.loop, position)
     chain = next(chain for chain in batch.chains if base.position in chain)
-    _require(isinstance(base, SameRound) or base.position == chain[-1])
-    # No earlier round may have written there. Later ones may: the read is made before all writes.
+    _require(isinstance(base, SameIteration) or base.position == chain[-1])
+    # No earlier iteration may have written there. Later ones may: the read is made before all writes.
     for write in chain:
         earlier = boxes.meets(batch.written[write])
         _require(not np.tril(earlier, -1).any())
-    # Of the own round's writes before the read, the last one that meets it must be the same box: its value is read.
-    own = chain[: chain.index(base.position) + 1] if isinstance(base, SameRound) else []
+    # Of the own iteration's writes before the read, the last one that meets it must be the same box: its value is read.
+    own = chain[: chain.index(base.position) + 1] if isinstance(base, SameIteration) else []
     for write in reversed(own):
         if boxes.equals(batch.written[write]):
             batch.forwarded[position] = write
@@ -196,13 +196,13 @@ def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
     import jax
 
     loop = batch.loop
-    # The arrays that are written to, as the first round (computed as it stands) leaves them.
+    # The arrays that are written to, as the first iteration (computed as it stands) leaves them.
     before = {position: values.fetch(loop.first[chain[-1]]) for chain in batch.chains for position in chain}
     values.ensure(loop.from_outside())
 
     def base_of(position: int) -> Any:
         operand = loop.rows[position][0]
-        return before[operand.position] if isinstance(operand, (SameRound, Carried)) else values.fetch(operand.leaf)  # type: ignore[union-attr]
+        return before[operand.position] if isinstance(operand, (SameIteration, Carried)) else values.fetch(operand.leaf)  # type: ignore[union-attr]
 
     stacked = {position: boxes.read(base_of(position)) for position, boxes in batch.reads.items()}
     tables = {
@@ -214,14 +214,14 @@ def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
     written = [position for position in batch.written if position not in batch.dropped]
 
     def body(read: dict[int, Any], entries: dict[tuple[int, int], Any]) -> Any:
-        own = _round(batch, read, entries, values, compute)
+        own = _iteration(batch, read, entries, values, compute)
         return {position: own[position] for position in kept}, {position: own[position] for position in written}
 
-    # made: values that are used outside; new: what is written. Both of all rounds, along a first axis.
+    # made: values that are used outside; new: what is written. Both of all iterations, along a first axis.
     made, new = jax.vmap(body, axis_size=loop.count)(stacked, tables)
     for chain in batch.chains:
         array = before[chain[0]]
-        for position in chain:  # in the order of a round: the last write to an element stays
+        for position in chain:  # in the order of an iteration: the last write to an element stays
             if position in new:
                 value = fusion.snapshot(new[position]) if loop.last[position].endangered else new[position]
                 array = batch.written[position].write(array, value)
@@ -229,16 +229,12 @@ def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
     for position in kept:
         if position in loop.collected:
             for k in range(1, loop.count):
-                values.set_row(loop.rounds[k][position], made[position], k - 1)
+                values.set_row(loop.iterations[k][position], made[position], k - 1)
         values.set(loop.last[position], made[position][-1])
 
 
-def _round(
-    batch: LoopBatch,
-    read: dict[int, Any],
-    entries: dict[tuple[int, int], Any],
-    values: ValueStore,
-    compute: Compute,
+def _iteration(
+    batch: LoopBatch, read: dict[int, Any], entries: dict[tuple[int, int], Any], values: ValueStore, compute: Compute
 ) -> list[Any]:
     """Return the results of one iteration's operations.
 
@@ -249,7 +245,7 @@ def _round(
 
     def resolved(position: int, place: int, operand: LoopOperand) -> Any:
         match operand:
-            case SameRound(earlier):
+            case SameIteration(earlier):
                 return own[earlier]
             case Invariant(leaf):
                 return values.fetch(leaf) if isinstance(leaf, Node) else leaf
@@ -261,7 +257,7 @@ def _round(
             own.append(read[position])
         elif position in batch.forwarded:
             own.append(own[batch.forwarded[position]])
-        elif position in batch.written:  # a write: the value stands for it until all rounds are written at once
+        elif position in batch.written:  # a write: the value stands for it until all iterations are written at once
             own.append(resolved(position, 2, operands[2]))
         else:
             own.append(compute(node, [resolved(position, place, operand) for place, operand in enumerate(operands)]))

@@ -20,7 +20,7 @@ from accel.compiler.lower.passes.loops.operands import (
     Invariant,
     LoopOperand,
     MovingRead,
-    SameRound,
+    SameIteration,
     Stacked,
     Table,
     is_box_read,
@@ -37,7 +37,8 @@ def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any
 
     value_of: a node's value where it is known before launch, else None.
     """
-    # Round and position. Rows begin with round 1: round 0 is computed as it stands, and gives what round 1 carries on.
+    # Iteration and position. Rows begin with iteration 1: iteration 0 is computed as it stands, and gives what
+    # iteration 1 carries on.
     positions = {node.index: (k, j) for k, part in enumerate(parts) for j, node in enumerate(part)}
     rows = []
     for j in range(len(parts[0])):
@@ -45,7 +46,7 @@ def operand_rows(parts: Sequence[Sequence[Node]], value_of: Callable[[Node], Any
         row = []
         for column in columns:
             operand = _operand(column, positions, parts[1][j], value_of)
-            if operand is None:  # one is enough: rounds that differ otherwise are no loop
+            if operand is None:  # one is enough: iterations that differ otherwise are no loop
                 return None
             row.append(operand)
         rows.append(row)
@@ -84,7 +85,7 @@ def _by_origin(
 ) -> LoopOperand | None:
     """found: iteration and position of the operation that computes the value; None if it is from before the loop."""
     if all(leaf is column[0] for leaf in column) and (found[0] is None or found[0][0] == 0):
-        return Invariant(column[0])  # from before the loop, or from its first round, which is computed as it stands
+        return Invariant(column[0])  # from before the loop, or from its first iteration, which is computed as it stands
     if all(position is None for position in found):  # other values from before the loop: a table, if they are known
         if len(column) * math.prod(column[0].shape) > LARGEST_TABLE:
             return None
@@ -92,23 +93,23 @@ def _by_origin(
         return None if any(value is None for value in known) else Table(np.array(known, column[0].dtype))
     if any(position is None for position in found):
         return None  # neither always from before the loop nor always from inside it
-    # How many rounds before, in each round; and which operation of that round.
+    # How many iterations before, in each iteration; and which operation of that iteration.
     distances = {k + 1 - position[0] for k, position in enumerate(found) if position is not None}
     operations = {position[1] for position in found if position is not None}
     if len(operations) != 1 or len(distances) != 1 or not distances <= {0, 1}:
         return None
     position = operations.pop()
-    return SameRound(position) if distances == {0} else Carried(position)
+    return SameIteration(position) if distances == {0} else Carried(position)
 
 
 def _moving_read(column: tuple[Any, ...], positions: dict[int, tuple[int, int]]) -> LoopOperand | None:
-    # The tape holds equal reads once, wherever the first of them was made. So the rounds' reads may be parts of another
-    # loop, in another order, and none of them in this loop's own rounds (see `MovingRead`).
+    # The tape holds equal reads once, wherever the first of them was made. So the iterations' reads may be parts of
+    # another loop, in another order, and none of them in this loop's own iterations (see `MovingRead`).
     if not all(is_box_read(leaf) and leaf.args[0] is column[0].args[0] for leaf in column):
         return None
     base = column[0].args[0]
     if positions.get(base.index, (0, 0))[0]:
-        return None  # the array is computed by a later round than the first: not there yet when the loop begins
+        return None  # the array is computed by a later iteration than the first: not there yet when the loop begins
     found = moving_box(base.shape, [leaf.args[1] for leaf in column])
     return None if found is None else MovingRead(base, found)
 

@@ -21,7 +21,7 @@ class Loop:
     into the next iteration, or out of the last. collected: positions whose values of every iteration are used.
     """
 
-    rounds: list[Sequence[Node]]
+    iterations: list[Sequence[Node]]
     rows: list[list[LoopOperand]]
     carried: list[int]
     collected: list[int]
@@ -34,22 +34,22 @@ class Loop:
     @property
     def first(self) -> Sequence[Node]:
         """The first iteration, which is computed before the loop."""
-        return self.rounds[0]
+        return self.iterations[0]
 
     @property
     def operations(self) -> Sequence[Node]:
-        """The operations of every later round: those of the second, as `rows` describes them."""
-        return self.rounds[1]
+        """The operations of every later iteration: those of the second, as `rows` describes them."""
+        return self.iterations[1]
 
     @property
     def last(self) -> Sequence[Node]:
         """The last iteration, whose values go by its own nodes after the loop."""
-        return self.rounds[-1]
+        return self.iterations[-1]
 
     @property
     def count(self) -> int:
         """The iterations after the first."""
-        return len(self.rounds) - 1
+        return len(self.iterations) - 1
 
     def numbered_operands(self) -> Iterator[tuple[tuple[int, int], LoopOperand]]:
         """Every operand, by the position of its operation and its own place among that one's operands."""

@@ -13,13 +13,13 @@ from accel.ir.views import Box, Index, box_of
 
 @dataclass(frozen=True, slots=True)
 class MovingBox:
-    """A box of one size, elsewhere in an array in each iteration. starts: (rounds, axes). box: any of the boxes."""
+    """A box of one size, elsewhere in an array in each iteration. starts: (iterations, axes). box: any of the boxes."""
 
     starts: Any
     box: Box
 
     def meets(self, other: MovingBox) -> Any:
-        """(rounds, rounds): whether this box in one iteration and the other in another one have elements in common."""
+        """(iterations, iterations): whether this box in one and the other in another have elements in common."""
         mine, theirs = self.starts[:, None, :], other.starts[None, :, :]
         return ((mine < theirs + other.box.sizes) & (theirs < mine + self.box.sizes)).all(axis=2)
 
@@ -37,7 +37,7 @@ class MovingBox:
         return all(self.box.sizes[axis] == 1 for axis in self.moving)
 
     def read(self, base: object) -> Any:
-        """The boxes of all iterations, stacked: (rounds, *given)."""
+        """The boxes of all iterations, stacked: (iterations, *given)."""
         from jax import numpy as jnp
 
         found = self._front(base)[self._key()]
@@ -46,10 +46,10 @@ class MovingBox:
         return found.reshape((len(self.starts), *self.box.given))
 
     def write(self, base: Any, values: Any) -> Any:
-        """The array with the values of all iterations, (rounds, *given), in their boxes."""
+        """The array with the values of all iterations, (iterations, *given), in their boxes."""
         from jax import numpy as jnp
 
-        # From the axes of the keys' results to the array's own: the moving ones in front, as one axis of rounds.
+        # From the axes of the keys' results to the array's own: the moving ones in front, as one axis of iterations.
         rest = [size for axis, size in enumerate(self.box.sizes) if axis not in self.moving]
         values = values.reshape((len(self.starts), *rest))
         if self._is_block():  # one update of a box, which XLA makes in place; indexing would scatter point by point

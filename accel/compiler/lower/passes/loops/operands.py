@@ -5,7 +5,7 @@ values, numbers and keys. A loop has one template for all iterations, and says f
 
 - `Invariant`: the same in every iteration.
 - `Table`: a number or known array of its own in each iteration.
-- `SameRound` and `Carried`: values that the loop computes, in the same iteration or the one before.
+- `SameIteration` and `Carried`: values that the loop computes, in the same iteration or the one before.
 - `MovingBox` and `MovingRead`: a slice by iteration.
 - `Stacked`: another value from before the loop in each iteration.
 """
@@ -25,7 +25,7 @@ from accel.ir.views import Index
 from accel.rules import core
 
 LARGEST_TABLE = 1 << 20
-"""Numbers in a table, and in what is collected of all rounds: 8 MiB of float64. Limits what a loop holds in memory
+"""Numbers in a table, and in what is collected of all iterations: 8 MiB of float64. Limits what a loop holds in memory
 beside the program's own arrays; no measurement is known."""
 
 
@@ -41,7 +41,7 @@ class Invariant:
 
 
 @dataclass(frozen=True, slots=True)
-class SameRound:
+class SameIteration:
     """The value of operation `position` of the same iteration."""
 
     position: int
@@ -56,7 +56,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A number or known array that differs from round to round. values: (rounds, ...)."""
+    """A number or known array that differs from iteration to iteration. values: (iterations, ...)."""
 
     values: Any
 
@@ -74,12 +74,12 @@ class MovingRead:
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """Values from before the loop, another one for each round: what an earlier loop computed, as a rule."""
+    """Values from before the loop, another one for each iteration: what an earlier loop computed, as a rule."""
 
     nodes: tuple[Node, ...]
 
 
-LoopOperand = Invariant | SameRound | Carried | Table | MovingBox | MovingRead | Stacked
+LoopOperand = Invariant | SameIteration | Carried | Table | MovingBox | MovingRead | Stacked
 """An operand of a rolled loop."""
 
 

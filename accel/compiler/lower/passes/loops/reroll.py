@@ -5,8 +5,8 @@ The pass puts a `Loop` in the place of each sequence of operations that repeats.
 operands must be the same values, values of their own iteration, or values of the one before (see
 `accel.compiler.lower.passes.loops.dependences`).
 
-The first iteration stays as it is; the others become one `lax.scan`. Nothing changes if fewer than `ROUNDS` iterations
-or `OPERATIONS` operations repeat, or if an operand is related otherwise.
+The first iteration stays as it is; the others become one `lax.scan`. Nothing changes if fewer than `ITERATIONS`
+iterations or `OPERATIONS` operations repeat, or if an operand is related otherwise.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from accel.ir.tape import Node
 from accel.ir.template import form
 
 # The first two say what a loop is worth: it saves the time to compile what repeats, and costs that XLA fuses nothing
-# across its rounds, and stores what they hand on. Straight code of this size compiles fast.
+# across its iterations, and stores what they hand on. Straight code of this size compiles fast.
 
-ROUNDS = 6
+ITERATIONS = 6
 """Minimum number of iterations that are worth a loop. The first stays straight code, so a loop of 6 has 5."""
 
 OPERATIONS = 48
@@ -52,7 +52,7 @@ BEGINNINGS = 64
 """Operations of an iteration that are looked at as its beginning."""
 
 SHIFTS = 8
-"""Beginnings that are tried: those of the above where least is handed from round to round."""
+"""Beginnings that are tried: those of the above where least is handed from iteration to iteration."""
 
 
 def roll(body: Sequence[Node], used: frozenset[int], value_of: Callable[[Node], Any]) -> list[Node | Loop]:
@@ -90,13 +90,13 @@ def _roll(
     found: dict[int, tuple[int, Loop]] = {}  # by beginning: end and loop
     failures = 0
     # The best candidates first: a loop that is found takes its operations away from those that overlap with it.
-    for begin, length, rounds in _repetitions(_kinds(body[start:stop])):
-        begin, end = start + begin, start + begin + length * rounds
+    for begin, length, iterations in _repetitions(_kinds(body[start:stop])):
+        begin, end = start + begin, start + begin + length * iterations
         if any(begin < other_end and other < end for other, (other_end, _) in found.items()):
             continue  # part of it is in a loop that covers more
-        made = _loop(body, begin, length, rounds, uses, value_of)
+        made = _loop(body, begin, length, iterations, uses, value_of)
         if made is not None:
-            found[made[0]] = made[0] + length * len(made[1].rounds), made[1]
+            found[made[0]] = made[0] + length * len(made[1].iterations), made[1]
             continue
         failures += 1
         if failures == ATTEMPTS:
@@ -141,23 +141,23 @@ def _repetitions(kinds: list[int]) -> list[tuple[int, int, int]]:
     found = []
     for length in _distances(array):
         for begin, end in stretches(array, length):
-            rounds = (end - begin) // length + 1
-            if rounds >= ROUNDS and rounds * length >= OPERATIONS:
-                found.append((begin, length, rounds))
-    # In order: whether it covers at least 0.9 of the most; the length of a round; what it covers.
-    most = max((length * rounds for _, length, rounds in found), default=0)
+            iterations = (end - begin) // length + 1
+            if iterations >= ITERATIONS and iterations * length >= OPERATIONS:
+                found.append((begin, length, iterations))
+    # In order: whether it covers at least 0.9 of the most; the length of an iteration; what it covers.
+    most = max((length * iterations for _, length, iterations in found), default=0)
     return sorted(found, key=lambda each: (each[1] * each[2] < 0.9 * most, each[1], -each[2]))
 
 
 def _distances(array: NDArray[Any]) -> list[int]:
-    """Likely lengths of a round: the distances at which most operations repeat, and what divides them."""
-    longest = min(len(array) // ROUNDS, LONGEST)
+    """Likely lengths of an iteration: the distances at which most operations repeat, and what divides them."""
+    longest = min(len(array) // ITERATIONS, LONGEST)
     matches = [int(np.count_nonzero(array[:-length] == array[length:])) for length in range(1, longest + 1)]
     ranked = sorted(range(len(matches)), key=lambda i: (-matches[i], i))
     likely = [i + 1 for i in ranked[:CANDIDATES]]
     # A multiple of a loop's length may repeat more often than the length itself, and be the only one of both here.
     divisors = {part for length in likely for part in range(1, length // 2 + 1) if length % part == 0}
-    # A loop repeats all of its rounds but one, so 5/6 of its operations at least. Half of all are asked for.
+    # A loop repeats all of its iterations but one, so 5/6 of its operations at least. Half of all are asked for.
     return [length for length in (*likely, *sorted(divisors - set(likely))) if matches[length - 1] >= OPERATIONS // 2]
 
 
@@ -165,7 +165,7 @@ def _distances(array: NDArray[Any]) -> list[int]:
 
 
 def _loop(
-    body: Sequence[Node], start: int, length: int, rounds: int, uses: _Uses, value_of: Callable[[Node], Any]
+    body: Sequence[Node], start: int, length: int, iterations: int, uses: _Uses, value_of: Callable[[Node], Any]
 ) -> tuple[int, Loop] | None:
     """Return where the loop at a candidate begins, and the loop, if its operands are related as a loop's are.
 
@@ -175,8 +175,8 @@ def _loop(
     for first in sorted(range(start, start + min(length, BEGINNINGS)), key=lambda at: _handed_on(body, at, length))[
         :SHIFTS
     ]:
-        count = (start + length * rounds - first) // length  # a later beginning may cost the last round
-        if count < ROUNDS:
+        count = (start + length * iterations - first) // length  # a later beginning may cost the last iteration
+        if count < ITERATIONS:
             continue
         parts = [body[first + k * length : first + (k + 1) * length] for k in range(count)]
         rows = operand_rows(parts, value_of)

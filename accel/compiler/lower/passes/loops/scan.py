@@ -1,7 +1,7 @@
-"""Rolled loops in a traced program: the rounds after the first are one `lax.scan`.
+"""Rolled loops in a traced program: the iterations after the first are one `lax.scan`.
 
-Takes a `Loop` whose first round is computed, and sets the values that are used after it. Numbers and slices that differ
-from round to round are looked up in tables.
+Takes a `Loop` whose first iteration is computed, and sets the values that are used after it. Numbers and slices that
+differ from iteration to iteration are looked up in tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from accel.compiler.lower.passes.loops.operands import (
     Invariant,
     LoopOperand,
     MovingRead,
-    SameRound,
+    SameIteration,
     Stacked,
     Table,
     is_box_read,
@@ -39,7 +39,7 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
     """
     from jax import lax
 
-    # By the operand, so that a round's entries come in a dict with the same keys: `scan` takes any tree of arrays.
+    # By the operand, so that an iteration's entries come in a dict with the same keys: `scan` takes any tree of arrays.
     tables = {
         key: looked_up(operand, values)
         for key, operand in loop.numbered_operands()
@@ -69,8 +69,8 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
     for position, value in zip(loop.carried, carry, strict=True):
         values.set(loop.last[position], value)
     for position, column in zip(loop.collected, collected, strict=True):
-        for k in range(1, loop.count):  # rounds 1, 2, ...; of the last the value was set above if it is used
-            values.set_row(loop.rounds[k][position], column, k - 1)
+        for k in range(1, loop.count):  # iterations 1, 2, ...; of the last the value was set above if it is used
+            values.set_row(loop.iterations[k][position], column, k - 1)
 
 
 def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueStore) -> Any:
@@ -89,7 +89,7 @@ def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueSt
 def _reads_written(node: Node, operands: list[LoopOperand], operations: Sequence[Node]) -> bool:
     """Whether an operation looks at a small part of an array that the loop writes to."""
     reads = is_box_read(node) or node.rule is core.READ_AT
-    if not reads or not isinstance(operands[0], (SameRound, Carried)):
+    if not reads or not isinstance(operands[0], (SameIteration, Carried)):
         return False
     base = operations[operands[0].position]
     return base.rule in (core.WRITE, core.WRITE_AT) and math.prod(base.shape) >= SMALL_PART * math.prod(node.shape)
@@ -107,7 +107,7 @@ def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], value
     own: the iteration's values so far. before: those carried into it. entry: what it looks up.
     """
     match operand:
-        case SameRound(position):
+        case SameIteration(position):
             return own[position]
         case Carried(position):
             return before[position]

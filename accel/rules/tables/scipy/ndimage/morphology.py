@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import ndimage
 
 from accel.ndimage.errors import NotCovered
 from accel.ndimage.table import lowering
-from accel.rules.lowering import jnp, nonzero
+from accel.rules.lowering import Array, jnp, nonzero
 from accel.rules.rule import Unsupported, add_rule, rule
-
-if TYPE_CHECKING:
-    from jax import Array
 
 MOST_ITERATIONS = 16
 

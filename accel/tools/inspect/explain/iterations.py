@@ -16,8 +16,8 @@ import wrapt
 
 from accel.entry.callables import PlainCall
 from accel.entry.hook.imports import Finder, ask_finders
+from accel.entry.lift.iterations import calling
 from accel.entry.lift.lifting import LiftedCode, lifted_module_code
-from accel.entry.lift.rounds import calling
 from accel.entry.lift.source import NotLiftable
 from accel.entry.lift.switch import Switch, name_of
 from accel.platform.bodies import add_body
@@ -60,7 +60,7 @@ class LoopOf(NamedTuple):
 
 
 @contextmanager
-def nth_round(loop: LoopOf, nth: int, found: Callable[[PlainCall], None]) -> Iterator[Change]:
+def nth_iteration(loop: LoopOf, nth: int, found: Callable[[PlainCall], None]) -> Iterator[Change]:
     """Within the block, pass the nth iteration of a loop to `found`, before it runs.
 
     The loop is found in modules that are imported within the block, and in code transformed by the yielded function.

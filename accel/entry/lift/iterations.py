@@ -1,4 +1,4 @@
-"""Rounds: the target of an outlined loop, or of outlined statements, answers them, one call each.
+"""Iterations: the target of an outlined loop, or of outlined statements, answers them, one call each.
 
 A target that is refused at certain lines is split: the statements between these lines get targets of their own.
 """
@@ -64,7 +64,7 @@ def _line_of(refusal: Refusal, filename: str, within: range) -> int | None:
     return next((line for file, line in reversed(refusal.stack) if file == filename and line in within), None)
 
 
-class Rounds:
+class Iterations:
     """Answers the iterations of one loop, or the runs of outlined statements.
 
     accelerated: a function that runs the body that it is given. Each call of the program's function makes a new body.
@@ -119,10 +119,10 @@ class Rounds:
     def _look(self) -> None:
         """Turn the switch off if the target stays on NumPy, or if iterations are too short for a program."""
         now, target = time.perf_counter(), self._target
-        round_s = (now - self._since) / LOOK_AFTER
+        iteration_s = (now - self._since) / LOOK_AFTER
         self._left, self._since = LOOK_AFTER, now
-        is_small = account.is_limited(target.state.mode) and not target.paths and round_s < rest.SMALL_CALL_S
-        stays = target.state.final and not (target.state.may_try_again and round_s >= COUNTED_S)
+        is_small = account.is_limited(target.state.mode) and not target.paths and iteration_s < rest.SMALL_CALL_S
+        stays = target.state.final and not (target.state.may_try_again and iteration_s >= COUNTED_S)
         if target.state.mode != "strict" and (stays or is_small):
             self._switch.turn_off()
 
@@ -172,7 +172,7 @@ def start(
         target.function = calling(switch, names, _call_plain)
     again = functools.partial(start, rtol=rtol, mode=mode, effects=effects, splits=splits or Splits())
     target.recordings.on_refused = functools.partial(_split_body, switch, name, names, again)
-    switch.call = Rounds(switch, made)
+    switch.call = Iterations(switch, made)
     switch.on = True
 
 

@@ -1,4 +1,4 @@
-"""Rounds: when a lifted loop goes back to the program's own statements for good."""
+"""Iterations: when a lifted loop goes back to the program's own statements for good."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from accel.entry.lift import rounds
-from accel.entry.lift.rounds import COUNTED_S, LOOK_AFTER, Rounds
+from accel.entry.lift import iterations
+from accel.entry.lift.iterations import COUNTED_S, LOOK_AFTER, Iterations
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ from accel.entry.lift.rounds import COUNTED_S, LOOK_AFTER, Rounds
 def test_the_switch_of_a_loop_whose_program_is_given_up(
     final: bool, may_try_again: bool, round_s: float, goes_on: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "Holding", lambda switch, target: SimpleNamespace(run=print))
-    monkeypatch.setattr(rounds.resident.current, "possible", False)
+    monkeypatch.setattr(iterations, "Holding", lambda switch, target: SimpleNamespace(run=print))
+    monkeypatch.setattr(iterations.resident.current, "possible", False)
     turned_off: list[bool] = []
     switch: Any = SimpleNamespace(column=None, turn_off=lambda: turned_off.append(True))
     target = SimpleNamespace(
@@ -38,7 +38,7 @@ def test_the_switch_of_a_loop_whose_program_is_given_up(
         return body()
 
     accelerated._self_target = target  # type: ignore[attr-defined]
-    made = Rounds(switch, accelerated)
+    made = Iterations(switch, accelerated)
     made._left, made._since = 1, time.perf_counter() - LOOK_AFTER * round_s
     assert made(lambda: 7) == 7  # type: ignore[arg-type]
     assert turned_off == ([] if goes_on else [True])
@@ -47,12 +47,12 @@ def test_the_switch_of_a_loop_whose_program_is_given_up(
 def test_an_iteration_makes_no_object_to_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Any] = []
     monkeypatch.setattr(
-        rounds, "Holding", lambda switch, target: SimpleNamespace(run=lambda run, body: held.append(run))
+        iterations, "Holding", lambda switch, target: SimpleNamespace(run=lambda run, body: held.append(run))
     )
-    monkeypatch.setattr(rounds.resident.current, "possible", True)
+    monkeypatch.setattr(iterations.resident.current, "possible", True)
     target = SimpleNamespace(parts=SimpleNamespace())
     accelerated: Any = SimpleNamespace(_self_target=target)
-    made = Rounds(SimpleNamespace(column=None), accelerated)  # type: ignore[arg-type]
+    made = Iterations(SimpleNamespace(column=None), accelerated)  # type: ignore[arg-type]
     body: Any = lambda: None  # noqa: E731
     assert made._prepared(body)[0] is made._prepared(body)[0]
     made(body)

@@ -1,6 +1,6 @@
-"""Rounds: what an iteration of a loop does with the state at its head, and what the next state is.
+"""Iterations: what an iteration of a loop does with the state at its head, and what the next state is.
 
-An iteration (a *round*) is what was recorded between two heads. It computes all that it needs from two sources: the
+An iteration is what was recorded between two heads. It computes all that it needs from two sources: the
 state at its first head, and what was there before the loop's function was called. At a head, the recording forgets what
 it has computed (`Writer.forget`). So each operand from before an iteration has one meaning, unless the state holds one
 value at two places.
@@ -66,8 +66,8 @@ class Passage:
         self.draft = draft
         self.run = run
         self.heads = heads
-        self.most = _most_rounds(run, heads)
-        require(all(head.is_fresh for head in heads[:-1]), "a round may have used what an earlier one computed")
+        self.most = _most_iterations(run, heads)
+        require(all(head.is_fresh for head in heads[:-1]), "an iteration may have used what an earlier one computed")
         states = [head.state for head in heads]
         columns = zip(*([draft.now(node.index) for node in state.nodes] for state in states if state), strict=True)
         found = [self._known(column) for column in dict.fromkeys(columns)]
@@ -78,14 +78,14 @@ class Passage:
 
     def _known(self, column: tuple[int | None, ...]) -> tuple[int, ...]:
         numbers = tuple(number for number in column if number is not None)
-        require(len(numbers) == len(column), "a value of another loop's rounds is still there")
+        require(len(numbers) == len(column), "a value of another loop's iterations is still there")
         return numbers
 
     def _check(self, column: tuple[int, ...]) -> None:
         nodes = [self.draft.nodes[number] for number in column]
         kinds = {kind_of(node) for node in nodes}
-        require(len(kinds) == 1, "a value has another shape or type in each round")
-        require(not nodes[0].host, "a number that Python computes changes from round to round")
+        require(len(kinds) == 1, "a value has another shape or type in each iteration")
+        require(not nodes[0].host, "a number that Python computes changes from iteration to iteration")
         require(_is_value(nodes[0]), "a value of a kind that devices do not have")
 
     def is_clear(self, at: int) -> bool:
@@ -114,7 +114,7 @@ class Passage:
         used += [column[at + 1] for column in self.moving]
         for number_used in used:
             is_there = number_used is not None and (number_used in here or draft.is_read(number_used))
-            require(is_there, "a value of an earlier round is used")
+            require(is_there, "a value of an earlier iteration is used")
         require(bool(assumed), "the loop's condition is assumed elsewhere")
         asked, inner = assumed[-1], assumed[:-1]
         require(asked.expected is self.heads[at + 1].truth, "the loop's condition is assumed elsewhere")
@@ -127,14 +127,14 @@ class Passage:
         for each in self.draft.outcomes[self.heads[at].outcomes : self.heads[at + 1].outcomes]:
             if each is not None:
                 number = self.draft.now(each.number)
-                require(number is not None, "a value of another loop's rounds is used")
+                require(number is not None, "a value of another loop's iterations is used")
                 found.append(each._replace(number=number))  # type: ignore[arg-type]
         return found
 
     def is_of(self, kind: Kind, at: int) -> bool:
         """Whether the iteration that begins at a head does what a kind's does, with the values that are there."""
         draft = self.draft
-        # what stands here for each value of the kind's own round; what is not in it is the same
+        # what stands here for each value of the kind's own iteration; what is not in it is the same
         here = {column[kind.at]: column[at] for column in (*self.moving, *self.fixed)}
         operations = self.operations(at)
         if len(operations) != len(kind.operations):
@@ -157,7 +157,7 @@ class Passage:
         )
 
 
-def _most_rounds(run: LoopRun, heads: Sequence[Head]) -> int | None:
+def _most_iterations(run: LoopRun, heads: Sequence[Head]) -> int | None:
     """Checks that the states are alike in all but recorded values. Gives `Passage.most`."""
     states = [head.state for head in heads if head.state is not None]
     require(len(states) == len(heads), run.unknown)
@@ -167,7 +167,7 @@ def _most_rounds(run: LoopRun, heads: Sequence[Head]) -> int | None:
     most = None
     for column in zip(*(state.counts for state in states), strict=True):
         steps = {was - now for was, now in itertools.pairwise(column)}
-        require(len(steps) == 1, "a range gives several elements in a round")
+        require(len(steps) == 1, "a range gives several elements in an iteration")
         if steps == {1}:
             most = column[0] if most is None else min(most, column[0])
     return most
@@ -184,10 +184,10 @@ def kinds_of(passage: Passage) -> list[Kind]:
     while rest:
         model = next((at for at in rest if passage.is_clear(at)), None)
         if model is None:
-            raise NoLoop("the first rounds do not tell which values change")
+            raise NoLoop("the first iterations do not tell which values change")
         kind = passage.kind(model)
         kinds.append(kind)
         left = [at for at in rest if not passage.is_of(kind, at)]
-        require(model not in left, "a round is not of its own kind")
+        require(model not in left, "an iteration is not of its own kind")
         rest = left
     return sorted(kinds, key=lambda kind: kind.order)
