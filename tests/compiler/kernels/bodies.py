@@ -43,7 +43,7 @@ def laplacian(x):
     return np.roll(x, 1, 0) + np.roll(x, -1, 0) + np.roll(x, 1, -1) + np.roll(x, -1, -1) - x * x.dtype.type(4)
 def walled(x, y):
     z = laplacian(x)
-    z[0] = z[1]
+    z[0] = z[len(z) // 2]
     z[-1] = y[-1] * x.dtype.type(2)
     z[..., 0] = z[..., -1]
     return z
@@ -64,7 +64,24 @@ def ordered(x, y):
     np.add(low, y, out=high)
     return high
 def gathered(x, y, i):
-    return np.take(x, np.abs(i.ravel()[: len(x)]) % len(x), axis=0) - y
+    z, at = y.copy(), np.abs(i.ravel()[: len(x)]) % len(x)
+    np.add.at(z, at, x)
+    return np.take(x, at, axis=0) - z
+def settled(x, y):
+    x = np.clip(np.nan_to_num(x), -8, 60)
+    while x.max() > 1:
+        x = np.roll(x, 1, -1) / 2
+    return x + y
+def longer(x, y):
+    for _ in range(20):
+        x, y = tame(np.roll(x, 1, -1) - y, y), x
+    return x
+def chained(x, y):
+    z, last = x.copy(), y[0]
+    for k in range(1, len(x)):
+        z[k] = z[k - 1] - y[k] * last
+        last = x[k].copy()
+    return z + last
 def summed(x, y):
     return np.cumsum(x, axis=0) - np.cumsum(y, axis=-1) + x.sum(axis=-1, keepdims=True)
 """
@@ -72,7 +89,7 @@ def summed(x, y):
 MORE = """
 bordered({x} + {y}, {x}, A, 1) | bordered({x} * {x}.dtype.type(3), {y}, A, 1) | bordered({x}, tame({y}, {x}), A, -1) | bordered({y}, {x}, A, 1) | {x} * {x}.dtype.type(3) | {x} + {y} | tame({x} - {y}, {y})
 alike({x}, {y}, A, 1) | alike({x}, {y}, A, -1) | alike({x}, {y}, -1, 1) | thrice({x}, {y}, A) | around({x}, {y}, 3) | spread({x}, {y}, 2) | laplacian({x}) + {y} | walled({x}, {y})
-framed({x}, {y}) | crossed({x}, {y}) | outer({x}, {y}) | ordered({x}, {y}) | gathered({x}, {y}, {i}) | {x} * {y} + {x} | {x} - {y} * {x} | np.where({m}, laplacian({x}), laplacian({y}))
+framed({x}, {y}) | crossed({x}, {y}) | outer({x}, {y}) | ordered({x}, {y}) | gathered({x}, {y}, {i}) | {x} * {y} + {x} | {x} - {y} * {x} | np.where({m}, laplacian({x}), laplacian({y})) | settled({x}, {y}) | longer({x}, {y}) | chained({x}, {y}) | summed({x}, {y})
 """
 
 WRITES = """
@@ -89,7 +106,11 @@ RESULTS = "{d} | {d} | {d}.T | {f} | {i} | {m} | {u} | {d}[0] | {d}.sum(axis=-1)
 
 _WRITES, _CONDITIONS, _RESULTS = rows_of(WRITES), rows_of(CONDITIONS), rows_of(RESULTS)
 _NAMES = {kind: [*names, *(f"{name}{at}" for name in names[:2] for at in range(3))] for kind, names in NAMES.items()}
-_TABLES = {kind: [*table, *rows_of(MORE) * 3] if kind in "df" else table for kind, table in TABLES.items()}
+_TABLES = {
+    kind: [each for each in table if "scattered" not in each] + rows_of(MORE) * 3 * (kind in "df")
+    for kind, table in TABLES.items()
+}
+"""Assignments through indices that repeat are not recorded."""
 
 
 class Writer:
