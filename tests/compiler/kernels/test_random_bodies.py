@@ -15,7 +15,7 @@ from tests.helpers import SEED, examples
 
 pytest.importorskip("llvmlite")
 
-PROGRAMS = examples(8, 3000)
+PROGRAMS = examples(3, 3000)
 LEAST_MERGED = 0.5
 """Share of the programs that are kernels of several paths: others are refused, or have one path."""
 
