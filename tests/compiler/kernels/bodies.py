@@ -16,7 +16,7 @@ import numpy as np
 from tests.compiler.kernels.programs import HELPERS, NAMES, PARAMETERS, TABLES, Expressions, operands, rows_of
 from tests.compiler.merge.runs import Call, State
 
-SHAPES = ((41,), (9, 37), (12, 12), (16, 40), (5, 5, 8), (3, 3, 3, 9), (4, 6, 17), (1, 20), (24, 1), (2, 2, 18))
+SHAPES = ((41,), (9, 37), (12, 12), (16, 40), (5, 5, 8), (3, 3, 3, 9), (4, 6, 17), (4, 4, 21), (1, 20), (24, 1), (2, 2, 18))
 """Axes of equal and of other lengths; rows of more and of fewer elements than a vector and a border have."""
 
 MORE_HELPERS = """
@@ -26,6 +26,8 @@ def alike(x, y, axis, n):
     return np.concatenate([np.split(y * x.dtype.type(3) - x, [n], axis)[0], np.split(x * x.dtype.type(3) - y, [n], axis)[1]], axis)
 def bordered(x, y, axis, n):
     return np.concatenate([np.split(x, [n], axis)[0], np.split(y, [n], axis)[1]], axis)
+def cornered(x, y):
+    return sum(bordered(x, y, axis, 1) * x.dtype.type(axis + 1) for axis in range(x.ndim))
 def thrice(x, y, axis):
     n = x.shape[axis] // 3
     one, two = (x * y + x, y * x + y)
@@ -87,7 +89,7 @@ def summed(x, y):
 """
 
 MORE = """
-bordered({x} + {y}, {x}, A, 1) | bordered({x} * {x}.dtype.type(3), {y}, A, 1) | bordered({x}, tame({y}, {x}), A, -1) | bordered({y}, {x}, A, 1) | {x} * {x}.dtype.type(3) | {x} + {y} | tame({x} - {y}, {y})
+bordered({x} + {y}, {x}, A, 1) | bordered({x} * {x}.dtype.type(3), {y}, A, 1) | bordered({x}, tame({y}, {x}), A, -1) | bordered({y}, {x}, A, 1) | cornered({x}, {y}) | {x} * {x}.dtype.type(3) | {x} + {y} | tame({x} - {y}, {y})
 alike({x}, {y}, A, 1) | alike({x}, {y}, A, -1) | alike({x}, {y}, -1, 1) | thrice({x}, {y}, A) | around({x}, {y}, 3) | spread({x}, {y}, 2) | laplacian({x}) + {y} | walled({x}, {y})
 framed({x}, {y}) | crossed({x}, {y}) | outer({x}, {y}) | ordered({x}, {y}) | gathered({x}, {y}, {i}) | {x} * {y} + {x} | {x} - {y} * {x} | np.where({m}, laplacian({x}), laplacian({y})) | settled({x}, {y}) | longer({x}, {y}) | chained({x}, {y}) | summed({x}, {y})
 """
