@@ -16,7 +16,19 @@ import numpy as np
 from tests.compiler.kernels.programs import HELPERS, NAMES, PARAMETERS, TABLES, Expressions, operands, rows_of
 from tests.compiler.merge.runs import Call, State
 
-SHAPES = ((41,), (9, 37), (12, 12), (16, 40), (5, 5, 8), (3, 3, 3, 9), (4, 6, 17), (4, 4, 21), (1, 20), (24, 1), (2, 2, 18))
+SHAPES = (
+    (41,),
+    (9, 37),
+    (12, 12),
+    (16, 40),
+    (5, 5, 8),
+    (3, 3, 3, 9),
+    (4, 6, 17),
+    (4, 4, 21),
+    (1, 20),
+    (24, 1),
+    (2, 2, 18),
+)
 """Axes of equal and of other lengths; rows of more and of fewer elements than a vector and a border have."""
 
 MORE_HELPERS = """

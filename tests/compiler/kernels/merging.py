@@ -49,7 +49,7 @@ def try_body(draw: random.Random) -> Counter[str]:
                 wrong = list(differences([*found[0], *found[1].values()], [*wanted[0], *wanted[1].values()], 0.0))
                 assert not wrong, f"{shape}: {wrong}\n{source}"
                 assert identities((each, result)) == identities((twin, expected)), source
-    return Counter(merged=len(traces) > 1, paths=len(traces), replayed=taken)
+    return Counter(merged=int(len(traces) > 1), paths=len(traces), replayed=taken)
 
 
 @contextlib.contextmanager
