@@ -2,7 +2,7 @@
 
     python -m tests.random_programs --count 20000 --seed 1 --workers 2
 
-Each program is tried as the tests of the same kind do (tests/compiler/merge, tests/compiler/loops): paths are recorded,
+Each program is tried as the tests of the same kind do (in tests/compiler): paths are recorded,
 one program is compiled of them, and every replay is compared with NumPy. A mismatch is printed with its source and with
 the command that repeats it. Calls that go a way that is known are not recorded again, and nine programs of ten are
 compiled without LLVM's optimizations, as operations by themselves: XLA's own passes, and every part of accel, are the
@@ -36,6 +36,7 @@ from accel.backend import compile as compiling
 from accel.backend.options import options_for
 from accel.compiler.merge import NotMergeable
 from accel.platform import config
+from tests.compiler.kernels.merging import try_body
 from tests.compiler.loops import programs as loop_programs
 from tests.compiler.loops import runs as loop_runs
 from tests.compiler.merge import programs as branch_programs
@@ -117,8 +118,9 @@ KINDS: dict[str, Callable[[random.Random], Counter[str]]] = {
     "branches": try_branches,
     "joins": try_joins,
     "loops": try_loops,
+    "bodies": try_body,
 }
-TURNS = (*("branches", "joins") * 4, "branches", "loops")
+TURNS = (*("branches", "joins") * 4, "bodies", "loops")
 """Whose turn it is, over and over: a program with loops takes several times as long as another."""
 
 

@@ -286,7 +286,7 @@ class LoopNest:
 
     def _merged(self, parts: Sequence[_Part], loop: int) -> Value:
         """Return one value for all rows. Raises _Cut if they are not computed alike."""
-        key = tuple((rows, node.index, index) for rows, node, index in parts)
+        key = loop, *((rows, node.index, index) for rows, node, index in parts)
         for scope in reversed(self._emitter.scopes):
             if key in scope.known:
                 return scope.known[key]

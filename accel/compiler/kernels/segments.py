@@ -264,13 +264,20 @@ class While(Nested):
 
 
 def _apart(state: Sequence[Any], given: Sequence[Any], body: Segmented) -> list[Any]:
-    """Return a loop's last state, with copies of arrays that are inputs, constants of its body, or duplicates."""
-    taken = {id(each) for each in (*given, *body.constants.values())}
+    """Return a loop's last state, with copies of arrays that are inputs or their rows, constants of its body, or
+    duplicates."""
+    taken = {owner for each in (*given, *body.constants.values()) for owner in _owners(each)}
     apart = []
     for each in state:
-        apart.append(np.array(each) if id(each) in taken else each)
-        taken.add(id(each))
+        owners = _owners(each)
+        apart.append(each if taken.isdisjoint(owners) else np.array(each))
+        taken |= owners
     return apart
+
+
+def _owners(array: np.ndarray[Any, Any]) -> set[int]:
+    """Return the ids of the array and of what it is a view of."""
+    return {id(array)} if array.base is None else {id(array), id(array.base)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import numpy as np
 
 from accel.backend import segmented
 from accel.backend.executable import Executable
+from accel.backend.job import samples_of
 from accel.compiler.lower import PACKS, Known, LoweredProgram, lower
 from accel.dispatch.replay import GuardFailure, HostError, Matcher, StagedOutputs, Variant
 from accel.dispatch.replay.commit import commit
-from accel.record import Trace
 from accel.rules.rule import Unsupported
 from tests.rounding.bits import arrays_in, differs
 from tests.rules.cases import SHAPES, Names, Row, names_in, numbers
@@ -69,13 +69,11 @@ def job_of(row: Row, text: str, dtype: str, layout: str) -> Job:
     return job
 
 
-def in_kernels(trace: Trace, args: tuple[Any, ...]) -> Variant | str:
-    """A recorded call as kernels and calls on the host; or why it is not: "", or what XLA has to compute."""
+def in_kernels(trace: Any) -> Variant | str:
+    """Recorded calls as kernels and calls on the host; or why they are not: "", or what XLA has to compute."""
     import jax
 
-    values, failed = trace.inputs.fetch(args, {})
-    if failed is not None:
-        return ""
+    values = samples_of(trace)
     try:
         program = lower(trace, Known())
         assert program.for_kernels is not None
@@ -125,15 +123,16 @@ def problems(job: Job, variant: Variant, units: float | None) -> Iterator[str]:
             continue
         found, wanted = (commit(staged), args), (expected.result, expected.args)
         if units is None:
-            differences = [difference(wanted, found, exact=False, loose=job.loose)]
+            told = [difference(wanted, found, exact=False, loose=job.loose)]
         else:
-            differences = list(_differences(found, wanted, units))
-        yield from (f"{job.name} {seed}: {each}" for each in differences if each)
+            told = list(differences(found, wanted, units))
+        yield from (f"{job.name} {seed}: {each}" for each in told if each)
     if not hits:
         yield f"{job.name}: no replay went through"
 
 
-def _differences(found: Any, expected: Any, units: float) -> Iterator[str]:
+def differences(found: Any, expected: Any, units: float = 0.0) -> Iterator[str]:
+    """The arrays in `found` that are not NumPy's. units: allowed in the last place."""
     for mine, theirs in zip(arrays_in(found), arrays_in(expected), strict=True):
         if (mine.dtype, mine.shape) != (theirs.dtype, theirs.shape):
             yield f"{mine.dtype}{mine.shape}, not {theirs.dtype}{theirs.shape}"

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -121,45 +123,59 @@ PARAMETERS = [name for names in NAMES.values() for name in names]
 KINDS = ("d",) * 6 + ("f", "f", "i", "s", "u", "w", "m", "top", "top", "top")
 
 
-def _rows(text: str) -> list[str]:
+def rows_of(text: str) -> list[str]:
+    """The templates of a table."""
     return [part.strip() for line in text.strip().splitlines() for part in line.split(" | ")]
 
 
-_TABLES = {
-    "d": _rows(MOVES) * 2 + _rows(FLOATS),
-    "f": _rows(MOVES) * 2 + [each for each in _rows(FLOATS) if "0.1" not in each],
-    **dict.fromkeys("isuw", _rows(MOVES) * 2 + _rows(WHOLES)),
-    "m": _rows(TRUTHS),
-    "top": _rows(TOPS),
+TABLES = {
+    "d": rows_of(MOVES) * 2 + rows_of(FLOATS),
+    "f": rows_of(MOVES) * 2 + [each for each in rows_of(FLOATS) if "0.1" not in each],
+    **dict.fromkeys("isuw", rows_of(MOVES) * 2 + rows_of(WHOLES)),
+    "m": rows_of(TRUTHS),
+    "top": rows_of(TOPS),
 }
+
+
+@dataclass
+class Expressions:
+    """Writes expressions. draw: the source of all choices. names: of operands, by kind. tables: templates, by kind."""
+
+    draw: random.Random
+    shape: tuple[int, ...]
+    names: Mapping[str, Sequence[str]] = field(default_factory=lambda: NAMES)
+    tables: Mapping[str, Sequence[str]] = field(default_factory=lambda: TABLES)
+
+    def text(self, kind: str, depth: int = 4) -> str:
+        """An expression of a kind, with templates in templates down to a depth."""
+        if depth <= 0 or (kind in self.names and depth < 4 and self.draw.random() < 0.2):
+            return self.draw.choice(self.names[kind])
+        return self.filled(self.draw.choice(self.tables[kind]), kind, depth)
+
+    def filled(self, template: str, kind: str, depth: int) -> str:
+        """The expression that a template of this kind becomes."""
+        shared: dict[str, str] = {}
+
+        def operand(place: re.Match[str]) -> str:
+            name = place[1]
+            if name in shared:
+                return shared[name]
+            text = self.text(kind if name in "xy" else name, depth - self.draw.choice((1, 1, 2, 3)))
+            text = text if text.isidentifier() else f"({text})"
+            return shared.setdefault(name, text) if name in "xy" else text
+
+        axis = self.draw.randrange(len(self.shape))
+        text = template.replace("x_long(A)", str(self.shape[axis] > 1)).replace("A", str(axis))
+        text = text.replace("K", str(self.draw.choice([1, -1, 2, -3, 5, self.shape[-1] // 2])))
+        return re.sub(r"\{(\w)\}", operand, text)
 
 
 def random_program(draw: random.Random, shape: tuple[int, ...], count: int) -> str:
     """The source of a function `case` with this many results."""
-    texts = [_expression(draw, shape, draw.choice(KINDS), 4) for _ in range(count)]
-    lines = [f"    r{at} = {each}" for at, each in enumerate(texts)]
+    expressions = Expressions(draw, shape)
+    lines = [f"    r{at} = {expressions.text(draw.choice(KINDS))}" for at in range(count)]
     results = ", ".join(f"r{at}" for at in range(count))
     return "\n".join([HELPERS, f"def case({', '.join(PARAMETERS)}):", *lines, f"    return {results},", ""])
-
-
-def _expression(draw: random.Random, shape: tuple[int, ...], kind: str, depth: int) -> str:
-    if depth <= 0 or (kind in NAMES and depth < 4 and draw.random() < 0.2):
-        return draw.choice(NAMES[kind])
-    shared: dict[str, str] = {}
-
-    def filled(field: re.Match[str]) -> str:
-        name = field[1]
-        if name in shared:
-            return shared[name]
-        text = _expression(draw, shape, kind if name in "xy" else name, depth - draw.choice((1, 1, 2, 3)))
-        text = text if len(text) == 1 else f"({text})"
-        return shared.setdefault(name, text) if name in "xy" else text
-
-    axis = draw.randrange(len(shape))
-    text = draw.choice(_TABLES[kind])
-    text = text.replace("x_long(A)", str(shape[axis] > 1)).replace("A", str(axis)) if "A" in text else text
-    text = text.replace("K", str(draw.choice([1, -1, 2, -3, 5, shape[-1] // 2])))
-    return re.sub(r"\{(\w)\}", filled, text)
 
 
 def operands(shape: tuple[int, ...], seed: int) -> tuple[Any, ...]:

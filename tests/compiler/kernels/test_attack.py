@@ -78,6 +78,18 @@ def test_a_nest_that_reads_what_was_not_planned_is_refused(monkeypatch: pytest.M
         kernel_results(lambda x, y: _bordered(jnp, x, y), x, y)
 
 
+def test_rows_and_columns_that_come_from_the_same_arrays_are_told_apart() -> None:
+    """Both borders were one value where an array is as long as it is wide."""
+    import jax.numpy as jnp
+
+    def bordered(xp: Any, x: Any, y: Any) -> list[Any]:
+        return [xp.concatenate([x[:1], y[1:]]) - 2.0 * xp.concatenate([x[:, :1], y[:, 1:]], 1)]
+
+    x, y = np.random.default_rng(7).normal(size=(2, 5, 5, 8))
+    (found,) = kernel_results(lambda x, y: bordered(jnp, x, y), x, y)
+    np.testing.assert_array_equal(found, bordered(np, x, y)[0])
+
+
 def test_a_long_chain_that_no_result_needs_is_not_computed() -> None:
     def function(x: Any, y: Any) -> Any:
         for _ in range(120):

@@ -36,7 +36,7 @@ def tried(source: str, shape: tuple[int, ...]) -> bool:
             assert recorded.refusal.reason in OUTSIDE, (recorded.refusal, source)
             return False
         assert isinstance(recorded, Completed) and recorded.trace is not None, source
-        variant = in_kernels(recorded.trace, job.make(0))
+        variant = in_kernels(recorded.trace)
         if isinstance(variant, str):
             return False
         wrong = list(problems(job, variant, 0.0))

@@ -224,20 +224,21 @@ def test_a_loop_gives_what_its_rounds_collect(backwards: bool) -> None:
 
     def summed(x: Any, factors: Any) -> Any:
         def add(state: Any, factor: Any) -> Any:
-            after = state * 0.5 + x * factor
-            return after, (after[:, 0] - factor, factor > 2.0)
+            after = state[0] * 0.5 + x * factor
+            return (after, factor), (after[:, 0] - factor, factor > 2.0)
 
-        last, collected = lax.scan(add, x, factors, reverse=backwards)
-        return [last, *collected]
+        last, collected = lax.scan(add, (x, factors[0]), factors, reverse=backwards)
+        return [*last, *collected]
 
     made = built(summed, WIDE, rows)
-    assert [type(each) for each in made.segments] == [Scan]
+    assert isinstance(made.segments[-1], Scan)
     last, columns, truths = WIDE, np.empty((5, 300)), np.empty(5, bool)
     for number in reversed(range(5)) if backwards else range(5):
         last = last * 0.5 + WIDE * rows[number]
         columns[number], truths[number] = last[:, 0] - rows[number], rows[number] > 2.0
-    for _ in range(2):  # what a run collects is new each time
-        for mine, theirs in zip(made([WIDE, rows], [], {})[0], (last, columns, truths), strict=True):
+    expected = last, rows[number].copy(), columns, truths
+    for _ in range(2):  # what a run gives is new each time: also a row that is passed on
+        for mine, theirs in zip(made([WIDE, rows], [], {})[0], expected, strict=True):
             assert mine.dtype == theirs.dtype
             np.testing.assert_array_equal(mine, theirs)
             mine[...] = 0
