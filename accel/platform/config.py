@@ -135,6 +135,11 @@ class Settings:
         return self.finish_s > 0.0 and self.cache_dir is not None
 
     @property
+    def divides(self) -> bool:
+        """True if programs divide their arrays among several devices; such programs are not kept on disk."""
+        return self.devices != 1 or self.machines is not None
+
+    @property
     def unit(self) -> float | None:
         """The unit in the last place by which rounding may explain a difference beyond the tolerance; see `UNIT`.
 

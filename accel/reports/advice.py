@@ -76,9 +76,8 @@ def compile_this() -> str | None:
 
     None also in a notebook or a test, and where programs are for several devices: those are not kept.
     """
-    main, settings = sys.modules.get("__main__"), config.current()
-    is_kept = settings.devices == 1 and settings.machines is None
-    if not is_kept or not is_project_file(str(getattr(main, "__file__", None))):
+    main = sys.modules.get("__main__")
+    if config.current().divides or not is_project_file(str(getattr(main, "__file__", None))):
         return None
     spec = getattr(main, "__spec__", None)
     start = sys.argv[:1] if spec is None else [spec.name.removesuffix(".__main__")]

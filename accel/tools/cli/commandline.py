@@ -202,7 +202,7 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
 
 def _compile_first(options: argparse.Namespace, words: Sequence[str], settings: Settings) -> str | None:
     """Return the `accel compile` command for the same program; None if that keeps nothing or cannot read it twice."""
-    if words[:1] == ["-"] or settings.devices != 1 or settings.machines is not None:
+    if words[:1] == ["-"] or settings.divides:
         return None
     given = ["--demo"] if options.demo else ["--pygcm", options.pygcm] if options.pygcm else []
     given += ["--auto"] if options.auto or options.chosen else []
