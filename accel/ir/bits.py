@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,13 @@ def same_array(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
         return False
     mine, other = _words(left), _words(right)
     return left.tobytes() == right.tobytes() if mine is None or other is None else bool((mine == other).all())
+
+
+def array_key(array: np.ndarray[Any, Any]) -> Hashable:
+    """A key that is equal for arrays of the same dtype, shape and bits; of one that holds objects, equal to nothing."""
+    if array.dtype.hasobject:
+        return object()
+    return str(array.dtype), array.shape, hashlib.blake2b(array.tobytes(), digest_size=20).digest()
 
 
 def same_value(left: Any, right: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.bits import array_key
 from accel.ir.tape import Node
 from accel.ir.template import fill, form
 
@@ -111,8 +112,4 @@ def body_of(node: Node) -> LoopBody | None:
 
 
 def _form(template: object) -> Any:
-    return form(template, lambda leaf: leaf.index if isinstance(leaf, Node) else _bits(leaf), (Node, np.ndarray))
-
-
-def _bits(array: np.ndarray[Any, Any]) -> Hashable:
-    return str(array.dtype), array.shape, array.tobytes()
+    return form(template, lambda leaf: leaf.index if isinstance(leaf, Node) else array_key(leaf), (Node, np.ndarray))

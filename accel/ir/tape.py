@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Container, Iterable
+from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accel.ir.template import leaves
+from accel.ir.bits import array_key
+from accel.ir.template import form, leaves
 
 if TYPE_CHECKING:
     from accel.rules.rule import Rule
@@ -49,6 +50,7 @@ class Node:
     """
 
     __slots__ = (
+        "_form",
         "_operands",
         "args",
         "constant",
@@ -90,6 +92,7 @@ class Node:
         self.site = site
         self.endangered = False
         self._operands = (*nodes_in(args), *nodes_in(kwargs))  # once: passes ask for them again and again
+        self._form: Hashable = None
         self.constant: bool = not self.is_input and all(operand.constant for operand in self._operands)
 
     @property
@@ -108,16 +111,27 @@ class Node:
         for name, value in changes.items():
             setattr(other, name, value)
         if not changes.keys().isdisjoint(("args", "kwargs")):
-            other._operands = (*nodes_in(other.args), *nodes_in(other.kwargs))
+            other._operands, other._form = (*nodes_in(other.args), *nodes_in(other.kwargs)), None
         return other
 
     def operands(self) -> tuple[Node, ...]:
         """The nodes that this one is computed from."""
         return self._operands
 
+    @property
+    def form(self) -> Hashable:
+        """A key of its arguments, whichever nodes stand in them. It is made once: merges ask for it again and again."""
+        if self._form is None:
+            self._form = form((self.args, self.kwargs), _without_nodes, (Node, np.ndarray))
+        return self._form
+
     def __repr__(self) -> str:
         name = getattr(self.rule, "name", self.rule)
         return f"%{self.index} = {name} {self.dtype}{list(self.shape)}"
+
+
+def _without_nodes(leaf: Node | np.ndarray[Any, Any]) -> Hashable:
+    return None if isinstance(leaf, Node) else array_key(leaf)
 
 
 def nodes_in(template: object) -> list[Node]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.bits import array_key
 from accel.ir.tape import Node
 from accel.ir.template import form
 
@@ -33,8 +33,8 @@ def keys_of(nodes: Sequence[Node], slots: Sequence[int]) -> Keys:
     met: Counter[Hashable] = Counter()
     keys: Keys = []
     for node in nodes:
-        args = ("slot", slots[node.args[0]]) if node.is_input else static_form(node.args)
-        key = (id(node.rule), node.site, args, static_form(node.kwargs), _form(node))
+        own = slots[node.args[0]] if node.is_input else node.form
+        key = (id(node.rule), node.site, own, tuple(map(_form, node.operands())), _form(node))
         keys.append((key, met[key]))
         met[key] += 1
     return keys
@@ -43,17 +43,13 @@ def keys_of(nodes: Sequence[Node], slots: Sequence[int]) -> Keys:
 def static_form(template: object, form_of: Any = None) -> Any:
     """A key of an operation's arguments; `form_of` gives that of a value among them."""
     value_form = form_of or _form
-    return form(template, lambda leaf: value_form(leaf) if isinstance(leaf, Node) else _bits(leaf), (Node, np.ndarray))
+    return form(
+        template, lambda leaf: value_form(leaf) if isinstance(leaf, Node) else array_key(leaf), (Node, np.ndarray)
+    )
 
 
 def _form(node: Node) -> Hashable:
     return node.shape, node.dtype, node.scalar, node.host
-
-
-def _bits(array: np.ndarray[Any, Any]) -> Hashable:
-    if array.dtype.hasobject:
-        return object()  # equal to nothing
-    return str(array.dtype), array.shape, hashlib.blake2b(array.tobytes(), digest_size=20).digest()
 
 
 def aligned(left: Keys, right: Keys) -> list[tuple[int | None, int | None]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
-from accel.compiler.merge.alignment import static_form
 from accel.compiler.merge.outputs import OutputPlaces
 from accel.compiler.merge.writer import outcome_key
 from accel.ir.tape import Node, Tape
@@ -127,12 +126,7 @@ class MergedWay:
 
 
 def _operation(node: Node) -> Hashable:
-    form = static_form((node.args, node.kwargs), _nothing)
-    return id(node.rule), form, node.shape, node.dtype, node.scalar, node.host
-
-
-def _nothing(node: Node) -> None:
-    return None
+    return id(node.rule), node.form, node.shape, node.dtype, node.scalar, node.host
 
 
 def form_of(node: Node) -> Hashable:

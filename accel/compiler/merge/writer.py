@@ -275,7 +275,7 @@ class Writer:
             merged.rule is node.rule
             and followed == own
             and (merged.shape, merged.dtype, merged.host) == (node.shape, node.dtype, node.host)
-            and static_form((merged.args, merged.kwargs), _nothing) == static_form((node.args, node.kwargs), _nothing)
+            and merged.form == node.form
         )
 
     def followed(self, node: Node, path: int) -> Node:
@@ -336,7 +336,3 @@ def outcome_key(expected: Any) -> Any:
 
 def _index(node: Node) -> int:
     return node.index
-
-
-def _nothing(node: Node) -> None:
-    return None
