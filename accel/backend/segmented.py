@@ -34,6 +34,7 @@ from accel.compiler.kernels.segments import (
 from accel.compiler.lower.precision.evaluation import ReducedEvaluation
 from accel.compiler.lower.precision.widths import AsTraced, scan_counts
 from accel.compiler.lower.rounding import rounded_as_numpy
+from accel.ir.fingerprint import digest
 from accel.platform import callbacks, config, interrupts, logs, underflow
 from accel.platform.alignment import aligned_array
 from accel.platform.config import FLOAT64
@@ -51,6 +52,12 @@ _STEPS_PER_PART = 100
 
 _MOST_SEGMENTS = 16
 """Maximum parts of one program that are run one after the other. Guess."""
+
+
+_MOST_KEPT = 64
+
+_kept: dict[str, Any] = {}
+"""Executables of parts, at most _MOST_KEPT, by a hash of what they compute."""
 
 
 class NotWorthwhile(Exception):
@@ -233,7 +240,7 @@ class _Builder:
         module = module_of(importer.graph, [importer.node(each) for each in inputs], outputs)
         forms = tuple((each.shape, each.dtype) for each in made)
         given, results = self._numbered(inputs, made)
-        return Kernel(given, results, machine_code.object_of(module.text), forms, module.size)
+        return Kernel(given, results, machine_code.object_of(*module.units), forms, module.size)
 
     def _on_host(self, steps: Sequence[Equation], made: Sequence[Variable]) -> HostCall:
         (step,) = steps
@@ -265,9 +272,19 @@ class _Builder:
 
         forms = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs]
         rounded = rounded_as_numpy(function, lambda always, *given: always)
-        compiled = compile_with(jax.jit(rounded).lower(np.True_, *forms), self._options)
+        compiled = _compiled(jax.jit(rounded).lower(np.True_, *forms), self._options)
         given, results = self._numbered(inputs, made)
         return InXla(given, results, compiled)
+
+
+def _compiled(lowered: Any, options: Mapping[str, Any]) -> Any:
+    """Compile a part with XLA, unless this process has compiled the same one for another program."""
+    key = digest(lowered.as_text(), sorted(options.items()))
+    found = _kept.get(key) or compile_with(lowered, options)
+    if len(_kept) >= _MOST_KEPT:
+        _kept.clear()
+    _kept[key] = found
+    return found
 
 
 def _nested(step: Equation, options: Mapping[str, Any]) -> Callable[[_Numbers, _Numbers], Nested] | None:

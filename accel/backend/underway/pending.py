@@ -35,8 +35,9 @@ from accel.rules.rule import Unsupported
 HALF_LIFE_S = 5.0
 """The half-life, in seconds, of a call without a program in the order of compiling.
 
-The program whose recent calls took longest is compiled first. Without the decay, a path of the start-up phase would
-come first, though it may never be taken again.
+The program whose recent calls took longest, for each operation to compile, is compiled first: the sum of what all have
+missed until they come is the least then (Smith, 1956). Without the decay, a path of the start-up phase would come
+first, though it may never be taken again.
 """
 
 Arguments = tuple[Trace | MergedTrace, Known, Sequence[Any]]
@@ -46,10 +47,10 @@ Arguments = tuple[Trace | MergedTrace, Known, Sequence[Any]]
 class PendingProgram(Future[Executable]):
     """A program that is being compiled, or waits in a queue for it: a future of its executable.
 
-    arguments: of compile_trace. name: the target's, for the status line. trial: how the worker tries it. missed: the
-    priority. It is the binary logarithm of the seconds of calls that ran without the program, each weighted by its time
-    (see HALF_LIFE_S). is_for_this_run: False for programs of later runs alone; those come after all others.
-    found_on_disk: whether it was loaded from disk.
+    arguments: of compile_trace. name: the target's, for the status line. trial: how the worker tries it.
+    missed: the binary logarithm of the seconds of calls that ran without the program, each weighted by its time (see
+    HALF_LIFE_S). urgency: the priority, the same for each operation. is_for_this_run: False for programs of later runs
+    alone; those come after all others. found_on_disk: whether it was loaded from disk.
     kept: keys and suffixes of the cache entries from which a later process loads it; unkept: why there are none. path:
     the key of its path on disk.
 
@@ -84,6 +85,10 @@ class PendingProgram(Future[Executable]):
         # 2**missed is the sum of seconds * 2**(time / half-life). Later calls weigh more, in place of earlier ones that
         # decay: so no sum needs renewing as time passes. Kept as a logarithm, because the powers would overflow
         self.missed = np.logaddexp2(self.missed, weight + math.log2(seconds) if seconds > 0.0 else -inf)
+
+    @property
+    def urgency(self) -> float:
+        return self.missed - math.log2(max(len(self._arguments[0].tape.nodes), 1))
 
     def seconds(self) -> float:
         """Seconds since compiling began, not counting the wait in the queue; 0 before."""

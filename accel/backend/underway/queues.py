@@ -54,11 +54,11 @@ def _charged() -> Iterator[None]:
         current_run().charge("loading", time.thread_time() - started)
 
 
-_PRIORITY = operator.attrgetter("is_for_this_run", "missed")
+_PRIORITY = operator.attrgetter("is_for_this_run", "urgency")
 
 
 class Queue:
-    """A priority queue of pending programs for one step, and the thread that does the step. Most missed comes first.
+    """A priority queue of pending programs for one step, and the thread that does the step. Most urgent comes first.
 
     The thread starts with the first program. It is a daemon: Python would wait for any other at exit, before `close`
     has emptied the queue. The condition guards all but the step, which runs without it. closed: for good, by `close`.
@@ -113,7 +113,7 @@ class Queue:
 
     @property
     def waiting(self) -> list[PendingProgram]:
-        """Programs in the queue, the most missed first."""
+        """Programs in the queue, the most urgent first."""
         with self._condition:
             return sorted(self._waiting, key=_PRIORITY, reverse=True)
 

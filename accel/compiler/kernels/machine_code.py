@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,22 +58,48 @@ def holds_vectors() -> bool:
     return "+avx512f" in target()[1].split(",")
 
 
-def object_of(text: str) -> bytes:
-    """Compile a module for this processor, for `Loaded`. Raises RuntimeError if LLVM refuses it."""
+_MOST_KEPT = 2000
+"""Maximum number of texts whose machine code is kept: that of PyGCM's loop has 150, of 2 kB each."""
+
+_kept: dict[bytes, bytes] = {}
+"""Machine code by the hash of its text."""
+
+
+def object_of(*units: str) -> bytes:
+    """Compile texts for this processor, for `Loaded`. Raises RuntimeError if LLVM refuses one.
+
+    What this process has compiled before is not compiled again.
+    """
+    texts = {hashlib.blake2b(text.encode()).digest(): text for text in units}
+    found = {key: code for key in texts if (code := _kept.get(key)) is not None}
+    new = _compiled({key: text for key, text in texts.items() if key not in found})
+    if len(_kept) + len(new) > _MOST_KEPT:
+        _kept.clear()
+    _kept.update(new)
+    found |= new
+    code = pickle.dumps([found[key] for key in texts])
+    return _seal(code) + code
+
+
+def _compiled(units: Mapping[bytes, str]) -> dict[bytes, bytes]:
     name, features = target()
+    found: dict[bytes, bytes] = {}
     with _at_work() as llvm:
-        module = llvm.parse_assembly(text)
         machine = llvm.Target.from_default_triple().create_target_machine(
             cpu=name, features=features, opt=_LEVEL, jit=True
         )
-        module.data_layout, module.triple = str(machine.target_data), machine.triple
-        found: bytes = machine.emit_object(module)
-        del module, machine
-    return _seal(found) + found
+        layout = str(machine.target_data)
+        for key, text in units.items():
+            module = llvm.parse_assembly(text)
+            module.data_layout, module.triple = layout, machine.triple
+            found[key] = machine.emit_object(module)
+            del module
+        del machine
+    return found
 
 
 def _seal(code: bytes) -> bytes:
-    """Return a hash of an object file and of its processor."""
+    """Return a hash of object files and of their processor."""
     return hashlib.sha256("\0".join((*target(), "")).encode() + code).digest()
 
 
@@ -91,7 +118,8 @@ class Loaded:
         with _at_work() as llvm:
             machine = llvm.Target.from_default_triple().create_target_machine(opt=0, jit=True)
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            for each in pickle.loads(code):
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(each))
             self._engine.finalize_object()
 
     def address(self, name: str) -> int:

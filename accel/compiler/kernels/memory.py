@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from accel.compiler.kernels.graph import RESHAPE, Axis, KernelNode, strides_of
+from accel.compiler.kernels.graph import INPUT, RESHAPE, Axis, KernelNode, strides_of
 from accel.compiler.kernels.ir import MEMORY, Emitter, Value
 from accel.compiler.kernels.operations import as_integer
 from accel.compiler.kernels.plan import Index, placed
@@ -25,6 +25,17 @@ class Location:
     offset: int = 0
 
 
+class Pointer(NamedTuple):
+    """What a function is given. number: of a location, whose address it is. offset: in bytes, added to that."""
+
+    number: int
+    offset: int
+
+    @property
+    def name(self) -> str:
+        return f"%p{self.number}.{self.offset}"
+
+
 def level_of(index: Index) -> int:
     """Return the level of a read at an index: that of the index's innermost loop."""
     return max((axis.dim + 1 for axis in index if axis.dim is not None), default=0)
@@ -34,13 +45,18 @@ def level_of(index: Index) -> int:
 class Addressing:
     """Writes the address computations and loads of one function.
 
-    places: of inputs and stored values, by node. loops: names of the loop counters. used: numbers of the pointers used.
+    places: of inputs and stored values, by node. loops: names of the loop counters. used: the pointers that it takes.
     """
 
     emitter: Emitter
     places: Mapping[int, Location]
     loops: dict[int, str] = field(default_factory=dict)
-    used: set[int] = field(default_factory=set)
+    used: dict[str, Pointer] = field(default_factory=dict)
+
+    def pointer(self, number: int, offset: int = 0) -> str:
+        """Return the name of a pointer. offset: in bytes."""
+        pointer = Pointer(number, offset)
+        return self.used.setdefault(pointer.name, pointer).name
 
     # -- places -------------------------------------------------------------------------------------------------------
 
@@ -71,9 +87,8 @@ class Addressing:
     ) -> str:
         """Return the address of an element. It is computed loop by loop, so that the part common to a row is computed
         once."""
-        self.used.add(place.number)
         stored = MEMORY[dtype]
-        address, fixed = f"%p{place.number}", place.offset
+        address, fixed = self.pointer(place.number), place.offset
         moves: list[tuple[int, str, int]] = []
         for dim, (stride, axis) in enumerate(zip(place.strides, index, strict=True)):
             if dim in offsets:
@@ -104,6 +119,10 @@ class Addressing:
         place = self.place(node) if place is None else place
         level = max([level_of(index), *(each.level for each in offsets.values())])
         emitter = self.emitter
+        if level == 0 and placed(node).op == INPUT:
+            # The program's numbers are elements of one input. A pointer to each keeps their places out of the text.
+            fixed = place.offset + sum(stride * axis.offset for stride, axis in zip(place.strides, index, strict=True))
+            return emitter.load(self.pointer(place.number, fixed * node.dtype.itemsize), node.dtype, level)
         address = self.address(place, node.dtype, index, offsets, level)
         if not emitter.is_vector(level):
             return emitter.load(address, node.dtype, level)
@@ -140,8 +159,7 @@ class Addressing:
     def gathered(self, source: KernelNode, places: Sequence[Value]) -> Value:
         """Load elements of a stored node at computed indices, one for each of its axes."""
         place = self._place_to_gather(source, placed(source))
-        self.used.add(place.number)
-        emitter, stored, address = self.emitter, MEMORY[source.dtype], f"%p{place.number}"
+        emitter, stored, address = self.emitter, MEMORY[source.dtype], self.pointer(place.number)
         offset = emitter.literal(place.offset, INT64)
         for stride, at, length in zip(place.strides, places, source.shape, strict=True):
             if length - 1 > np.iinfo(at.dtype).max:

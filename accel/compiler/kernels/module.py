@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from typing import NamedTuple
 
 from accel.compiler.kernels import accumulators, indexing, machine_code, reductions, sharing
 from accel.compiler.kernels.graph import CALLS, HALO, HALOED, INPUT, SCATTER, Graph, KernelNode, strides_of
-from accel.compiler.kernels.memory import Location
+from accel.compiler.kernels.memory import Location, Pointer
 from accel.compiler.kernels.nest import LoopNest
 from accel.compiler.kernels.plan import NestStage, planned
+from accel.compiler.kernels.units import units_of
 
 ENTRY = "run"
 """Name of the function. It takes the address of a pointer table (inputs, outputs, `Size.room` bytes of memory, and
@@ -34,6 +36,12 @@ Loop nests have `optnone` as well, which takes a third off LLVM's time. Their co
 vector of all lanes. With two registers of AVX2 for each it is a tenth slower: so only small nests have it there.
 """
 
+_ATTRIBUTES = (
+    f"attributes #0 = {{ {_LOOPS} }}",
+    "attributes #1 = { noinline nounwind optnone }",
+    f"attributes #2 = {{ {_LOOPS} optnone }}",
+)
+
 
 class Size(NamedTuple):
     """room: bytes of scratch memory that a run needs. steps: number of functions that are run one after the other.
@@ -45,9 +53,9 @@ class Size(NamedTuple):
 
 
 class Module(NamedTuple):
-    """A graph as LLVM IR."""
+    """A graph as LLVM IR: texts to compile each by itself, see accel.compiler.kernels.units."""
 
-    text: str
+    units: Sequence[str]
     size: Size
 
 
@@ -68,7 +76,7 @@ class _Step:
     """Calls that one thread makes one after the other; pointers: the numbers of those that they take."""
 
     calls: list[str]
-    pointers: set[int]
+    pointers: set[Pointer]
     chunks: int
 
     def add(self, other: _Step) -> None:
@@ -98,25 +106,24 @@ class _Writer:
         functions: dict[str, str] = {}
         declared: set[str] = {accumulators.DECLARED}
         steps: list[_Step] = []
-        for number, stage in enumerate(self._stages):
+        for stage in self._stages:
             step = self._call(stage.stored[0], functions)
             if step is None:
                 lanes = min(machine_code.lanes(max(node.dtype.itemsize for node in stage.stored)), _MOST_LANES)
                 chunks = sharing.chunks_of(stage)
-                nest = LoopNest(f"nest{number}", stage, self._places, self._results, lanes, chunks > 1)
-                text, pointers = nest.text()
+                nest = LoopNest(stage, self._places, self._results, lanes, chunks > 1)
+                name, functions[name], pointers = nest.text()
                 self._check(stage, pointers)
-                functions[f"nest{number}"] = text
                 functions.update(nest.functions)
                 declared |= nest.declared
-                given = ", ".join(f"ptr %p{each}" for each in pointers)
-                step = _Step([f"call void @nest{number}({given}, i64 %chunk, i64 %chunks)"], set(pointers), chunks)
+                given = ", ".join([*map(_given, pointers), "i64 %chunk", "i64 %chunks"])
+                step = _Step([f"call void @{name}({given})"], set(pointers), chunks)
             if steps and step.chunks == steps[-1].chunks == 1:
                 steps[-1].add(step)
             else:
                 steps.append(step)
-        for number, step in enumerate(steps):
-            functions[f"step{number}"] = "\n".join(
+        entry = [
+            *itertools.chain.from_iterable(
                 [
                     f"define internal void @step{number}(ptr %table, i64 %chunk, i64 %chunks) #1 {{",
                     *self._pointers(step.pointers),
@@ -124,25 +131,19 @@ class _Writer:
                     "ret void",
                     "}",
                 ]
-            )
-        text = "\n".join(
-            [
-                *sorted(declared),
-                *functions.values(),
-                sharing.text(ENTRY, [step.chunks for step in steps], counters=self._last + 1),
-                f"attributes #0 = {{ {_LOOPS} }}",
-                "attributes #1 = { noinline nounwind }",
-                f"attributes #2 = {{ {_LOOPS} optnone }}",
-            ]
-        )
+                for number, step in enumerate(steps)
+            ),
+            sharing.text(ENTRY, [step.chunks for step in steps], counters=self._last + 1),
+        ]
         shared = sum(step.chunks for step in steps if step.chunks > 1)
-        return Module(text, Size(self._room_size, len(steps), shared))
+        units = units_of({**functions, ENTRY: "\n".join(entry)}, declared, _ATTRIBUTES)
+        return Module(units, Size(self._room_size, len(steps), shared))
 
-    def _check(self, stage: NestStage, pointers: Iterable[int]) -> None:
+    def _check(self, stage: NestStage, pointers: Iterable[Pointer]) -> None:
         """Raise RuntimeError if a nest takes own memory for other values than planned: it may hold others by then."""
         planned = {*stage.reads, *(node.index for node in stage.stored)}
         known = {place.number for index in planned for place in self._results.get(index, ())}
-        if self._room.keys() & set(pointers) - known:
+        if self._room.keys() & {each.number for each in pointers} - known:
             raise RuntimeError("a kernel's loop nest reads a value that was not planned")
 
     def _call(self, node: KernelNode, functions: dict[str, str]) -> _Step | None:
@@ -151,22 +152,25 @@ class _Writer:
             return None
         about = indexing if node.op == SCATTER else reductions
         name, functions[name] = about.function_of(node)
-        sources = [self._places[each.index].number for each in node.operands]
-        results = [place.number for place in self._results[node.index]]
-        given = ", ".join(f"ptr %p{each}" for each in sources)
+        sources = [Pointer(self._places[each.index].number, 0) for each in node.operands]
+        results = [Pointer(place.number, 0) for place in self._results[node.index]]
+        given = ", ".join(map(_given, sources))
         counts = ", ".join(f"i64 {each}" for each in about.lengths_of(node))
         return _Step(
-            [f"call void @{name}({given}, ptr %p{each}, {counts})" for each in results], {*sources, *results}, 1
+            [f"call void @{name}({given}, {_given(each)}, {counts})" for each in results], {*sources, *results}, 1
         )
 
-    def _pointers(self, used: set[int]) -> list[str]:
-        """Load pointers from the table, and compute those to own memory."""
+    def _pointers(self, used: set[Pointer]) -> list[str]:
+        """Load addresses from the table, and compute the pointers."""
+        # own memory is a part of the room, whose address is the last
+        places = {each: (self._last, self._room[each.number]) for each in used if each.number in self._room}
         lines = []
-        own = used & self._room.keys()
-        for number in sorted(used - own) + [self._last] * bool(own):
+        for number in sorted({places.get(each, each)[0] for each in used}):
             lines.append(f"%t{number} = getelementptr ptr, ptr %table, i64 {number}")
-            lines.append(f"%{'room' if number == self._last else f'p{number}'} = load ptr, ptr %t{number}")
-        lines += [f"%p{number} = getelementptr i8, ptr %room, i64 {self._room[number]}" for number in sorted(own)]
+            lines.append(f"%b{number} = load ptr, ptr %t{number}")
+        for each in sorted(used):
+            base, at = places.get(each, (each.number, 0))
+            lines.append(f"{each.name} = getelementptr i8, ptr %b{base}, i64 {at + each.offset}")
         return lines
 
     def _allocated(self) -> int:
@@ -199,3 +203,7 @@ class _Writer:
     def _last_reads(self) -> Mapping[int, int]:
         """Return, by value, the number of the last stage that reads it."""
         return {index: number for number, stage in enumerate(self._stages) for index in stage.reads}
+
+
+def _given(pointer: Pointer) -> str:
+    return f"ptr {pointer.name}"

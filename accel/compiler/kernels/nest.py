@@ -6,6 +6,8 @@ are computed alike are not cut: the row's address and constants are selected.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,12 +32,15 @@ from accel.compiler.kernels.graph import (
     through,
 )
 from accel.compiler.kernels.ir import MEMORY, Emitter, Scope, Value
-from accel.compiler.kernels.memory import INT64, Addressing, Location, level_of
+from accel.compiler.kernels.memory import INT64, Addressing, Location, Pointer, level_of
 from accel.compiler.kernels.operations import OPERATIONS, as_integer
 from accel.compiler.kernels.plan import Index, NestStage, shifted
 
 _MOST_ROWS = 0.75
 """Minimum share of the rows for which a value is computed, to compute it for all. Guess."""
+
+_POINTER = re.compile(r"%p\d+\.\d+")
+"""The name of a pointer, see `Addressing.pointer`."""
 
 
 class _Cut(Exception):
@@ -63,14 +68,13 @@ class LoopNest:
 
     def __init__(
         self,
-        name: str,
         stage: NestStage,
         places: Mapping[int, Location],
         results: Mapping[int, Sequence[Location]],
         lanes: int,
         divided: bool,
     ) -> None:
-        self._name, self._stage, self._places, self._results = name, stage, places, results
+        self._stage, self._places, self._results = stage, places, results
         self._lanes, self._is_divided = lanes, divided
         self._rank = len(stage.shape)
         self._emitter = Emitter(innermost=self._rank)
@@ -86,18 +90,21 @@ class LoopNest:
     def functions(self) -> Mapping[str, str]:
         return self._emitter.functions
 
-    def text(self) -> tuple[str, list[int]]:
-        """Return the function's definition, and the numbers of the pointers that it takes."""
-        body = self._nest(0)
-        pointers = sorted(self._memory.used)
-        given = ", ".join([*(f"ptr noalias %p{number}" for number in pointers), "i64 %chunk", "i64 %chunks"])
+    def text(self) -> tuple[str, str, list[Pointer]]:
+        """Return the function's name, its definition, and the pointers that it takes.
+
+        Functions that do the same have the same name, whichever memory they are for.
+        """
+        inner, taken = self._nest(0), dict[str, str]()
+        body = _POINTER.sub(
+            lambda found: taken.setdefault(found[0], f"%p{len(taken)}"),
+            "\n".join([*self._emitter.scopes[0].lines, *inner]),
+        )
+        given = ", ".join([*(f"ptr noalias {name}" for name in taken.values()), "i64 %chunk", "i64 %chunks"])
         quick = machine_code.holds_vectors() or not self._is_divided
-        lines = [
-            f"define internal void @{self._name}({given}) #{2 if quick else 0} {{",
-            *self._emitter.scopes[0].lines,
-            *body,
-        ]
-        return "\n".join([*lines, "ret void", "}"]), pointers
+        rest = f"({given}) #{2 if quick else 0} {{\n{body}\nret void\n}}"
+        name = f"nest_{hashlib.blake2b(rest.encode(), digest_size=16).hexdigest()}"
+        return name, f"define internal void @{name}{rest}", [self._memory.used[each] for each in taken]
 
     # -- loops --------------------------------------------------------------------------------------------------------
 
@@ -378,7 +385,7 @@ class LoopNest:
             lines.append(f"{name} = {text}")
             return name
 
-        address = f"%p{place.number}"
+        address = self._memory.pointer(place.number)
         for loop, stride in enumerate(place.strides[:-1]):
             scaled = written(f"mul i64 {self._memory.loops[loop]}, {stride}")
             address = written(f"getelementptr {stored}, ptr {address}, i64 {scaled}")
