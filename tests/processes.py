@@ -147,9 +147,9 @@ def main(text: str) -> None:
     )
     usual = machine_code.object_of
 
-    def object_of(text: str) -> bytes:
+    def object_of(*units: str) -> bytes:
         compiled.append(0.0)
-        return usual(text)
+        return usual(*units)
 
     machine_code.object_of = object_of
     module, name, arguments = json.loads(text)

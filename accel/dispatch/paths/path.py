@@ -142,8 +142,11 @@ class RecordedPath:
         self.compared_at = self.replays
 
     def forget_replays(self) -> None:
-        """A new program: times and comparisons of the earlier one say nothing about it."""
-        self.replays = self.compared_at = 0
+        """A new program: times of the earlier one say nothing about it. Of its replays, one is compared at once.
+
+        A path of which none has been compared has two compared.
+        """
+        self.replays, self.compared_at = min(self.replays, 1), 0
         self.speed.compiled_s.clear()
 
 

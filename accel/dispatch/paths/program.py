@@ -133,7 +133,7 @@ class Program:
                 before._variant = before.pending = before.joint = None
 
     def forget_replays(self) -> None:
-        """A new executable: times and comparisons of the earlier one say nothing about it."""
+        """A new executable."""
         for path in {*self.paths, self.whole}:
             path.forget_replays()
 

@@ -70,10 +70,12 @@ def test_a_stored_value_is_not_computed_again_from_memory_that_is_gone() -> None
 def test_a_nest_that_reads_what_was_not_planned_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     import jax.numpy as jnp
 
+    from accel.compiler.kernels.memory import Pointer
     from accel.compiler.kernels.nest import LoopNest
 
     x, y = np.ones((2, 40, 48))
-    monkeypatch.setattr(LoopNest, "text", lambda self, text=LoopNest.text: (text(self)[0], [*range(400)]))
+    pointers = [Pointer(number, 0) for number in range(400)]
+    monkeypatch.setattr(LoopNest, "text", lambda self, text=LoopNest.text: (*text(self)[:2], pointers))
     with pytest.raises(RuntimeError, match="not planned"):
         kernel_results(lambda x, y: _bordered(jnp, x, y), x, y)
 

@@ -310,9 +310,9 @@ def test_borders_do_not_repeat_the_body_of_a_loop(
 ) -> None:
     x, texts, object_of = np.linspace(-1.0, 2.0, 12 * 40).reshape(12, 40), list[str](), machine_code.object_of
 
-    def noted(text: str) -> bytes:
-        texts.append(text)
-        return object_of(text)
+    def noted(*units: str) -> bytes:
+        texts.append("\n".join(units))
+        return object_of(*units)
 
     monkeypatch.setattr(machine_code, "object_of", noted)
     made = executable_of(lambda x: function(x) / (x + 3.0), x)
