@@ -261,7 +261,7 @@ def test_a_deep_copy_of_one_array_in_two_places_is_one_array(check: Any, pair: A
         return second * 2.0
 
     for turn in (lambda i: i > 4, lambda i: i < 4):  # whichever is recorded first
-        check(work, lambda i, turn=turn: pair(some(i), some(i)) if turn(i) else pair(*[some(i)] * 2))
+        check(work, lambda i, turn=turn: (pair(*[some(i), some(i)] if turn(i) else [some(i)] * 2),), replays=2)
 
 
 def test_a_deep_copy_keeps_what_is_one_object_one(check: Any) -> None:
