@@ -132,9 +132,10 @@ class _Rounding(ReducedEvaluation):
 
         jaxpr = closed.jaxpr
         values: dict[Any, Any] = dict(zip(jaxpr.invars, given, strict=True))
-        for var, value in zip(jaxpr.constvars, map(jnp.asarray, closed.consts), strict=True):
-            # in a loop's iterations, what is outside of them
-            values[var] = value if isinstance(value, jax.core.Tracer) else self._know(value, _has_zeros(value))
+        for var, constant in zip(jaxpr.constvars, closed.consts, strict=True):
+            value = jnp.asarray(constant)  # newer JAX makes a tracer of any
+            # a loop's iterations are given what is outside of them as tracers
+            values[var] = value if isinstance(constant, jax.core.Tracer) else self._know(value, _has_zeros(constant))
         known = _known_vars(jaxpr, {var for var, value in values.items() if id(value) in self._known})
         plain = _plain_vars(jaxpr, known.union(var for var, value in values.items() if id(value) in self._repeating))
         readers = _readers(jaxpr, plain, outside)
