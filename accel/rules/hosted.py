@@ -41,7 +41,7 @@ def ufuncs_on_host(module: ModuleType, known: Collection[str]) -> None:
             add_rule(ufunc, None, " ".join(names), special=CallOnHost(), signature=signature)
 
 
-_WRITES = re.compile("out|output|distances|indices|overwrite_.*")
+WRITES = re.compile("out|output|distances|indices|overwrite_.*")
 """Parameters by which a function writes to what it is given."""
 
 
@@ -60,7 +60,7 @@ def on_host(module: ModuleType, rows: str) -> None:
         given = operands.replace("*", "").split()
         parameters = given if signature is None else list(signature.parameters)
         assert given and set(given) <= set(parameters), row
-        static = [each for each in parameters if each not in given and not _WRITES.fullmatch(each)] + named.split()
+        static = [each for each in parameters if each not in given and not WRITES.fullmatch(each)] + named.split()
         add_rule(function, None, f"{operands} | {' '.join(static)}", special=CallOnHost())
 
 
@@ -161,7 +161,7 @@ def _computed(function: Any, about: About, /, **bound: Any) -> tuple[Any, ...]:
 @derived
 def with_operands(rule: Rule, names: tuple[str, ...]) -> Rule:
     """The row for calls on the host in which these parameters are recorded values."""
-    known = {name for name in rule.signature.parameters if not _WRITES.fullmatch(name)} if rule.signature else set()
+    known = {name for name in rule.signature.parameters if not WRITES.fullmatch(name)} if rule.signature else set()
     others = known.difference(rule.operands)  # a pair of numbers there is no array
     return replace(
         rule,

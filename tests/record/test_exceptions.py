@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import os
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import fft, linalg, ndimage, signal
 
 import accel
 from accel.dispatch.replay import commit
@@ -50,6 +52,43 @@ def test_numpys_exception_between_two_writes(check: Any) -> None:
         return x
 
     check(work, lambda i: (some(i), np.array([9 if i % 3 == 2 else 1])), calls=20, replays=4)
+
+
+WRITERS: dict[str, Any] = {
+    "a filter's output": lambda a, b, v: ndimage.maximum_filter(a, 3, output=a),
+    "a filter's output by position": lambda a, b, v: ndimage.maximum_filter1d(a, 3, -1, a),
+    "distances": lambda a, b, v: ndimage.distance_transform_edt(a > 0, distances=b),
+    "a matrix": lambda a, b, v: linalg.lu_factor(a.T, overwrite_a=True),
+    "both sides": lambda a, b, v: linalg.solve_banded((1, 1), a[:3], v, overwrite_ab=True, overwrite_b=True),
+    "a transform": lambda a, b, v: fft.dct(a, overwrite_x=True),
+    "a line": lambda a, b, v: signal.detrend(a, overwrite_data=True),
+    "a median": lambda a, b, v: np.median(a, overwrite_input=True),
+    "a median by position": lambda a, b, v: np.median(a, None, None, True),
+    "out of a reduction": lambda a, b, v: np.nansum(a + v, 0, None, v),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_a_function_writes_to_its_arguments_is_put_back_before_the_call_is_repeated(name: str) -> None:
+    def raising(a: Any, b: Any, v: Any) -> None:
+        WRITERS[name](a, b, v)
+        raise Mine(float(v[0]))
+
+    def refused(a: Any, b: Any, v: Any) -> None:
+        WRITERS[name](a, b, v)
+        np.apply_along_axis(len, 0, a)
+
+    calls = [tuple(some(seed + at, *shape) for at, shape in enumerate([(6, 6), (6, 6), (6,)])) for seed in range(4)]
+    for work in (raising, refused):
+        accelerated = accel.accelerate(work, name=name)
+        for call in calls:
+            mine, theirs = copy.deepcopy(call), copy.deepcopy(call)
+            with contextlib.suppress(Mine):
+                accelerated(*mine)
+            with contextlib.suppress(Mine):
+                work(*theirs)
+            for found, expected in zip(mine, theirs, strict=True):
+                np.testing.assert_array_equal(found, expected)
 
 
 def test_handlers_around_dict_access(check: Any) -> None:

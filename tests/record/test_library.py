@@ -246,6 +246,24 @@ def test_copies_of_arrays_numbers_and_containers(check: Any) -> None:
     check(work, worlds=worlds)
 
 
+PAIRS: list[tuple[Any, Any]] = [
+    (lambda x, y: [x, y], lambda made: made),
+    (lambda x, y: (x, {"y": y}), lambda made: (made[0], made[1]["y"])),
+    (lambda x, y: Node(x, y), lambda made: (made.u, made.child)),
+]
+
+
+@pytest.mark.parametrize(("pair", "parts"), PAIRS)
+def test_a_deep_copy_of_one_array_in_two_places_is_one_array(check: Any, pair: Any, parts: Any) -> None:
+    def work(given: Any) -> Any:
+        first, second = parts(copy.deepcopy(given))
+        first += 1.0
+        return second * 2.0
+
+    for turn in (lambda i: i > 4, lambda i: i < 4):  # whichever is recorded first
+        check(work, lambda i, turn=turn: (pair(*[some(i), some(i)] if turn(i) else [some(i)] * 2),), replays=2)
+
+
 def test_a_deep_copy_keeps_what_is_one_object_one(check: Any) -> None:
     def work(node: Any, x: Any) -> Any:
         made = copy.deepcopy(node)

@@ -447,6 +447,38 @@ def test_spacing_is_exact_near_zero_and_at_the_largest(dtype: Any, kernels: bool
         assert not replay_mismatches(lambda x: np.spacing(x), calls, f"spacing {dtype.__name__} {kernels}")
 
 
+FEW_KNOWN = np.array([1e16, 0.1, -3.7, 1e-3, 7.7, 2.0**60])
+MORE_KNOWN = FEW_KNOWN[::-1] * 1.1
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_small_arrays_that_a_program_holds_are_not_added_up_first(kernels: bool) -> None:
+    """XLA computed `(x + a) - b` as `x + (a - b)` where it knew both, and `(x + 1e16) - 1e16` as `x`."""
+
+    def known(x: Any) -> Any:
+        return (x + FEW_KNOWN) - FEW_KNOWN, (x * 2.0 + FEW_KNOWN) - MORE_KNOWN, (x * FEW_KNOWN) * MORE_KNOWN
+
+    draw = np.random.default_rng(7)
+    calls = [(draw.standard_normal(6),) for _ in range(20)]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(known, calls, f"known arrays {kernels}")
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int8])
+def test_squares_and_even_powers_of_integers_wrap(dtype: Any, kernels: bool) -> None:
+    """XLA took a product of equal integers for positive, and left out their absolute value."""
+
+    def wrapped(x: Any, y: Any) -> Any:
+        square, same = x * x, (x + y) * (y + x)
+        return abs(square), abs(np.square(x)), abs(x**4), abs(same), np.gcd(square, y), square < 0, same.clip(0)
+
+    about, draw = np.iinfo(dtype), np.random.default_rng(7)
+    calls = [tuple(draw.integers(about.min, about.max, (2, 50), dtype)) for _ in range(20)]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(wrapped, calls, f"squares {np.dtype(dtype)} {kernels}")
+
+
 COMPLEX: dict[str, Callable[[Any, Any, Any], Any]] = {
     "sum and difference": lambda x, y, z: ((x + y) - y, (x - y) + y, x - (x - y)),
     "constants": lambda x, y, z: ((x + 1e16) - 1e16, x / 3.0, x * 0.1 * 0.3, x / 3.0 / 7.0),

@@ -67,6 +67,9 @@ REASSOCIATED = {
 }
 """Readers that XLA joins with an operation where each has a constant or repeated operand: `x * 0.1 * n`."""
 
+NEVER_NEGATIVE = frozenset("abs integer_pow mul square".split())
+"""Operations whose integers XLA takes for positive: any power, and products of equal numbers. They may wrap."""
+
 FIELD = frozenset("add div mul sub".split())
 """Operations that XLA's algebra takes for exact on complex numbers: `(a + b) - b` becomes `a`."""
 
@@ -129,9 +132,10 @@ class _Rounding(ReducedEvaluation):
 
         jaxpr = closed.jaxpr
         values: dict[Any, Any] = dict(zip(jaxpr.invars, given, strict=True))
-        for var, value in zip(jaxpr.constvars, map(jnp.asarray, closed.consts), strict=True):
-            # in a loop's iterations, what is outside of them
-            values[var] = value if isinstance(value, jax.core.Tracer) else self._know(value, _has_zeros(value))
+        for var, constant in zip(jaxpr.constvars, closed.consts, strict=True):
+            value = jnp.asarray(constant)  # newer JAX makes a tracer of any
+            # a loop's iterations are given what is outside of them as tracers
+            values[var] = value if isinstance(constant, jax.core.Tracer) else self._know(value, _has_zeros(constant))
         known = _known_vars(jaxpr, {var for var, value in values.items() if id(value) in self._known})
         plain = _plain_vars(jaxpr, known.union(var for var, value in values.items() if id(value) in self._repeating))
         readers = _readers(jaxpr, plain, outside)
@@ -277,8 +281,8 @@ def _is_merged(eqn: Any, readers: Sequence[_Reader], plain: Collection[Any]) -> 
     name = eqn.primitive.name
     if name == "xor" and eqn.invars[0] is eqn.invars[1]:
         return True  # XLA knows that it is 0, and takes its quotients for 0, though the divisor may be 0
-    if name == "abs":
-        return bool(eqn.outvars[0].aval.dtype.kind == "i")  # the smallest integer has a negative one
+    if name in NEVER_NEGATIVE and eqn.outvars[0].aval.dtype.kind == "i":
+        return True
     if name in PRODUCTS and any(reader.name not in UNCONTRACTED for reader in readers):
         return True
     with_any = REWRITTEN.get(name, frozenset[str]())

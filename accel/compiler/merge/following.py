@@ -105,8 +105,11 @@ class MergedWay:
         def place(node: Node, outputs: Sequence[Node | None]) -> int:
             return self._place(node, value_of(node), outputs)
 
+        arrays: list[int] = []
+        for node in own.arrays:  # each is an array of its own, also where two of them hold the same
+            arrays.append(place(node, [None if at in arrays else each for at, each in enumerate(merged.arrays)]))
         return OutputPlaces(
-            [place(node, merged.arrays) for node in own.arrays],
+            arrays,
             [place(node, merged.numbers) for node in own.numbers],
             [
                 place(node, [each if into == slots[slot] else None for into, each in merged.changed])

@@ -65,6 +65,18 @@ def test_the_result_is_the_later_paths_own() -> None:
     assert call[0].taken == ["a", "b"]
 
 
+def keeping_a_copy(s: Any, a: Any, b: Any, x: Any) -> Any:
+    x = counting(s, a, b, x) * 2.0
+    s.kept, s.pair = x.copy(), (x, x.copy())
+    return x
+
+
+def test_arrays_that_hold_the_same_are_arrays_of_their_own() -> None:
+    """A snapshot shared the memory of the array that it was taken of, and changed with it."""
+    program = placed(keeping_a_copy, THREE, (1, 1))
+    assert assert_agrees(keeping_a_copy, program, [call_of((1, 1))]) == 1
+
+
 def of_an_operation_that_no_other_path_has(s: Any, a: Any, b: Any, x: Any) -> Any:
     if a.any():
         x = np.sin(x)

@@ -110,6 +110,8 @@ class _Deep:
         raise Unsupported("call.opaque", f"a deep copy of a {type(unwrap(value)).__name__}")
 
     def _note(self, value: Any, made: Any) -> Any:
+        if self._made:  # two names for one object get one copy
+            self._recording.code.compares_identity = True
         self._made[id(value)] = value, made
         return made
 

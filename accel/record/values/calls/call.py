@@ -17,7 +17,7 @@ from accel.record.values.operands import flat
 from accel.record.values.settling import or_settled
 from accel.record.values.ufuncs import record_ufunc
 from accel.rules import scalars
-from accel.rules.hosted import with_operands
+from accel.rules.hosted import WRITES, with_operands
 from accel.rules.rule import Rule, Unsupported, lookup
 from accel.rules.special import CallOnHost, NanToNum, Static, WritesInto
 
@@ -57,8 +57,12 @@ def written_operands(function: object, rule: Rule | None, args: tuple[Any, ...],
     found = [outs] if not isinstance(outs, tuple) else list(outs)
     if rule is not None and isinstance(rule.recorded.special, (WritesInto, NanToNum)):
         found.append(args[0] if args else kwargs.get(rule.operands[0]))
-    elif rule is None or "out" in getattr(rule.signature, "parameters", ()):
-        found.extend(args[function.nin if isinstance(function, np.ufunc) else 1 :])  # `out` given by position
+    elif isinstance(function, np.ufunc):
+        found.extend(args[function.nin :])  # `out` given by position
+    given = {**dict(zip(getattr(getattr(rule, "signature", None), "parameters", ()), args, strict=False)), **kwargs}
+    for name in filter(WRITES.fullmatch, given):
+        # an array to write to, or whether the operands may be overwritten
+        found.extend(given.values() if given[name] is True else [given[name]])
     return [array for array in found if issubclass(type(array), RecordedArray)]
 
 
