@@ -15,6 +15,7 @@ ir            LLVM IR as text: typed values, and the scopes of a loop nest
 module        the function that runs the stages of a graph, and its memory
 sharing       several threads run one module together
 helpers       these threads
+units         functions of a module that are compiled each by itself
 segments      a program: kernels, and between them segments that something else computes
 machine_code  machine code from LLVM IR, loaded into this process
 
