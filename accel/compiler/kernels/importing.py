@@ -308,9 +308,7 @@ def _axes_in_result(node: KernelNode, summed: int, stacks: Sequence[int], first:
     return [None if at == summed else list(stacks).index(at) if at in stacks else next(free) for at in axes]
 
 
-def _at(
-    graph: Graph, node: KernelNode, axes: Sequence[int | None], place: int, shape: tuple[int, ...]
-) -> KernelNode:
+def _at(graph: Graph, node: KernelNode, axes: Sequence[int | None], place: int, shape: tuple[int, ...]) -> KernelNode:
     """Return the slice at one index along the axis that is None; the others become those of the result."""
     return graph.view(node, shape, [Axis(None, 0, place) if each is None else Axis(each, 1, 0) for each in axes])
 

@@ -18,7 +18,9 @@ from accel.record.objects.scan import CLASS_READ
 from accel.record.state import inputs
 from accel.record.state.inputs import MISSING
 
-_BY_ITEMS = frozenset("__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__ __eq__ __ne__ __bool__".split())
+_BY_ITEMS = frozenset(
+    "__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__ __eq__ __ne__ __bool__".split()
+)
 
 
 class DictObjectProxy(ObjectProxy):
