@@ -218,6 +218,8 @@ def test_a_program_of_several_paths_says_where_they_part(fast: Ledger) -> None:
     text = accel.report(full=True)
     assert "time_step, 1 program\n" in text
     assert "    5 calls, 70 operations of 2 paths (in use): line 9: True 3 times, False 2 times\n" in text
+    fast.describe = lambda: [_program([f"line 3: {number}" for number in range(30)]), _program(["line 3: 99"])]
+    assert "line 3: 7 and 22 more" in " ".join(accel.report(full=True).split())
 
 
 def test_reasons_come_most_frequent_first(slow: Ledger) -> None:

@@ -26,8 +26,8 @@ from accel.ir import bits
 from accel.ir.tape import Storage
 from accel.platform.bodies import is_body
 from accel.record.objects.computed import guard_class
-from accel.record.objects.containers.lists import DequeProxy, ListProxy
 from accel.record.objects.containers.classes import DictObjectProxy
+from accel.record.objects.containers.lists import DequeProxy, ListProxy
 from accel.record.objects.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy, OrderedDictProxy
 from accel.record.objects.containers.sets import SetProxy
 from accel.record.objects.containers.tuples import NamedTupleProxy

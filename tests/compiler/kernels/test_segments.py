@@ -247,7 +247,7 @@ def test_a_loop_gives_what_its_rounds_collect(backwards: bool) -> None:
 
 
 def levels(x: Any, given: Any) -> Any:
-    """A loop over rows: rows read and written, numbers and arrays of the iteration's own, and all iterations' values."""
+    """A loop over rows, with numbers and arrays of each iteration's own, whose values are all used."""
     y, sums = x * 0.0, []
     halves = [row * 0.5 for row in given]
     for k in range(1, len(x)):

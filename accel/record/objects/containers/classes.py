@@ -10,13 +10,11 @@ from typing import Any
 from accel.record.objects.computed import guard_class, guard_missing
 from accel.record.objects.containers.mappings import DictProxy
 from accel.record.objects.follow import Followed, target_function
-from accel.record.objects.kinds import is_dict_class
 from accel.record.objects.objects import ObjectProxy, class_of, delete_attribute, get_attribute, set_attribute
 from accel.record.objects.own_attributes import guard_no_own
 from accel.record.objects.proxy import OWN, find_in_class
 from accel.record.objects.scan import CLASS_READ
 from accel.record.state import inputs
-from accel.record.state.inputs import MISSING
 
 _BY_ITEMS = frozenset(
     "__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__ __eq__ __ne__ __bool__".split()
