@@ -377,6 +377,17 @@ def test_a_run_whose_time_is_in_what_is_refused_is_not_told_to_run_longer(books:
     assert much not in summary.summary_line()
 
 
+def test_a_few_small_calls_are_no_code_that_cannot_be_compiled(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    book.count_numpy(1.0)
+    book.charge("recording", 0.5)
+    book.refuse(Refusal("speed.small"))
+    assert "cannot be compiled" in summary.summary_line() or "can be compiled as they are" in summary.summary_line()
+    for _ in range(3):
+        book.refuse(Refusal("wait.calls"))
+    assert summary.summary_line().endswith("A longer run may gain.")
+
+
 def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> None:
     book = books.open_ledger("m.f")
     book.count_numpy(1.0)
