@@ -270,6 +270,27 @@ def test_short_loops_are_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not isinstance(other.compiled, Segmented) or {Kernel} != {type(each) for each in other.compiled.segments}
 
 
+def test_parts_of_a_result_are_computed_in_its_memory() -> None:
+    def filled(x: Any) -> Any:
+        base, found = np.sin(x) * np.cos(x), np.zeros((4, *x.shape))
+        for k in range(4):
+            found[k] = np.exp(base * (k + 1.0)) + base
+        return found
+
+    def parts(x: Any) -> Any:
+        found = filled(x)
+        turned = np.stack([found[1] * x, np.exp(found[0]) - x, x], axis=1)
+        ends = np.concatenate([found[0].ravel(), found[0].sum(axis=0)])
+        return found, turned, found[2] + np.roll(found[3], 1, axis=0), ends, found[1] + 0.5
+
+    (kernel,) = executable_of(filled, WIDE).compiled.segments
+    assert isinstance(kernel, Kernel) and kernel.size.room == 0
+    for function in (lambda x: (filled(x),), parts):
+        made = executable_of(function, WIDE)
+        for mine, theirs in zip(made([WIDE], {})[0], function(WIDE), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-14, atol=1e-15)
+
+
 def test_stacks_of_small_products_are_kernels() -> None:
     def products(x: Any, y: Any, v: Any) -> Any:
         return x @ y, x @ v[..., None], np.einsum("sij,sj->si", x, v), x.swapaxes(1, 2) @ y.swapaxes(1, 2) - x[0].T @ x
