@@ -57,7 +57,11 @@ OF_DICTS = (
         "s.d.y = {v}",
         "s.d.length = {v}",
     ),
-    *("out.append(hasattr(s.d, 'b'))", "out.append(getattr(s.d, 'z', 0.0))", "last = s.d.get('length')"),
+    *(
+        "out.append(hasattr(s.d, 'b'))",
+        "out.append(getattr(s.d, 'z', 0.0))",
+        "last = s.d.length if 'length' in s.d else 0",
+    ),
     *("for key in s.d: out.append(key)", "out.append(list(s.d.items()))", "s.d.b = x", "s.d.b = s.d.a"),
     *(
         "out.append(s.d.twice())",

@@ -32,12 +32,6 @@ class DictObjectProxy(ObjectProxy):
         if slot is not None and is_own_namespace(value):
             recording.inputs.narrow(slot, inputs.satisfies(is_own_namespace))
 
-    def as_container(self) -> Any:
-        return _items_of(self).as_container()
-
-    def length(self) -> Any:
-        return _items_of(self).length()
-
     def __getattribute__(self, name: str) -> Any:
         if name in _OWN:
             return object.__getattribute__(self, name)
@@ -71,7 +65,7 @@ class DictObjectProxy(ObjectProxy):
         delete_attribute(self, name)
 
 
-_OWN = OWN | {"_items_", "as_container", "length"}
+_OWN = OWN | {"_items_"}
 
 
 def _items_of(proxy: Any) -> DictProxy:
