@@ -140,6 +140,8 @@ class Recordings:
             return Refusal("wait.budget")
         if limited and paths and not self._pays_for_another():
             return Refusal("wait.calls")
+        if limited and account.is_too_long:
+            return Refusal("wait.budget")
         # asked last, because it may drop another path
         return None if paths.make_room() else Refusal("limit.variants", "", paths.why_many())
 
@@ -217,6 +219,7 @@ class Recordings:
                 self._compiling.keep(state.paths)
                 operations = len(recorded.trace.tape.nodes)
                 prices.recording.note(spent - state.account.call_s, operations)
+                account.recorded.lengths[state.name] = max(operations, account.recorded.lengths.get(state.name, 0))
                 timeline.note_event(timeline.RECORDED, state.name, f"{operations} operations", spent)
                 logs.LOGGER.info("%s recorded, %d operations", state.name, operations)
         return True

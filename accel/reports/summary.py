@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accel.backend.disk import cache
@@ -181,8 +181,14 @@ def _refused(figures: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         each
         for each in figures["functions"]
-        if each["calls"] and not each["compiled_calls"] and any(_is_final(reason) for reason in each["reasons"])
+        if each["calls"] and not each["compiled_calls"] and _is_refused(each["reasons"])
     ]
+
+
+def _is_refused(reasons: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a longer run changes nothing. reasons: most frequent first. Few calls that were small tell little:
+    others may be larger."""
+    return any(_is_final(each) and (each is reasons[0] or each["id"] != "speed.small") for each in reasons)
 
 
 def _is_final(reason: Mapping[str, Any]) -> bool:

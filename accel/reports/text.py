@@ -151,12 +151,21 @@ def _parting(program: dict[str, Any], outcomes: list[str]) -> str:
     """
     if "paths" in program:
         sides = [
-            f"line {branch['line']}: " + ", ".join(f"{side} {count} times" for side, count in branch["sides"].items())
+            f"line {branch['line']}: {_first([f'{side} {count} times' for side, count in branch['sides'].items()])}"
             for branch in program["branches"]
         ]
         return "; ".join(sides) or "inputs of several types or shapes"
-    parting = ", ".join(dict.fromkeys(outcomes)) or "types, shapes and identities of its inputs"
+    parting = _first(list(dict.fromkeys(outcomes))) or "types, shapes and identities of its inputs"
     return f"{parting}; it stays apart, as {program['apart']}" if program["apart"] else parting
+
+
+_MOST_NAMED = 8
+"""Maximum number of outcomes to name; a loop may have hundreds."""
+
+
+def _first(texts: list[str]) -> str:
+    rest = len(texts) - _MOST_NAMED
+    return ", ".join(texts[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _difference_lines(functions: list[dict[str, Any]]) -> list[str]:

@@ -133,7 +133,7 @@ class Slope:
 class Cost:
     """The price of the operation on the device, and when it is worth computing once."""
 
-    work: float = 1.0
+    work: Fact[float] = 1.0
     """For each element, in simple operations: an addition is 1. Read by the branches pass and by
     accel.dispatch.paths.work."""
     arithmetic: bool = False

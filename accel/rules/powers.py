@@ -129,3 +129,9 @@ def rounding(node: Node) -> Rounding:
     """A square is rounded as NumPy rounds it, other powers as XLA likes."""
     exponent = node.args[1]
     return Rounding.ROUNDED if type(exponent) in (int, float) and exponent == 2 else Rounding.FREE
+
+
+def work(node: Node) -> float:
+    """Work for each element: that of a root where multiplications and roots give the power."""
+    exponent = node.args[1]
+    return 5.0 if type(exponent) in (int, float) and (exponent in _MULTIPLIED or exponent in _BY_ROOTS) else 40.0

@@ -94,6 +94,23 @@ def test_the_report_says_where_paths_part_and_how_often() -> None:
         assert 0 < sum(branch["sides"].values()) <= 60
 
 
+def turned(angles: Any, x: Any) -> Any:
+    for angle in angles:
+        x = x + float(angle)  # one outcome for each, and the same ones in each path
+        x = x * (2.0 if int(angle) > 1 else 0.5)
+    return x * 2.0 if x.mean() > 5.0 else -x
+
+
+def test_outcomes_that_all_paths_have_are_no_place_where_they_part() -> None:
+    fast = accel.accelerate(turned, name="turned")
+    angles = np.arange(3.0)
+    for x in fields(0, 60):
+        fast(angles, x)
+    (program,) = target_of(fast).paths.describe()
+    last = turned.__code__.co_firstlineno + 4
+    assert {branch["line"]: set(branch["sides"]) for branch in program["branches"]} == {last: {"True", "False"}}
+
+
 def counted(a: Any, b: Any, x: Any) -> Any:
     n = 0
     if a.any():

@@ -27,6 +27,17 @@ def test_groups_have_their_shares_and_the_line_with_most() -> None:
     assert 0.6 < found[0]["share"] < 0.9 and sum(each["share"] for each in found) < 1.0
 
 
+def powers(x: Any) -> Any:
+    return x**2 - 1.0 + x**0.5 - x**-1
+
+
+def test_powers_by_multiplications_and_roots_are_arithmetic() -> None:
+    found = work.groups(record(powers, (np.ones(100),), {}, max_nodes=100).trace.tape.nodes)
+    assert [each["group"] for each in found] == ["arithmetic"]
+    found = work.groups(record(lambda x: x**1.7, (np.ones(100),), {}, max_nodes=100).trace.tape.nodes)
+    assert [each["group"] for each in found] == ["exponentials"]
+
+
 def regions(x: Any) -> Any:
     y = x + 1.0
     return ndimage.distance_transform_edt(y > 1.5)

@@ -13,6 +13,7 @@ from accel.platform import config
 from accel.platform.ledger import current_run
 from accel.policy import account, budget
 from accel.policy.account import EXPECTED_GAIN_SHARE, MUCH_SLOWER, RECORDING_SLOWDOWN, Account
+from accel.policy.call import Call
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +66,25 @@ def test_those_that_ended_at_a_limit_take_no_more_than_a_share_of_the_run(
     assert often.longest_recording_s == pytest.approx(0.5 + most - 1.0)
     often.note_in_vain(100.0)
     assert often.longest_recording_s == pytest.approx(0.5 + account.LONGEST_RECORDING_S)
+
+
+@pytest.mark.parametrize(("inner", "length", "long"), [(40, None, False), (2000, None, True), (40, 9000, True)])
+def test_a_call_with_many_calls_inside_is_not_recorded(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch, inner: int, length: int | None, long: bool
+) -> None:
+    outer, inside = Account("outer"), books.open_ledger("inside")
+    if length is not None:
+        account.recorded.lengths["inside"] = length
+    books.open_ledger("earlier").calls = 1_000_000
+    for calls in (0, inner, inner):
+        inside.calls += calls
+        call = Call(lambda: None, (), {})
+        call.seconds = 0.001
+        outer.count_numpy(call, quiet=True)
+    assert outer.is_too_long == long
+    outer.total_s = 1e4  # as many seconds to come are worth a long one
+    monkeypatch.setattr(type(current_run()), "wall_s", 1e4)
+    assert not outer.is_too_long
 
 
 @pytest.fixture

@@ -823,6 +823,9 @@ class Table(dict[str, Any]):
     def __getattr__(self, name: str) -> Any:
         return self[name]
 
+    def __getitem__(self, name: str) -> Any:
+        return super().__getitem__(name)
+
 
 def test_attributes_of_what_is_not_looked_into_are_refused_as_such(check: Any) -> None:
     checked = check(lambda o, x: o.k * x, lambda i: (Table(k=2.0), some(i)), reason="object.opaque")

@@ -45,6 +45,35 @@ STATEMENTS = (
     *("s.o.w = [{v}, t]", "out.append(s.o)", "out.append({v})", "s.od[{k}] = {v}", "last = s.od.pop({k}, None)"),
     *("s.od.move_to_end(next(iter(s.od)))", "s.n += 1", "x = x * 0.5 + 1", "x += 1.0"),
 )
+OF_DICTS = (
+    *("s.d[{k}] = {v}", "last = s.d.pop({k}, None)", "last = s.d.get({k}, 0.0)", "out.append({k} in s.d)"),
+    *("last = s.d.setdefault({k}, {v})", "s.d.update(a={v}, y={v})", "out.append(len(s.d))", "last = s.d['b']"),
+    *(
+        "last = s.d.a",
+        "last = s.d.b",
+        "last = getattr(s.d, 'z', None)",
+        "s.d.a = {v}",
+        "s.d.b = {v}",
+        "s.d.y = {v}",
+        "s.d.length = {v}",
+    ),
+    *(
+        "out.append(hasattr(s.d, 'b'))",
+        "out.append(getattr(s.d, 'z', 0.0))",
+        "last = s.d.length if 'length' in s.d else 0",
+    ),
+    *("for key in s.d: out.append(key)", "out.append(list(s.d.items()))", "s.d.b = x", "s.d.b = s.d.a"),
+    *(
+        "out.append(s.d.twice())",
+        "out.append(isinstance(s.d, dict))",
+        "out.append(dict(s.d))",
+        "s.n += 1",
+        "x += 1.0",
+        "x = x * 0.5 + 1",
+    ),
+)
+"""Statements on a dict of a class of the program's."""
+
 CONDITIONS = ("x.sum() > 0", "len(s.l) > 2", "s.n % 2 == 0", "s.l", "'a' in s.d", "x[0] > 0.3", "len(s.q) > 2")
 
 
@@ -55,12 +84,52 @@ class Thing:
         self.v, self.w = v, w
 
 
-def program(draw: random.Random) -> str:
+class ByItems(dict[Any, Any]):
+    """Reads items as attributes; attributes of its own are no items."""
+
+    __getattr__ = dict.__getitem__
+
+    def twice(self) -> Any:
+        return 2 * self["b"]
+
+
+class ByGet(ByItems):
+    """Reads items as attributes, and None where there is none."""
+
+    __getattr__ = dict.get  # type: ignore[assignment]
+    __setattr__ = dict.__setitem__  # type: ignore[assignment]
+    __delattr__ = dict.__delitem__  # type: ignore[assignment]
+
+
+class ByFunctions(ByItems):
+    """Has functions of its own for attributes."""
+
+    def __getattr__(self, name: str) -> Any:  # type: ignore[override]
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self[name] = value
+
+
+class ItsOwn(dict[Any, Any]):
+    """Its items are its attributes."""
+
+    def __init__(self, *args: Any, **items: Any) -> None:
+        super().__init__(*args, **items)
+        self.__dict__ = self
+
+    twice = ByItems.twice
+
+
+def program(draw: random.Random, statements: tuple[str, ...] = STATEMENTS) -> str:
     def statement(depth: int) -> list[str]:
         if depth < 3 and draw.random() < 0.12:
             inner = [line for _ in range(draw.randint(1, 3)) for line in statement(depth + 1)]
             return ["    " * depth + f"if {draw.choice(CONDITIONS)}:", *inner]
-        text = draw.choice(STATEMENTS)
+        text = draw.choice(statements)
         for mark, choices in (("{l}", LISTS), ("{v}", VALUES), ("{i}", INDICES), ("{k}", KEYS)):
             while mark in text:
                 text = text.replace(mark, draw.choice(choices), 1)
@@ -119,11 +188,21 @@ def meddle(draw: random.Random, s: Any) -> None:
 
 @pytest.mark.parametrize("seed", range(SEED * COUNT, (SEED + 1) * COUNT))
 def test_random_changes(seed: int) -> None:
-    draw = random.Random(seed)
-    source = program(draw)
-    function, name = program_of(source, f"containers{seed}"), f"containers{seed}"
+    _agree(seed, program(random.Random(seed)), f"containers{seed}", dict)
+
+
+@pytest.mark.parametrize("kind", [ByItems, ByGet, ByFunctions, ItsOwn])
+@pytest.mark.parametrize("seed", range(SEED * COUNT // 3, (SEED + 1) * COUNT // 3))
+def test_random_changes_of_dict_classes(seed: int, kind: type) -> None:
+    name = f"{kind.__name__}{seed}"
+    _agree(seed, program(random.Random(name), OF_DICTS), name, kind)
+
+
+def _agree(seed: int, source: str, name: str, kind: type) -> None:
+    function = program_of(source, name)
     fast = accel.accelerate(program_of(source, name), name=name)
     mine, theirs = state(random.Random(seed)), state(random.Random(seed))
+    mine.d, theirs.d = kind(mine.d), kind(theirs.d)
     for i in range(CALLS):
         if seed % 2:
             meddle(random.Random(100 * seed + i), mine)

@@ -218,6 +218,8 @@ def test_a_program_of_several_paths_says_where_they_part(fast: Ledger) -> None:
     text = accel.report(full=True)
     assert "time_step, 1 program\n" in text
     assert "    5 calls, 70 operations of 2 paths (in use): line 9: True 3 times, False 2 times\n" in text
+    fast.describe = lambda: [_program([f"line 3: {number}" for number in range(30)]), _program(["line 3: 99"])]
+    assert "line 3: 7 and 22 more" in " ".join(accel.report(full=True).split())
 
 
 def test_reasons_come_most_frequent_first(slow: Ledger) -> None:
@@ -373,6 +375,17 @@ def test_a_run_whose_time_is_in_what_is_refused_is_not_told_to_run_longer(books:
     assert much in summary.summary_line()
     loop.count_compiled(0.5, 0.5)
     assert much not in summary.summary_line()
+
+
+def test_a_few_small_calls_are_no_code_that_cannot_be_compiled(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    book.count_numpy(1.0)
+    book.charge("recording", 0.5)
+    book.refuse(Refusal("speed.small"))
+    assert "cannot be compiled" in summary.summary_line() or "can be compiled as they are" in summary.summary_line()
+    for _ in range(3):
+        book.refuse(Refusal("wait.calls"))
+    assert summary.summary_line().endswith("A longer run may gain.")
 
 
 def test_a_run_that_ended_before_anything_was_compiled(books: ModuleType) -> None:

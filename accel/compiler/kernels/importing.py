@@ -287,22 +287,30 @@ def _dot(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNod
     (x_sum, y_sum), (x_batch, y_batch) = step.eqn.params["dimension_numbers"]
     x, y = given
     result = step.results[0]
-    is_plain = len(x_sum) == 1 and not x_batch and not y_batch and x.dtype == y.dtype == result.dtype
+    is_plain = len(x_sum) == 1 and x.dtype == y.dtype == result.dtype
     if not is_plain or x.shape[x_sum[0]] > _LONGEST_PRODUCT or result.dtype.kind != "f":
         return None
+    # the result's axes: those of the stacks, the others of x, and the others of y
+    of_x = _axes_in_result(x, x_sum[0], x_batch, len(x_batch))
+    of_y = _axes_in_result(y, y_sum[0], y_batch, len(x.shape) - 1)
     found = graph.constant(0.0, result.shape, result.dtype)
     for place in range(x.shape[x_sum[0]]):
-        left = _at(graph, x, x_sum[0], place, result.shape, 0)
-        right = _at(graph, y, y_sum[0], place, result.shape, len(x.shape) - 1)
-        product = graph.make("mul", (left, right), result.shape, result.dtype)
+        factors = (_at(graph, x, of_x, place, result.shape), _at(graph, y, of_y, place, result.shape))
+        product = graph.make("mul", factors, result.shape, result.dtype)
         found = graph.make("add", (found, product), result.shape, result.dtype)
     return found
 
 
-def _at(graph: Graph, node: KernelNode, dim: int, place: int, shape: tuple[int, ...], first: int) -> KernelNode:
-    """Return the slice at one index along an axis; its other axes become those of the result from `first` on."""
-    axes = [Axis(first + at - (at > dim), 1, 0) if at != dim else Axis(None, 0, place) for at in range(len(node.shape))]
-    return graph.view(node, shape, axes)
+def _axes_in_result(node: KernelNode, summed: int, stacks: Sequence[int], first: int) -> list[int | None]:
+    """Return, for each axis, the result's axis that it becomes. first: that of the first one that is in no stack."""
+    free = iter(range(first, first + len(node.shape)))
+    axes = range(len(node.shape))
+    return [None if at == summed else list(stacks).index(at) if at in stacks else next(free) for at in axes]
+
+
+def _at(graph: Graph, node: KernelNode, axes: Sequence[int | None], place: int, shape: tuple[int, ...]) -> KernelNode:
+    """Return the slice at one index along the axis that is None; the others become those of the result."""
+    return graph.view(node, shape, [Axis(None, 0, place) if each is None else Axis(each, 1, 0) for each in axes])
 
 
 SAME = frozenset(["optimization_barrier", "stop_gradient"])

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from accel.compiler.kernels import accumulators, indexing, machine_code, reductions, sharing
-from accel.compiler.kernels.graph import CALLS, HALO, HALOED, INPUT, SCATTER, Graph, KernelNode, strides_of
+from accel.compiler.kernels.graph import (
+    CALLS,
+    HALO,
+    HALOED,
+    INPUT,
+    PIECES,
+    RESHAPE,
+    SCATTER,
+    VIEW,
+    Axis,
+    Graph,
+    KernelNode,
+    strides_of,
+)
 from accel.compiler.kernels.memory import Location, Pointer
 from accel.compiler.kernels.nest import LoopNest
 from accel.compiler.kernels.plan import NestStage, planned
@@ -67,6 +81,21 @@ def module_of(graph: Graph, inputs: Sequence[KernelNode], outputs: Sequence[Kern
     return _Writer(inputs, wanted, stages).module()
 
 
+def _unshaped(node: KernelNode) -> KernelNode:
+    """Return the node whose elements, in the order of C, a node shows in another shape."""
+    while node.op == RESHAPE or (node.op == VIEW and _only_adds_axes(node)):
+        node = node.operands[0]
+    return node
+
+
+def _only_adds_axes(view: KernelNode) -> bool:
+    """Whether a view differs from its source in axes of length 1 alone."""
+    source = view.operands[0]
+    axes = [axis for axis, length in zip(view.about, source.shape, strict=True) if length != 1]
+    own = [Axis(dim, 1, 0) for dim, length in enumerate(view.shape) if length != 1]
+    return axes == own and view.size == source.size
+
+
 def _own(graph: Graph, node: KernelNode) -> KernelNode:
     return graph.make("copy", (node,), node.shape, node.dtype) if node.op in (INPUT, HALOED) else node
 
@@ -88,7 +117,6 @@ class _Writer:
     def __init__(
         self, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode], stages: Sequence[NestStage]
     ) -> None:
-        self._stages = stages
         self._places: dict[int, Location] = {
             node.index: Location(n, strides_of(node.shape)) for n, node in enumerate(inputs)
         }
@@ -99,6 +127,7 @@ class _Writer:
             self._results[node.index].append(Location(self._count, strides_of(node.shape)))
             self._count += 1
         self._last = self._count
+        self._stages = self._without_copies(stages)
         self._room_size = self._allocated()
         self._places.update({index: places[0] for index, places in self._results.items()})
 
@@ -159,6 +188,28 @@ class _Writer:
         return _Step(
             [f"call void @{name}({given}, {_given(each)}, {counts})" for each in results], {*sources, *results}, 1
         )
+
+    def _without_copies(self, stages: Sequence[NestStage]) -> list[NestStage]:
+        """Let values be computed where they stand in an output that is made of them alone. Returns the stages left."""
+        stored = {node.index: node for stage in stages for node in stage.stored}
+        # functions of their own take contiguous arrays by their first element
+        by_calls = {each.index for node in stored.values() if node.op in CALLS for each in (node, *node.operands)}
+        found: set[int] = set()
+        for node in stored.values():
+            if node.op != PIECES or len(self._results.get(node.index, ())) != 1:
+                continue
+            parts = [_unshaped(part) for part in node.operands]
+            own = [part.index for part in parts if part.index in stored and part.op != HALOED]
+            taken = self._results.keys() | by_calls
+            dim, ends = node.about
+            if len({*own} - taken) == len(parts) and math.prod(node.shape[:dim]) == 1:
+                (whole,) = self._results[node.index]
+                for part, start in zip(parts, (0, *ends), strict=False):
+                    place = Location(whole.number, strides_of(part.shape), start * whole.strides[dim])
+                    self._results[part.index].append(place)
+                found.add(node.index)
+        left = [replace(each, stored=tuple(node for node in each.stored if node.index not in found)) for each in stages]
+        return [each for each in left if each.stored]
 
     def _pointers(self, used: set[Pointer]) -> list[str]:
         """Load addresses from the table, and compute the pointers."""

@@ -15,6 +15,7 @@ from accel.dispatch.replay import StagedOutputs
 from accel.ir.vast import is_vast
 from accel.platform.ledger import Difference
 from accel.record import Trace
+from accel.record.objects.kinds import is_dict_class
 from accel.record.objects.names.variables import CONTENTS, contents_of
 from accel.record.objects.own_attributes import own_attribute, own_names
 from accel.record.state.changes import Write
@@ -97,7 +98,7 @@ def _containers(values: Sequence[Any]) -> list[int]:
         slot
         for slot, value in enumerate(values)
         if slot >= Inputs.ROOTS
-        if type(value) in CONTAINERS
+        if type(value) in CONTAINERS or is_dict_class(type(value))  # type: ignore[arg-type]
         if type(value) is not dict or (id(value) not in namespaces and not _is_module_namespace(value))
     ]
 

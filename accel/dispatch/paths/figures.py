@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from accel.backend.disk import cache
 from accel.dispatch.paths import work
 from accel.dispatch.paths.program import Program
 from accel.dispatch.paths.stages import Stage
+from accel.ir.tape import Place
 
 
 def figures(program: Program) -> dict[str, Any]:
@@ -30,7 +33,7 @@ def figures(program: Program) -> dict[str, Any]:
         "inputs": len(whole.trace.inputs.slots),
         "constants": sorted({name(slot) for slot in folded}),
         "outcomes": [
-            f"line {outcome.where[1]}: {outcome.expected!r}"
+            f"line {outcome.where[1]}: {_text(outcome.expected)}"
             for outcome in whole.trace.tape.outcomes
             if outcome.expected is not None
         ],
@@ -42,13 +45,25 @@ def figures(program: Program) -> dict[str, Any]:
 
 
 def _branches(program: Program) -> list[dict[str, Any]]:
-    """Where the paths part, and how many replays went which way."""
-    found: dict[tuple[Any, str], int] = {}
+    """Where the paths part, and how many replays went which way.
+
+    A line that a path runs several times may have several outcomes in each path, and the same ones in all.
+    """
+    sides: dict[Place, dict[str, int]] = {}
+    ways: dict[Place, set[tuple[str, ...]]] = {}
     for path in program.paths:
+        taken: dict[Place, list[str]] = {}
         for outcome in path.trace.tape.outcomes:
-            key = outcome.where, repr(outcome.expected)
-            found[key] = found.get(key, 0) + path.replays
-    sides: dict[Any, dict[str, int]] = {}
-    for (where, expected), replays in found.items():
-        sides.setdefault(where, {})[expected] = replays
-    return [{"line": where[1], "sides": each} for where, each in sides.items() if len(each) > 1]
+            taken.setdefault(outcome.where, []).append(_text(outcome.expected))
+        for where, each in taken.items():
+            ways.setdefault(where, set()).add(tuple(each))
+            counts = sides.setdefault(where, {})
+            for side in dict.fromkeys(each):
+                counts[side] = counts.get(side, 0) + path.replays
+    parting = (where for where, found in ways.items() if len(found) > 1 and len(sides[where]) > 1)
+    return [{"line": where[1], "sides": sides[where]} for where in parting]
+
+
+def _text(expected: Any) -> str:
+    """An outcome as Python writes the number."""
+    return repr(expected.item() if isinstance(expected, np.generic) else expected)

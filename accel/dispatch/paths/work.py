@@ -10,6 +10,7 @@ from typing import Any
 
 from accel.ir.tape import Node
 from accel.platform.reasons import source_line
+from accel.rules.columns import fact
 
 ARITHMETIC = "arithmetic"
 
@@ -25,6 +26,9 @@ GROUPS = {
     "sums and extremes": re.compile(r"\.(?:nan)?(?:sum|prod|mean|std|var|a?max$|a?min$|arg|median|quantile|any|all)"),
 }
 """Groups by the names of their functions; the first that matches. All else is arithmetic."""
+
+EXPONENTIAL = 20.0
+"""Work of an exponential, for each element, in simple operations."""
 
 MOST = 3
 """Maximum number of groups of a program to name."""
@@ -50,7 +54,10 @@ def groups(nodes: Iterable[Node]) -> list[dict[str, Any]]:
     for node in nodes:
         if not (node.host or node.constant or node.is_input or node.rule is READ):
             elements = max(math.prod(each.shape) for each in (node, *node.operands()))
-            work[group_of(node.rule.name), *node.where] += elements * node.rule.cost.work
+            cost = fact(node.rule.cost.work, node)
+            # by its exponent, a power may be a multiplication
+            is_simple = callable(node.rule.cost.work) and cost < EXPONENTIAL
+            work[ARITHMETIC if is_simple else group_of(node.rule.name), *node.where] += elements * cost
     total, shares = sum(work.values()), dict[str, float]()
     for (group, *_), each in work.items():
         shares[group] = shares.get(group, 0.0) + each / total

@@ -30,12 +30,12 @@ def answered(proxy: Any, name: str, kind: type, answering: Any) -> Any:
     """Follow a class's `__getattr__` for an attribute that is missing."""
     recording = proxy._recording_
     function = target_function(recording, answering)
-    if not isinstance(function, FunctionType) or find_in_class(kind, "__getattribute__")[0] is not object:
+    if not isinstance(function, FunctionType) or find_in_class(kind, "__getattribute__")[0] not in (object, dict):
         return opaque_attribute(proxy, name, f"the __getattr__ of {kind.__name__}")
     guard_no_own(recording, proxy._slot_, name)
     found = find_in_class(kind, name)[1]
     if found is MISSING:
-        _guard_missing(recording, kind, name)
+        guard_missing(recording, kind, name)
     else:  # a slot that holds nothing
         guard_class(recording, kind, name, found)
     guard_class(recording, kind, "__getattr__", answering)
@@ -53,7 +53,7 @@ def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None
     _guard_lookup(recording, kind, name, inputs.of_class(kind, name), inputs.is_same(found))
 
 
-def _guard_missing(recording: Recording, kind: type, name: str) -> None:
+def guard_missing(recording: Recording, kind: type, name: str) -> None:
     """Let replays check that a class has nothing under a name."""
     _guard_lookup(recording, kind, name, inputs.of_constant(kind), inputs.satisfies(_lacks, name))
 

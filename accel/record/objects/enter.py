@@ -26,6 +26,7 @@ from accel.ir import bits
 from accel.ir.tape import Storage
 from accel.platform.bodies import is_body
 from accel.record.objects.computed import guard_class
+from accel.record.objects.containers.classes import DictObjectProxy
 from accel.record.objects.containers.lists import DequeProxy, ListProxy
 from accel.record.objects.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy, OrderedDictProxy
 from accel.record.objects.containers.sets import SetProxy
@@ -33,7 +34,14 @@ from accel.record.objects.containers.tuples import NamedTupleProxy
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.functions import SCALAR_FUNCTIONS, RuleFunction
 from accel.record.objects.generators import GeneratorProxy, Maker, method_stand_in
-from accel.record.objects.kinds import followable_class, is_bare_enum, is_bare_namedtuple, is_bare_number, is_namedtuple
+from accel.record.objects.kinds import (
+    followable_class,
+    is_bare_enum,
+    is_bare_namedtuple,
+    is_bare_number,
+    is_dict_class,
+    is_namedtuple,
+)
 from accel.record.objects.library import callbacks, copies, scientific, wrappers  # noqa: F401 - adds rows
 from accel.record.objects.library.cached import Cached
 from accel.record.objects.library.cached import Wrapper as CacheWrapper
@@ -364,6 +372,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (_is(collections.OrderedDict), _proxied(OrderedDictProxy)),
     (_is(collections.defaultdict), _proxied(DefaultDictProxy)),
     (_is(collections.Counter), _proxied(CounterProxy)),
+    (lambda value, kind: is_dict_class(kind), _proxied(DictObjectProxy)),
     (_is(set), _proxied(SetProxy)),
     (lambda value, kind: value is os.environ, _environ),
     (lambda value, kind: kind in log.LOGGERS, _proxied(LoggerProxy)),

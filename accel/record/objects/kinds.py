@@ -25,6 +25,21 @@ def followable_class(kind: type) -> bool:
 _HEAP_TYPE = 1 << 9
 
 
+@functools.cache
+def is_dict_class(kind: type) -> bool:
+    """A class of the program's that inherits a dict's items, and no way of its own to reach them."""
+    if not issubclass(kind, dict) or kind is dict or type(kind) is not type:
+        return False
+    own = kind.__mro__[: kind.__mro__.index(dict)]
+    defined = {name for each in own for name in vars(each)}
+    return all(each.__flags__ & _HEAP_TYPE for each in own) and defined.isdisjoint(_OF_DICTS)
+
+
+_OF_DICTS = (frozenset(vars(dict)) | {"__missing__", "__bool__", "__del__"}) - {
+    *("__init__", "__new__", "__repr__", "__doc__", "copy"),
+}
+
+
 def makes_plainly(kind: type) -> bool:
     """A class whose objects are made by `object.__new__` and `__init__`, and end without any code of theirs."""
     return (

@@ -261,8 +261,8 @@ ROWS: dict[str, UfuncRow] = {
     **_row("reciprocal", _reciprocal, rounding=ROUNDED, singular=True),
     **_row("square", complexes.square, rounding=ROUNDED),
     **_row("sqrt", complex_edges.with_edges("sqrt"), rounding=ROUNDED, work=5.0, singular=True),
-    **_row("power", powers.power, rounding=powers.rounding, work=40.0, singular=True),
-    **_row("float_power", powers.float_power, singular=True),
+    **_row("power", powers.power, rounding=powers.rounding, work=powers.work, singular=True),
+    **_row("float_power", powers.float_power, work=powers.work, singular=True),
     # signs, order, truths
     **_row("absolute", complexes.absolute, rounding=EXACT, arithmetic=True),
     **_rows("negative", rounding=EXACT, arithmetic=True),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from textwrap import shorten
+from typing import Any
 
 from accel.platform.ledger import Ledger, ledgers
 from accel.platform.reasons import place_of, source_line
@@ -50,8 +51,10 @@ def advice(profile: LineProfile) -> list[str]:
             f"{fixed_s / total:.0%} of the run is in work that accel cannot help ({', '.join(kinds)}): "
             f"at most {as_factor(total / fixed_s)}, with everything else free"
         )
-    compiled = sorted(ledgers(), key=lambda book: -book.compiled_total_s)[:MOST]
-    told += [_inside(book) for book in compiled if book.compiled_total_s >= least_s and book.describe]
+    books = sorted(ledgers(), key=lambda book: -book.compiled_total_s)[:MOST]
+    # a target may have dropped all programs that took its time
+    compiled = [(book, book.describe() if book.describe is not None else []) for book in books]
+    told += [_inside(book, kept) for book, kept in compiled if book.compiled_total_s >= least_s and kept]
     others = sorted((line for line in lines if line not in fixed), key=lambda line: -line.on_numpy)
     told += [_told(line, total) for line in others[:MOST] if line.on_numpy >= least_s]
     waits = [each for each in told if each.endswith(_NO_REASON)]
@@ -65,10 +68,9 @@ def in_html(told: Iterable[str]) -> str:
     return f"<h2>To be faster</h2><ul>{entries}</ul>" if entries else ""
 
 
-def _inside(book: Ledger) -> str:
+def _inside(book: Ledger, programs: Sequence[dict[str, Any]]) -> str:
     """Name the operations that take most of a target's compiled time, by estimate, in the program that ran most."""
-    assert book.describe is not None
-    program = max(book.describe(), key=lambda each: each["replays"])
+    program = max(programs, key=lambda each: each["replays"])
     groups = (each for each in program["work"] if each["share"] >= LEAST_SHARE)
     parts = ", ".join(f"{each['group']} {each['share']:.0%} (most at {each['where']})" for each in groups)
     return f"{book.target}: {in_s(book.compiled_total_s)} compiled, by estimate in {parts}"

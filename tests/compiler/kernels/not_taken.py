@@ -9,24 +9,17 @@ _TABLE = {
         np.astype(a, complex) | a.astype(complex) | a.astype(np.float16) | np.full(3, z, dtype=complex)
     """,
     "linear algebra": """
-        np.polyfit(v, u, 2) | np.linalg.norm(s, 2) | np.linalg.norm(s, "nuc") | np.linalg.matrix_norm(s, ord=2) | np.linalg.slogdet(s) | np.linalg.inv(s)
-        np.linalg.inv(np.stack([s, t])) | np.linalg.inv(s @ np.diag(np.array([1, 0.01, 100.0]).astype(s.dtype))) | np.linalg.solve(s, t)
-        np.linalg.solve(s, v[:3]) | np.linalg.cholesky(p) | np.linalg.cholesky(p, upper=True) | np.linalg.cholesky(p + np.triu(s, 1))
-        np.linalg.cholesky(p + np.tril(s, -1), upper=True) | np.linalg.eigvalsh(p) | np.linalg.eigvalsh(p, UPLO="U") | np.linalg.eigh(p)[0]
-        np.linalg.eigvalsh(s) | np.linalg.eigvalsh(s, "u") | np.linalg.eigh(s, "U")[0] | np.linalg.eigvalsh(np.stack([s, t])) | np.linalg.svd(s)[1]
-        np.linalg.svd(s, compute_uv=False) | np.linalg.svdvals(s) | np.linalg.svd(s, compute_uv=False, hermitian=True) | np.abs(np.linalg.qr(s)[1])
-        np.abs(np.linalg.qr(s, mode="r")) | np.matmul(*np.linalg.qr(s)) | np.linalg.matrix_power(s, -2) | np.linalg.pinv(s) | np.linalg.pinv(a)
-        np.linalg.pinv(np.outer(s[0].real, s[1].real)) | np.linalg.pinv(np.diag(s[0] * 0 + np.array([1.0, 2.0, 4e-15]))) | np.linalg.pinv(p, hermitian=True)
-        np.linalg.pinv(s + 9 * np.eye(3), hermitian=True) | np.linalg.matrix_rank(s) | np.linalg.matrix_rank(a) | np.linalg.matrix_rank(s, hermitian=True)
-        np.linalg.cond(s) | np.linalg.cond(s, 1) | np.linalg.cond(s * 0.0) | np.linalg.cond(s * 0.0, -2) | np.linalg.tensorsolve(s, v[:3])
-        np.linalg.tensorinv(s, ind=1) | linalg.solve(s, t) | linalg.solve(s, v[:3]) | linalg.inv(s) | linalg.eigvalsh(p) | linalg.eigvalsh(p + np.triu(s, 1))
-        linalg.eigvalsh(p + np.tril(s, -1), lower=False) | linalg.eigh(p, eigvals_only=True) | linalg.eigh(p, lower=False, eigvals_only=True)
+        np.polyfit(v, u, 2) | np.linalg.norm(s, 2) | np.linalg.norm(s, "nuc") | np.linalg.matrix_norm(s, ord=2) | np.linalg.slogdet(s)
+        np.linalg.eigh(p)[0]
+        np.linalg.eigh(s, "U")[0] | np.linalg.svd(s)[1]
+        np.abs(np.linalg.qr(s)[1])
+        np.matmul(*np.linalg.qr(s))
         linalg.solve_triangular(s, t) | linalg.solve_triangular(s, v[:3], lower=True) | linalg.solve_triangular(s, t, trans=1)
         linalg.solve_triangular(s, v[:3], unit_diagonal=True) | linalg.cholesky(p) | linalg.cholesky(p, lower=True)
         linalg.cholesky(p + np.triu(s, 1), lower=True) | linalg.cholesky(p + np.tril(s, -1)) | linalg.expm(s) | linalg.expm(p * 0.1) | linalg.expm(s * 0)
         linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), u) | linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), np.outer(u, v))
         linalg.solveh_banded(np.stack([v, np.abs(v) * 2 + 20]), u) | linalg.solveh_banded(np.stack([np.abs(v) * 2 + 20, v]), u, lower=True)
-        linalg.cho_factor(p) | linalg.cho_factor(p, lower=True) | linalg.cho_factor(p + np.triu(s, 1), True) | linalg.cho_solve(linalg.cho_factor(p), t)
+        linalg.cho_solve(linalg.cho_factor(p), t)
         linalg.cho_solve(linalg.cho_factor(p, True), v[:3]) | linalg.cho_solve((p, False), v[:3]) | linalg.lu_factor(s) | linalg.lu_factor(np.outer(v, u)[:, :2])
         linalg.lu_solve(linalg.lu_factor(s), t) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=1) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=2)
     """,

@@ -18,7 +18,9 @@ from accel.backend import segmented
 from accel.backend.executable import Executable
 from accel.compiler.kernels import machine_code
 from accel.compiler.kernels.segments import Choice, Kernel, Scan, Segmented, While
+from accel.compiler.lower.passes.loops import scan
 from accel.platform import config, ledger
+from tests.helpers import some
 from tests.replays import program_of, variant_of
 
 pytest.importorskip("llvmlite")
@@ -242,6 +244,79 @@ def test_a_loop_gives_what_its_rounds_collect(backwards: bool) -> None:
             assert mine.dtype == theirs.dtype
             np.testing.assert_array_equal(mine, theirs)
             mine[...] = 0
+
+
+def levels(x: Any, given: Any) -> Any:
+    """A loop over rows, with numbers and arrays of each iteration's own, whose values are all used."""
+    y, sums = x * 0.0, []
+    halves = [row * 0.5 for row in given]
+    for k in range(1, len(x)):
+        y[k] = y[k - 1] * 0.5 + x[k - 1] * (0.1 * k) - halves[k]
+        y[k, 2:4] = np.where(y[k, 2:4] > x[k, 2:4], x[k, 2:4], y[k, 2:4] + k)
+        sums.append(y[k] * x[k])
+    for k in range(len(x) - 2, -1, -1):
+        y[k] = (y[k + 1] - x[k]) / (2.0 + y[k] * y[k]) + sums[k]
+    return y, np.stack(sums)
+
+
+def test_short_loops_are_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, given = some(3, 14, 6), some(4, 14, 6)
+    made = executable_of(levels, x, given)
+    assert [type(each) for each in made.compiled.segments] == [Kernel]
+    for mine, theirs in zip(made([x, given], {})[0], levels(x, given), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    monkeypatch.setattr(scan, "STRAIGHT", 0)
+    other = executable_of(lambda x, given: levels(x, given), x, given)
+    assert not isinstance(other.compiled, Segmented) or {Kernel} != {type(each) for each in other.compiled.segments}
+
+
+def test_parts_of_a_result_are_computed_in_its_memory() -> None:
+    def filled(x: Any) -> Any:
+        base, found = np.sin(x) * np.cos(x), np.zeros((4, *x.shape))
+        for k in range(4):
+            found[k] = np.exp(base * (k + 1.0)) + base
+        return found
+
+    def parts(x: Any) -> Any:
+        found = filled(x)
+        turned = np.stack([found[1] * x, np.exp(found[0]) - x, x], axis=1)
+        ends = np.concatenate([found[0].ravel(), found[0].sum(axis=0)])
+        return found, turned, found[2] + np.roll(found[3], 1, axis=0), ends, found[1] + 0.5
+
+    (kernel,) = executable_of(filled, WIDE).compiled.segments
+    assert isinstance(kernel, Kernel) and kernel.size.room == 0
+    for function in (lambda x: (filled(x),), parts):
+        made = executable_of(function, WIDE)
+        for mine, theirs in zip(made([WIDE], {})[0], function(WIDE), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-14, atol=1e-15)
+
+
+def test_stacks_of_small_products_are_kernels() -> None:
+    def products(x: Any, y: Any, v: Any) -> Any:
+        return x @ y, x @ v[..., None], np.einsum("sij,sj->si", x, v), x.swapaxes(1, 2) @ y.swapaxes(1, 2) - x[0].T @ x
+
+    x, y, v = some(1, 40, 3, 2), some(2, 40, 2, 3), some(3, 40, 2)
+    made = executable_of(products, x, y, v)
+    assert [type(each) for each in made.compiled.segments] == [Kernel]
+    for mine, theirs in zip(made([x, y, v], {})[0], products(x, y, v), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-13, atol=1e-15)
+
+
+def test_numpy_solves_and_inverts_between_kernels() -> None:
+    def solved(a: Any, b: Any) -> Any:
+        inverse = np.linalg.inv(a * 2.0)
+        return inverse + 1.0, np.linalg.solve(a, b) * 0.5, np.linalg.det(a), np.linalg.cholesky(a @ a.swapaxes(1, 2))
+
+    a, b = some(5, 20, 3, 3) + 3.0 * np.eye(3), some(6, 20, 3, 2)
+    made = executable_of(solved, a, b)
+    assert {type(each) for each in made.compiled.segments} == {Kernel, segmented.HostCall}
+    for mine, theirs in zip(made([a, b], {})[0], solved(a, b), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-13, atol=1e-15)
+    step = accel.accelerate(solved)
+    for _ in range(3):
+        step(a, b)
+    with pytest.raises(np.linalg.LinAlgError):
+        step(np.zeros_like(a), b)
 
 
 def test_a_long_loop_is_interrupted() -> None:

@@ -123,6 +123,12 @@ def test_what_takes_the_time_inside_a_program_is_told(profile: LineProfile, book
     assert "script:f: 4.0 s compiled, by estimate in exponentials 62% (most at script.py:5)" in faster.advice(profile)
 
 
+def test_a_target_that_dropped_its_programs_is_told_nothing_of(profile: LineProfile, books: None) -> None:
+    book = ledger.open_ledger("script:f")
+    book.compiled_total_s, book.describe = 60.0, list
+    assert not any("script:f:" in each for each in faster.advice(profile))
+
+
 def test_reports_end_with_it(books: None) -> None:
     figures = figures_of_run()
     assert "to be faster" not in brief.brief(figures, IN_SHELL)

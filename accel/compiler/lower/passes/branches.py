@@ -15,6 +15,7 @@ from typing import Any
 
 from accel.ir.tape import Node
 from accel.rules import core
+from accel.rules.columns import fact
 
 LEAST_WORK = 8.0
 """Minimum work that a side must save to be worth a conditional: simple operations per element of its phis."""
@@ -152,7 +153,7 @@ class _Branches:
         return latest
 
     def _is_worth(self, group: Sequence[Node], sides: Sequence[Sequence[Node]]) -> bool:
-        work = sum(node.rule.cost.work * math.prod(node.shape) for side in sides for node in side)
+        work = sum(fact(node.rule.cost.work, node) * math.prod(node.shape) for side in sides for node in side)
         return work >= LEAST_WORK * sum(math.prod(phi.shape) for phi in group)
 
 

@@ -89,7 +89,8 @@ def _note(recording: Recording, variable: OuterVariable, value: object, plain: o
     owner = _owner(recording, variable)
     if not recording.active:
         return
-    if owner._slot_ is None:
+    namespace = owner._plain_
+    if owner._slot_ is None or (isinstance(namespace, dict) and type(namespace) is not dict):
         raise Unsupported("effect.global", f"{variable.text} is assigned, in a namespace of a type of its own")
     key, states = variable.key, recording.attributes
     before = states.get(key)

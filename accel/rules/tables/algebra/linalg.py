@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.rules import products
+from accel.rules import filling, products
 from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import Array, axes_of, extreme, jnp, lax, number, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Finite
 from accel.rules.tables.statistics.reductions import where_selected
+from accel.rules.tracing import current
 
 # -- products ---------------------------------------------------------------------------------------------------------
 
@@ -138,11 +140,38 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
         if not all(part.size for part in given):
             raise Unsupported("rule.parameter", f"numpy.linalg.{name} of nothing")
         given = in_common_dtype(*given)
-        if symmetric or bound.get("hermitian"):
-            given[0] = from_triangle(given[0], UPLO in "Uu" or bound.get("upper", False))
-        return _in_double(getattr(jnp.linalg, name), *given, **bound)
+
+        def by_xla(*given: Array) -> Any:
+            first, *others = given
+            if symmetric or bound.get("hermitian"):
+                first = from_triangle(first, UPLO in "Uu" or bound.get("upper", False))
+            return _in_double(getattr(jnp.linalg, name), first, *others, **bound)
+
+        if current().for_kernels and filling.are_allowed():
+            import jax
+
+            form = jax.eval_shape(by_xla, *given)
+            if hasattr(form, "shape"):  # one result
+                options = {**bound, **({"UPLO": UPLO} if name == "eigvalsh" else {})}
+                return filling.filled(_Called(name, tuple(options.items())), given, form.shape, form.dtype, by_xla)
+        return by_xla(*given)
 
     return lower
+
+
+@dataclass(frozen=True)
+class _Called:
+    """A call of NumPy's own function from a program of kernels, which XLA need not compile then.
+
+    Its LAPACK takes as long as XLA's. options: its other arguments.
+    """
+
+    name: str
+    options: tuple[tuple[str, Any], ...]
+
+    def __call__(self, *arrays: NDArray[Any]) -> None:
+        *given, result = arrays
+        result[...] = getattr(np.linalg, self.name)(*given, **dict(self.options))
 
 
 def _in_double(function: Callable[..., Any], *given: Array, **bound: object) -> Any:

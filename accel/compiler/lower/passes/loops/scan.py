@@ -1,4 +1,4 @@
-"""Rolled loops in a traced program: the iterations after the first are one `lax.scan`.
+"""Rolled loops in a traced program: the iterations after the first are one `lax.scan`, or straight code for kernels.
 
 Takes a `Loop` whose first iteration is computed, and sets the values that are used after it. Numbers and slices that
 differ from iteration to iteration are looked up in tables.
@@ -25,10 +25,16 @@ from accel.compiler.lower.passes.loops.operands import (
 from accel.compiler.lower.passes.value_store import Compute, ValueStore
 from accel.ir.tape import Node
 from accel.rules import core, fusion
+from accel.rules.tracing import current
 
 SMALL_PART = 4
 """A read of a part this many times smaller than its array is made separately. That copies the part. A fusion with the
 write might copy the array in every iteration."""
+
+STRAIGHT = 512
+"""Maximum number of operations, all iterations together, that kernels compute as straight code. They fuse iterations,
+where a loop copies every array that it writes to. Convection of 40 levels, 560 operations: 1.1 ms for 2.2 ms of 8000
+columns, and 1.5 s for 1.3 s to compile; of 20 levels, 0.35 ms for 1.1 ms, and 0.7 s for 1.1 s."""
 
 
 def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
@@ -39,12 +45,11 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
     """
     from jax import lax
 
-    # By the operand, so that an iteration's entries come in a dict with the same keys: `scan` takes any tree of arrays.
-    tables = {
-        key: looked_up(operand, values)
+    moving = [
+        (key, operand)
         for key, operand in loop.numbered_operands()
         if isinstance(operand, (Table, MovingBox, MovingRead, Stacked))
-    }
+    ]
 
     def body(carry: list[Any], entries: dict[tuple[int, int], Any]) -> Any:
         before = dict(zip(loop.carried, carry, strict=True))
@@ -64,8 +69,16 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
         return [own[position] for position in loop.carried], [own[position] for position in loop.collected]
 
     values.ensure(loop.from_outside())
-    first = [values.fetch(loop.first[position]) for position in loop.carried]
-    carry, collected = lax.scan(body, first, tables, length=loop.count)
+    carry = [values.fetch(loop.first[position]) for position in loop.carried]
+    if current().for_kernels and loop.count * loop.size <= STRAIGHT:
+        for k, iteration in enumerate(loop.iterations[1:]):
+            carry, found = body(carry, {key: _entry(operand, k, values) for key, operand in moving})
+            for position, value in zip((*loop.carried, *loop.collected), (*carry, *found), strict=True):
+                values.set(iteration[position], value)
+        return
+    # by the operand, so that an iteration's entries come in a dict with the same keys: `scan` takes any tree of arrays
+    tables = {key: looked_up(operand, values) for key, operand in moving}
+    carry, collected = lax.scan(body, carry, tables, length=loop.count)
     for position, value in zip(loop.carried, carry, strict=True):
         values.set(loop.last[position], value)
     for position, column in zip(loop.collected, collected, strict=True):
@@ -84,6 +97,17 @@ def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueSt
             return moving.starts
         case MovingBox(starts):
             return starts
+
+
+def _entry(operand: Table | MovingBox | MovingRead | Stacked, k: int, values: ValueStore) -> Any:
+    """Return what iteration `k` after the first looks up, as plain numbers where they are known."""
+    match operand:
+        case Table(table):
+            return values.table(table)[k]
+        case Stacked(nodes):
+            return values.fetch(nodes[k])
+        case MovingRead(_, MovingBox(starts)) | MovingBox(starts):
+            return tuple(starts[k].tolist())
 
 
 def _reads_written(node: Node, operands: list[LoopOperand], operations: Sequence[Node]) -> bool:
