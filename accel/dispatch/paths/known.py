@@ -274,6 +274,8 @@ class KnownPaths:
             return False
         # a path that joins a program of more paths has the whole compiled again
         again_s = self.joint.whole.price_s if self.joint is not None and joins_more(path, self) else 0.0
+        if self.with_program:  # as many kinds again are likely to come, each of which has all compiled anew
+            certain_s /= len(self._paths)
         return prices.are_paid(path.price_s + again_s, EXPECTED_GAIN_SHARE * path.waited_s, certain_s)
 
     def stop_folding(self, names: Collection[str], changed_in: Program) -> None:
