@@ -62,8 +62,16 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made.go_on.set()
 
 
-def submit(name: Any, missed_s: float) -> Any:
-    return queues.compile_in_background(name, None, None, missed_s=missed_s)  # type: ignore[arg-type]
+class Trace(str):
+    """Stands in for a trace. Its name is all that the compiler is told of it."""
+
+    tape = SimpleNamespace(nodes=[None])
+
+
+def submit(name: str, missed_s: float, operations: int = 1) -> Any:
+    trace = Trace(name)
+    trace.tape = SimpleNamespace(nodes=[None] * operations)
+    return queues.compile_in_background(trace, None, None, missed_s=missed_s)  # type: ignore[arg-type]
 
 
 def test_what_calls_do_without_is_compiled_before_what_they_did_without(
@@ -96,18 +104,18 @@ def test_what_nobody_has_begun_can_be_withdrawn(bench: Bench) -> None:
     assert is_idle()
 
 
-def test_what_is_missed_most_is_compiled_first(bench: Bench) -> None:
+def test_what_is_missed_most_for_each_operation_is_compiled_first(bench: Bench) -> None:
     first = submit("slow", 1.0)
     assert bench.started.wait(20)
-    others = [submit(name, worth) for name, worth in (("small", 0.1), ("large", 9.0), ("middle", 1.0))]
+    others = [submit("small", 0.1), submit("large", 9.0, 3), submit("middle", 1.0), submit("long", 10.0, 100)]
     assert queues.busy()
     began = time.monotonic()
     while len(queues._compiling._waiting) < len(others):  # each is looked for on disk first, in another thread
         assert time.monotonic() < began + 20
         time.sleep(0.01)
     bench.go_on.set()
-    assert [future.result(20) for future in (first, *others)] == ["SLOW", "SMALL", "LARGE", "MIDDLE"]
-    assert bench.seen == ["slow", "large", "middle", "small"]
+    assert [future.result(20) for future in (first, *others)] == ["SLOW", "SMALL", "LARGE", "MIDDLE", "LONG"]
+    assert bench.seen == ["slow", "large", "middle", "long", "small"]
     assert is_idle()
 
 
@@ -177,7 +185,7 @@ def test_what_a_step_hands_on_after_the_end_is_dropped() -> None:
         loading.add(waiting)
 
     compiling = queues.Queue("compiling", compile_one)
-    compiling.add(SimpleNamespace(missed=0.0, is_for_this_run=True))  # type: ignore[arg-type]
+    compiling.add(SimpleNamespace(urgency=0.0, is_for_this_run=True))  # type: ignore[arg-type]
     assert began.wait(20)
     compiling.leave()
     assert loading.close() == []

@@ -181,6 +181,10 @@ def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_los
     assert paths.is_worth_compiling(only)
     only.waited_s = 0.0
     assert paths.is_worth_compiling(only, certain_s=2.1 * price_s), "calls to come are certain to lose more"
+    monkeypatch.setattr(type(paths), "with_program", [only.program])
+    paths.add(only.trace, "another kind")
+    assert not paths.is_worth_compiling(only, certain_s=2.9 * price_s), "two more kinds are likely to come"
+    assert paths.is_worth_compiling(only, certain_s=3.1 * price_s)
     prospects = gain.PotentialGain()
     monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 2.0)
     prospects.add(1.0)

@@ -6,7 +6,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -317,6 +317,50 @@ def test_numpy_solves_and_inverts_between_kernels() -> None:
         step(a, b)
     with pytest.raises(np.linalg.LinAlgError):
         step(np.zeros_like(a), b)
+
+
+def test_loop_nests_are_compiled_once_whichever_programs_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_code, "_kept", {})
+    compiled, usual = list[str](), machine_code._compiled
+
+    def noted(units: Mapping[bytes, str]) -> dict[bytes, bytes]:
+        compiled.extend(units.values())
+        return usual(units)
+
+    monkeypatch.setattr(machine_code, "_compiled", noted)
+
+    def new_nests(function: Callable[..., Any], *given: Any) -> int:
+        compiled.clear()
+        made = executable_of(function, *given)
+        for mine, theirs in zip(made([*given], {})[0], function(*given), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        return sum("define void @nest_" in text for text in compiled)
+
+    x, y = some(8, 30, 40), some(9, 7)
+    assert new_nests(lambda x: (stencil(x)[0] * 5.0,), x) == 1
+    assert new_nests(lambda y, x: (y * 3.0, stencil(x)[0] * 5.0), y, x) == 1, "the same work is done in other memory"
+    assert new_nests(lambda y, x: (stencil(x)[0] * 6.0, y * 3.0), y, x) == 1
+
+
+def test_a_part_of_xlas_is_compiled_once_whichever_programs_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segmented, "_kept", {})
+    compiled, usual = list[Any](), segmented.compile_with
+
+    def noted(lowered: Any, options: Any) -> Any:
+        compiled.append(lowered)
+        return usual(lowered, options)
+
+    monkeypatch.setattr(segmented, "compile_with", noted)
+
+    def filtered(x: Any) -> Any:
+        for _ in range(60):
+            x = np.roll(x, 1, 0) * 0.5 + x
+        return np.fft.irfft(np.fft.rfft(x), 40) * 2.0
+
+    x = some(10, 30, 40)
+    for function in (filtered, lambda x: filtered(x) + 1.0):
+        np.testing.assert_allclose(executable_of(function, x)([x], {})[0][0], function(x), rtol=1e-12)
+    assert len(compiled) == 1
 
 
 def test_a_long_loop_is_interrupted() -> None:
