@@ -339,7 +339,7 @@ def test_loop_nests_are_compiled_once_whichever_programs_have_them(monkeypatch: 
     x, y = some(8, 30, 40), some(9, 7)
     assert new_nests(lambda x: (stencil(x)[0] * 5.0,), x) == 2, "a copy with its ends around each row, and the stencil"
     assert new_nests(lambda y, x: (y * 3.0, stencil(x)[0] * 5.0), y, x) == 1, "the same work is done in other memory"
-    assert new_nests(lambda y, x: (stencil(x)[0] * 6.0, y * 3.0), y, x) == 1
+    assert new_nests(lambda x, y: (stencil(x)[0] * 6.0, y * 3.0), x, y) == 1
 
 
 def test_a_part_of_xlas_is_compiled_once_whichever_programs_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
