@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
 from accel.platform import background, jax_internals
 
@@ -68,3 +69,19 @@ def compile_with(lowered: Any, options: Mapping[str, Any]) -> Any:
         if not unknown:
             raise
     return compile_with(lowered, {name: value for name, value in options.items() if name not in unknown})
+
+
+_MOST_KEPT = 64
+
+_kept: dict[str, Any] = {}
+"""What `compile_once` has compiled, at most _MOST_KEPT, by a hash of what it computes."""
+
+
+def compile_once(lowered: Any, options: Mapping[str, Any]) -> Any:
+    """As `compile_with`; a part that another program of this process has had is not compiled again."""
+    key = digest(lowered.as_text(), sorted(options.items()))
+    found = _kept.get(key) or compile_with(lowered, options)
+    if len(_kept) >= _MOST_KEPT:
+        _kept.clear()
+    _kept[key] = found
+    return found

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accel.backend.executable import shared
-from accel.backend.options import compile_with
+from accel.backend.options import compile_once
 from accel.compiler.kernels import importing, jaxprs, machine_code
 from accel.compiler.kernels.graph import reachable
 from accel.compiler.kernels.importing import Importer
@@ -34,7 +34,6 @@ from accel.compiler.kernels.segments import (
 from accel.compiler.lower.precision.evaluation import ReducedEvaluation
 from accel.compiler.lower.precision.widths import AsTraced, scan_counts
 from accel.compiler.lower.rounding import rounded_as_numpy
-from accel.ir.fingerprint import digest
 from accel.platform import callbacks, config, interrupts, logs, underflow
 from accel.platform.alignment import aligned_array
 from accel.platform.config import FLOAT64
@@ -52,12 +51,6 @@ _STEPS_PER_PART = 100
 
 _MOST_SEGMENTS = 16
 """Maximum parts of one program that are run one after the other. Guess."""
-
-
-_MOST_KEPT = 64
-
-_kept: dict[str, Any] = {}
-"""Executables of parts, at most _MOST_KEPT, by a hash of what they compute."""
 
 
 class NotWorthwhile(Exception):
@@ -272,19 +265,9 @@ class _Builder:
 
         forms = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs]
         rounded = rounded_as_numpy(function, lambda always, *given: always)
-        compiled = _compiled(jax.jit(rounded).lower(np.True_, *forms), self._options)
+        compiled = compile_once(jax.jit(rounded).lower(np.True_, *forms), self._options)
         given, results = self._numbered(inputs, made)
         return InXla(given, results, compiled)
-
-
-def _compiled(lowered: Any, options: Mapping[str, Any]) -> Any:
-    """Compile a part with XLA, unless this process has compiled the same one for another program."""
-    key = digest(lowered.as_text(), sorted(options.items()))
-    found = _kept.get(key) or compile_with(lowered, options)
-    if len(_kept) >= _MOST_KEPT:
-        _kept.clear()
-    _kept[key] = found
-    return found
 
 
 def _nested(step: Equation, options: Mapping[str, Any]) -> Callable[[_Numbers, _Numbers], Nested] | None:

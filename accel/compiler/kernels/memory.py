@@ -1,4 +1,4 @@
-"""The memory locations of a kernel's values, and the instructions that load them."""
+"""The memory locations of a kernel's values, and the instructions that load them and copy a row's ends around it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accel.compiler.kernels.graph import INPUT, RESHAPE, Axis, KernelNode, strides_of
+from accel.compiler.kernels.graph import HALO, INPUT, RESHAPE, Axis, KernelNode, strides_of
 from accel.compiler.kernels.ir import MEMORY, Emitter, Value
 from accel.compiler.kernels.operations import as_integer
 from accel.compiler.kernels.plan import Index, placed
@@ -175,6 +175,29 @@ class Addressing:
         vector = f"{emitter.type_of(INT64, level)} {offset.text}"
         lanes = [emitter.written(f"extractelement {vector}, i64 {lane}", level) for lane in range(emitter.lanes)]
         return self._loaded_lanes(address, source.dtype, lanes, level)
+
+    # -- borders ------------------------------------------------------------------------------------------------------
+
+    def ends(self, place: Location, dtype: np.dtype[Any], length: int) -> list[str]:
+        """Return the instructions that copy a row's ends around it. length: of the row."""
+        stored, lines = MEMORY[dtype], list[str]()
+        kind = f"<{HALO} x {stored}>"
+
+        def written(text: str) -> str:
+            name = self.emitter.name()
+            lines.append(f"{name} = {text}")
+            return name
+
+        address = self.pointer(place.number)
+        for loop, stride in enumerate(place.strides[:-1]):
+            scaled = written(f"mul i64 {self.loops[loop]}, {stride}")
+            address = written(f"getelementptr {stored}, ptr {address}, i64 {scaled}")
+        for target, source in ((length, 0), (-HALO, length - HALO)):
+            read = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + source}")
+            value = written(f"load {kind}, ptr {read}, align {dtype.itemsize}")
+            to = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + target}")
+            lines.append(f"store {kind} {value}, ptr {to}, align {dtype.itemsize}")
+        return lines
 
 
 def _part_of(node: KernelNode, source: Location) -> Location:

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from accel.compiler.kernels.graph import (
     identity,
     through,
 )
-from accel.compiler.kernels.ir import MEMORY, Emitter, Scope, Value
+from accel.compiler.kernels.ir import Emitter, Scope, Value
 from accel.compiler.kernels.memory import INT64, Addressing, Location, Pointer, level_of
 from accel.compiler.kernels.operations import OPERATIONS, as_integer
 from accel.compiler.kernels.plan import Index, NestStage, shifted
@@ -374,27 +374,8 @@ class LoopNest:
     def _halos(self) -> list[str]:
         """Write the copies of a row's ends around it."""
         haloed = [node for node in self._stage.stored if node.op == HALOED]
-        return [line for node in haloed for line in self._halo(self._results[node.index][0], node.dtype)]
-
-    def _halo(self, place: Location, dtype: np.dtype[Any]) -> list[str]:
-        stored, length = MEMORY[dtype], self._stage.shape[-1]
-        kind, lines = f"<{HALO} x {stored}>", []
-
-        def written(text: str) -> str:
-            name = self._emitter.name()
-            lines.append(f"{name} = {text}")
-            return name
-
-        address = self._memory.pointer(place.number)
-        for loop, stride in enumerate(place.strides[:-1]):
-            scaled = written(f"mul i64 {self._memory.loops[loop]}, {stride}")
-            address = written(f"getelementptr {stored}, ptr {address}, i64 {scaled}")
-        for target, source in ((length, 0), (-HALO, length - HALO)):
-            read = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + source}")
-            value = written(f"load {kind}, ptr {read}, align {dtype.itemsize}")
-            to = written(f"getelementptr {stored}, ptr {address}, i64 {place.offset + target}")
-            lines.append(f"store {kind} {value}, ptr {to}, align {dtype.itemsize}")
-        return lines
+        length = self._stage.shape[-1]
+        return [line for node in haloed for line in self._memory.ends(self._results[node.index][0], node.dtype, length)]
 
 
 def _cut(axis: Axis, place: int, region: Mapping[int, tuple[int, int]]) -> _Cut:

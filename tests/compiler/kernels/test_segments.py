@@ -14,7 +14,7 @@ import pytest
 
 import accel
 from accel.backend import compile as compiling
-from accel.backend import segmented
+from accel.backend import options, segmented
 from accel.backend.executable import Executable
 from accel.compiler.kernels import machine_code
 from accel.compiler.kernels.segments import Choice, Kernel, Scan, Segmented, While
@@ -343,14 +343,14 @@ def test_loop_nests_are_compiled_once_whichever_programs_have_them(monkeypatch: 
 
 
 def test_a_part_of_xlas_is_compiled_once_whichever_programs_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segmented, "_kept", {})
-    compiled, usual = list[Any](), segmented.compile_with
+    monkeypatch.setattr(options, "_kept", {})
+    compiled, usual = list[Any](), options.compile_with
 
-    def noted(lowered: Any, options: Any) -> Any:
+    def noted(lowered: Any, given: Any) -> Any:
         compiled.append(lowered)
-        return usual(lowered, options)
+        return usual(lowered, given)
 
-    monkeypatch.setattr(segmented, "compile_with", noted)
+    monkeypatch.setattr(options, "compile_with", noted)
 
     def filtered(x: Any) -> Any:
         for _ in range(60):
