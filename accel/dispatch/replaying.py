@@ -12,7 +12,7 @@ from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.program import Program
 from accel.dispatch.refusals import why_not_run
 from accel.dispatch.state import TargetState
-from accel.platform import underflow
+from accel.platform import callbacks, underflow
 from accel.platform.reasons import Refusal
 from accel.policy import budget
 from accel.policy.call import Call, is_fault, note_counted
@@ -59,6 +59,9 @@ class Replaying:
             underflowed = underflow.has_happened()
         except HostError as error:  # it depends on the numbers of this call: the next call may have others
             return Unanswered(Refusal("rule.parameter", "", f"a number of this call: {error}"))
+        except callbacks.Failed as error:  # as NumPy's call will, if it comes to that
+            program.backoff.note_discarded(self._account.charge_discarded(call), self._account.call_s)
+            return Unanswered(Refusal("path.exception", "", str(error)))
         except Exception as error:
             if not is_fault(error):
                 raise

@@ -455,7 +455,7 @@ def test_without_kernels_no_program_is_kept(
 
 
 def test_without_kernels_no_program_is_taken_from_disk(
-    folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch
+    by_xla: None, folder: Path, bare: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settled(factor, np.eye(3) * 4.0)
     assert len(programs(folder)) == 1
