@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -77,8 +77,12 @@ _kept: dict[str, Any] = {}
 """What `compile_once` has compiled, at most _MOST_KEPT, by a hash of what it computes."""
 
 
-def compile_once(lowered: Any, options: Mapping[str, Any]) -> Any:
-    """As `compile_with`; a part that another program of this process has had is not compiled again."""
+def compile_once(function: Callable[..., Any], forms: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """Compile a function of arrays of these forms; one that computes the same is not compiled again in this process."""
+    import jax
+
+    # without its unused arguments, the text would not say which of them the others are
+    lowered = jax.jit(function, keep_unused=True).lower(*forms)
     key = digest(lowered.as_text(), sorted(options.items()))
     found = _kept.get(key) or compile_with(lowered, options)
     if len(_kept) >= _MOST_KEPT:

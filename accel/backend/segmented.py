@@ -265,7 +265,7 @@ class _Builder:
 
         forms = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in inputs]
         rounded = rounded_as_numpy(function, lambda always, *given: always)
-        compiled = compile_once(jax.jit(rounded).lower(np.True_, *forms), self._options)
+        compiled = compile_once(rounded, [np.True_, *forms], self._options)
         given, results = self._numbered(inputs, made)
         return InXla(given, results, compiled)
 

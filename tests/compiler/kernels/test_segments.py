@@ -363,6 +363,16 @@ def test_a_part_of_xlas_is_compiled_once_whichever_programs_have_it(monkeypatch:
     assert len(compiled) == 1
 
 
+def test_parts_that_use_other_arguments_are_not_the_same() -> None:
+    import jax
+
+    x, y = given = some(11, 4), some(12, 4)
+    with jax.enable_x64(True):
+        for function, expected in ((lambda x, y: x + 1.0, x), (lambda x, y: y + 1.0, y), (lambda x: x + 1.0, x)):
+            arguments = given[: function.__code__.co_argcount]
+            np.testing.assert_array_equal(options.compile_once(function, arguments, {})(*arguments), expected + 1.0)
+
+
 def test_a_long_loop_is_interrupted() -> None:
     from jax import lax
 
