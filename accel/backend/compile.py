@@ -27,7 +27,6 @@ from accel.compiler.lower import PACKS, Known, Lowerable, LoweredProgram, lower
 from accel.compiler.lower.rounding import rounded_as_numpy
 from accel.ir.fingerprint import digest
 from accel.platform import config, interrupts, jax_internals, ledger, logs, tuning
-from accel.platform.memory import uncollected
 from accel.rules.rule import Unsupported
 
 _UNKEPT_SHARDS = "programs for several devices are not kept"
@@ -261,7 +260,7 @@ def _keep(program: LoweredProgram, key: str | None, compiled: object) -> str:
 # -- in one process for another ----------------------------------------------------------------------------------------
 
 
-@uncollected()
+@tuning.rare_garbage_collection()
 def compile_job(job: Job, limited: Callable[[float], AbstractContextManager[None]]) -> Product:
     """Lower and compile a job of another process, with the current settings, and try it. Raises Unsupported.
 

@@ -19,8 +19,7 @@ from accel.compiler.lower import ConstantsAnew, Known, Lowerable, LoweredProgram
 from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
-from accel.platform import config, interrupts, logs
-from accel.platform.memory import uncollected
+from accel.platform import config, interrupts, logs, tuning
 from accel.record.run.outputs import Outputs
 from accel.record.state.draw import Draw
 from accel.rules.rule import Rule
@@ -180,7 +179,7 @@ def path_key_of(job: Job) -> str:
     return digest(rows, rest)
 
 
-@uncollected()
+@tuning.rare_garbage_collection()
 def key_of_path(trace: KeyedTrace) -> str | None:
     """The key on disk of a recorded path; None where no other process could find it."""
     if trace.key is None:

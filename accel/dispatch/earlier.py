@@ -17,10 +17,9 @@ from accel.backend.disk import cache, experience, vain
 from accel.dispatch import late
 from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.stages import Stage
-from accel.platform import config
+from accel.platform import config, tuning
 from accel.platform.bodies import as_written
 from accel.platform.ledger import open_ledger
-from accel.platform.memory import uncollected
 from accel.platform.reasons import Refusal
 from accel.policy import budget
 
@@ -72,7 +71,7 @@ class Earlier:
         self.taken.add(path)
         self._kept.add(path)
 
-    @uncollected()
+    @tuning.rare_garbage_collection()
     def keep(self, paths: Iterable[RecordedPath], stages: Collection[Stage] = _WORTH_KEEPING) -> bool:
         """Keep the recordings of paths in these stages. Returns whether there were any new."""
         found = [path for path in paths if (path.is_joined or path.stage in stages) and path not in self._kept]

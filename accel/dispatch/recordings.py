@@ -19,9 +19,8 @@ from accel.dispatch.earlier import Earlier
 from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.stages import Stage
 from accel.dispatch.state import TargetState
-from accel.platform import config, logs, timeline
+from accel.platform import config, logs, timeline, tuning
 from accel.platform.ledger import current_run
-from accel.platform.memory import uncollected
 from accel.platform.reasons import Refusal
 from accel.policy import account, budget, parts, prices
 from accel.policy.call import Call, note_counted
@@ -274,7 +273,7 @@ class Recordings:
         """Whether recordings of earlier runs were looked for."""
         return self._earlier.looked
 
-    @uncollected()
+    @tuning.rare_garbage_collection()
     def take_up(self, call: Call) -> None:
         """Take up what earlier runs have recorded. What that takes does not count as the call's own time."""
         started, name = time.perf_counter(), self._state.name
@@ -285,7 +284,7 @@ class Recordings:
         call.began += waited
         note_counted(waited)
 
-    @uncollected()
+    @tuning.rare_garbage_collection()
     def add(self, trace: Trace) -> RecordedPath:
         """Add a recorded path: of this run, or of an earlier one."""
         path = self._state.paths.add(trace, self._state.name)

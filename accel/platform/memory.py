@@ -1,13 +1,10 @@
-"""Memory: what the process has held and may still take, arrays over memory that something else owns, and garbage."""
+"""Memory: what the process has held and may still take, and arrays over memory that something else owns."""
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import mmap
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,21 +42,6 @@ def addresses_left() -> int | None:
     except (OSError, ImportError, ValueError):  # not Linux: the space in use is unknown
         return None
     return limit - pages * mmap.PAGESIZE
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Collect no garbage meanwhile: for accel's own work on graphs, which runs none of the program's code.
-
-    It makes hundreds of thousands of objects that all stay. Looking through them again and again took a fourth of it.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def array_at(

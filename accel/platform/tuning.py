@@ -160,9 +160,11 @@ def short_switch_interval() -> AbstractContextManager[None]:
     return _turns.held()
 
 
-def rare_garbage_collection() -> AbstractContextManager[None]:
-    """Make garbage collections rare for a block. If collection is off, it stays off."""
-    return _garbage.held()
+@contextmanager
+def rare_garbage_collection() -> Iterator[None]:
+    """Make garbage collections rare for a block, or as a decorator. If collection is off, it stays off."""
+    with _garbage.held():
+        yield
 
 
 # -- memory -----------------------------------------------------------------------------------------------------------

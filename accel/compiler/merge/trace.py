@@ -18,7 +18,7 @@ from accel.compiler.merge.placing import Placing
 from accel.compiler.merge.recorded import Recorded
 from accel.compiler.merge.writer import Writer
 from accel.ir.tape import Outcome, Tape
-from accel.platform.memory import uncollected
+from accel.platform import tuning
 from accel.record import Trace
 from accel.record.run.outputs import Outputs
 from accel.record.state.draw import Draw
@@ -84,7 +84,7 @@ class MergedTrace:
         return _operations(self.tape)
 
 
-@uncollected()
+@tuning.rare_garbage_collection()
 def merged(traces: Sequence[Trace]) -> MergedTrace:
     """The merged trace of some paths. Raises NotMergeable."""
     traces = _in_order(traces)
