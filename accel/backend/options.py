@@ -74,7 +74,7 @@ def compile_with(lowered: Any, options: Mapping[str, Any]) -> Any:
 _MOST_KEPT = 64
 
 _kept: dict[str, Any] = {}
-"""What `compile_once` has compiled, at most _MOST_KEPT, by a hash of what it computes."""
+"""Executables of `compile_once`, at most _MOST_KEPT, by a hash of what they compute."""
 
 
 def compile_once(function: Callable[..., Any], forms: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -84,8 +84,9 @@ def compile_once(function: Callable[..., Any], forms: Sequence[Any], options: Ma
     # without its unused arguments, the text would not say which of them the others are
     lowered = jax.jit(function, keep_unused=True).lower(*forms)
     key = digest(lowered.as_text(), sorted(options.items()))
-    found = _kept.get(key) or compile_with(lowered, options)
-    if len(_kept) >= _MOST_KEPT:
-        _kept.clear()
-    _kept[key] = found
+    found = _kept.get(key)
+    if found is None:
+        if len(_kept) >= _MOST_KEPT:
+            _kept.clear()
+        found = _kept[key] = compile_with(lowered, options)
     return found

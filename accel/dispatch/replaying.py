@@ -60,8 +60,7 @@ class Replaying:
         except HostError as error:  # it depends on the numbers of this call: the next call may have others
             return Unanswered(Refusal("rule.parameter", "", f"a number of this call: {error}"))
         except callbacks.Failed as error:  # as NumPy's call will, if it comes to that
-            program.backoff.note_discarded(self._account.charge_discarded(call), self._account.call_s)
-            return Unanswered(Refusal("path.exception", "", str(error)))
+            return self._discarded(program, call, Refusal("path.exception", "", str(error)))
         except Exception as error:
             if not is_fault(error):
                 raise
@@ -79,11 +78,15 @@ class Replaying:
         try:
             commit(given, call)
         except Unshowable as error:
-            program.backoff.note_discarded(self._account.charge_discarded(call), self._account.call_s)
-            return Unanswered(Refusal("effect.print", "", str(error)))
+            return self._discarded(program, call, Refusal("effect.print", "", str(error)))
         program.backoff.note_accepted()
         slower = self._count(program, taken, time.perf_counter() - call.began)
         return Answered(None if slower is None else Refusal("speed.slower", "", slower))
+
+    def _discarded(self, program: Program, call: Call, refusal: Refusal) -> Unanswered:
+        """Give up this run of the program: after some of them in a row, fewer calls try it."""
+        program.backoff.note_discarded(self._account.charge_discarded(call), self._account.call_s)
+        return Unanswered(refusal)
 
     def _count(self, program: Program, taken: RecordedPath, seconds: float) -> str | None:
         """Count a call. program: what has run. taken: the recorded path that the call has taken.

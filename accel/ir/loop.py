@@ -11,11 +11,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from accel.ir.bits import array_key
-from accel.ir.tape import Node
-from accel.ir.template import fill, form
+from accel.ir.tape import Node, template_key
+from accel.ir.template import fill
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,4 +109,4 @@ def body_of(node: Node) -> LoopBody | None:
 
 
 def _form(template: object) -> Any:
-    return form(template, lambda leaf: leaf.index if isinstance(leaf, Node) else array_key(leaf), (Node, np.ndarray))
+    return template_key(template, lambda node: node.index)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Container, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +122,7 @@ class Node:
     def form(self) -> Hashable:
         """A key of its arguments, whichever nodes stand in them. It is made once: merges ask for it again and again."""
         if self._form is None:
-            self._form = form((self.args, self.kwargs), _without_nodes, (Node, np.ndarray))
+            self._form = template_key((self.args, self.kwargs), lambda node: None)
         return self._form
 
     def __repr__(self) -> str:
@@ -130,8 +130,12 @@ class Node:
         return f"%{self.index} = {name} {self.dtype}{list(self.shape)}"
 
 
-def _without_nodes(leaf: Node | np.ndarray[Any, Any]) -> Hashable:
-    return None if isinstance(leaf, Node) else array_key(leaf)
+def template_key(template: object, key_of: Callable[[Node], Hashable]) -> Hashable:
+    """A key of a template, its arrays by their bits. key_of: gives that of a node."""
+    found: Hashable = form(
+        template, lambda leaf: key_of(leaf) if isinstance(leaf, Node) else array_key(leaf), (Node, np.ndarray)
+    )
+    return found
 
 
 def nodes_in(template: object) -> list[Node]:

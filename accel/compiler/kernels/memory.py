@@ -56,7 +56,9 @@ class Addressing:
     def pointer(self, number: int, offset: int = 0) -> str:
         """Return the name of a pointer. offset: in bytes."""
         pointer = Pointer(number, offset)
-        return self.used.setdefault(pointer.name, pointer).name
+        name = pointer.name
+        self.used[name] = pointer
+        return name
 
     # -- places -------------------------------------------------------------------------------------------------------
 

@@ -102,7 +102,7 @@ def _own(graph: Graph, node: KernelNode) -> KernelNode:
 
 @dataclass(slots=True)
 class _Step:
-    """Calls that one thread makes one after the other; pointers: the numbers of those that they take."""
+    """Calls that one thread makes one after the other; pointers: those that they take."""
 
     calls: list[str]
     pointers: set[Pointer]

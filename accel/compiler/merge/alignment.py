@@ -7,11 +7,7 @@ from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-import numpy as np
-
-from accel.ir.bits import array_key
-from accel.ir.tape import Node
-from accel.ir.template import form
+from accel.ir.tape import Node, template_key
 
 MOST_COMPARED = 40_000_000
 """Two recordings whose differing parts have more pairs of operations than this are not aligned: it would take longer
@@ -42,10 +38,7 @@ def keys_of(nodes: Sequence[Node], slots: Sequence[int]) -> Keys:
 
 def static_form(template: object, form_of: Any = None) -> Any:
     """A key of an operation's arguments; `form_of` gives that of a value among them."""
-    value_form = form_of or _form
-    return form(
-        template, lambda leaf: value_form(leaf) if isinstance(leaf, Node) else array_key(leaf), (Node, np.ndarray)
-    )
+    return template_key(template, form_of or _form)
 
 
 def _form(node: Node) -> Hashable:

@@ -79,7 +79,7 @@ def is_own_namespace(value: Any) -> bool:
 
 
 def _finder(proxy: Any, name: str) -> Callable[[str], Any] | None:
-    """What gives an attribute that the class has not from the items; None where the items do not have it."""
+    """The reader of an attribute that the class has not, from the items; None where they do not have it."""
     recording, real, items = proxy._recording_, proxy._plain_, _items_of(proxy)
     if is_own_namespace(real):
         return items.__getitem__ if name in items else None
