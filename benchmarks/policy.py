@@ -294,10 +294,12 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
     from accel.dispatch.compiling import Compiling
     from accel.dispatch.replaying import Answered, Replaying
     from accel.platform.ledger import current_run
-    from accel.policy import prices
+    from accel.policy import account, prices
 
     for price in (prices.recording, prices.describing, prices.compiling, prices.loading):
         price._each_s *= SCALE
+    account.recorded._last[0] = account.GUESSED_OPERATIONS / SCALE, account.GUESSED_IN_S
+    prices.worker_s = WORKER_S * prices.ALONE
 
     def count(name: str) -> None:
         clock.counts[name] = clock.counts.get(name, 0) + 1

@@ -185,6 +185,7 @@ class Compiling:
         executable, ledger = program.variant.executable, open_ledger(self._name)
         operations = executable.program.operations
         if not program.found_on_disk:
+            prices.worker_s = 0.0
             prices.compiling.note(executable.seconds, len(program.whole.trace.tape.nodes))
         ledger.compile_s += executable.seconds
         ledger.variants = len(self._paths.with_program)

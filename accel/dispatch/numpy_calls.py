@@ -37,7 +37,7 @@ class NumPyCalls:
             if call.seconds is not None:
                 self._account.count_numpy(call, quiet=quiet)
                 if self._state.is_limited and not (self._paths.with_program and self._account.gains_by_looking):
-                    self._account.begin_rest(looked_s, call.seconds)
+                    self._account.begin_rest(looked_s, call.seconds, waits=self._paths.are_pending)
 
     def uncovered(self, call: Call, *, quiet: bool = False) -> Any:
         """Answer a call that no program of this target's is going to cover: targets called inside it may have theirs.

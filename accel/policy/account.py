@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import deque
 
@@ -12,12 +11,9 @@ from accel.policy import budget, prices, rest
 from accel.policy.call import Call, note_counted
 from accel.policy.rest import Rest
 
-RECORDING_SLOWDOWN = 5.0
-"""Approximate time of a first recorded call, as a multiple of its time on NumPy."""
-
-MUCH_SLOWER = 40.0
-"""Recording slowdown (recording time / NumPy time) above which later recordings are assumed to be as slow. The
-process's calls make many operations on small arrays then. Below it the figure says little: targets differ."""
+GUESSED_OPERATIONS, GUESSED_IN_S = 330, 0.01
+"""Operations in a time on NumPy, before recordings have shown how many there are. A guess. It counts for as much as
+recordings of calls that take so long together."""
 
 LONGEST_RECORDING_S, GAIN_SHARE = 0.5, 0.25
 """Maximum time of a recording beyond its call on NumPy: seconds, plus a share of the time of all calls of the function
@@ -64,7 +60,7 @@ def expected_gain_s(seconds: float, calls: int = 1) -> float:
 
 
 class _Recorded:
-    """The last recordings of this process: how many times as long each took as its call on NumPy.
+    """The last recordings of this process: how many operations there are in a second on NumPy.
 
     in_vain_s: what those have taken, beyond their calls, that ended at a limit. lengths: operations of the longest
     recording of each target.
@@ -72,7 +68,7 @@ class _Recorded:
 
     def __init__(self) -> None:
         self.lengths: dict[str, int] = {}
-        self._slowdowns: deque[float] = deque(maxlen=16)
+        self._last = deque([(float(GUESSED_OPERATIONS), GUESSED_IN_S)], maxlen=16)
         self._goes_on = 0.0  # when the next one may be made
         self.in_vain_s = 0.0
 
@@ -87,15 +83,14 @@ class _Recorded:
         return time.perf_counter() < self._goes_on
 
     def note(self, spent: float, numpy_s: float) -> None:
-        """Note a recording, in seconds, and what the call takes on NumPy."""
+        """Note a recording: seconds beyond its call's, and what the call takes on NumPy."""
         if numpy_s > 0.0:
-            self._slowdowns.append(spent / numpy_s)
+            self._last.append((prices.recording.operations_for(spent), numpy_s))
 
-    @property
-    def slowdown(self) -> float:
-        """Likely time of a recorded call, as a multiple of its time on NumPy."""
-        found = statistics.median(self._slowdowns) if self._slowdowns else 0.0
-        return found if found > MUCH_SLOWER else RECORDING_SLOWDOWN
+    def likely_s(self, numpy_s: float) -> float:
+        """Return the seconds that recording a call is likely to take, beyond those on NumPy."""
+        operations, seconds = map(sum, zip(*self._last, strict=True))
+        return prices.recording.of(numpy_s * operations / seconds)
 
 
 recorded = _Recorded()
@@ -138,12 +133,12 @@ class Account:
         self.total_s += seconds
         return calls, seconds
 
-    def begin_rest(self, looked_s: float, call_s: float) -> None:
-        """Leave as many calls to NumPy as pay for examining this one."""
+    def begin_rest(self, looked_s: float, call_s: float, *, waits: bool) -> None:
+        """Leave as many calls to NumPy as pay for examining this one. waits: whether a program is being compiled."""
         # there every call is observed, whatever it costs
         if budget.for_later_runs:
             return
-        self.rest.begin(looked_s, call_s)
+        self.rest.begin(looked_s, call_s, waits=waits)
         rests = self.ledger.rests
         # so that `Ledger.settle` finds the calls of this rest
         if not self.rest.is_over and self.rest not in rests:
@@ -221,7 +216,7 @@ class Account:
         if self._recording_s is not None:
             return self._recording_s
         # later calls may be short because the functions inside have programs: these are recorded all the same
-        return min(recorded.slowdown * max(self.call_s, self.first_s), LONGEST_RECORDING_S)
+        return min(recorded.likely_s(max(self.call_s, self.first_s)), LONGEST_RECORDING_S)
 
     @property
     def longest_recording_s(self) -> float:
@@ -250,7 +245,7 @@ class Account:
         """Count a recorded call: as NumPy's call, which it is, and what it took longer."""
         # its own time on NumPy cannot be told from the recording's: the last call's stands for it
         usual = min(spent, self.call_s)
-        recorded.note(spent, usual)
+        recorded.note(spent - usual, usual)
         recorded.note_end(spent)
         # the last call may have been a longer one, as the first often is
         self._begin_unmatched(max(spent - usual, spent / 2))

@@ -23,9 +23,16 @@ ENOUGH = 1000
 """Number of operations from which one measurement alone says what an operation takes. A fixed part that is guessed
 wrong would make a few operations look dear."""
 
-LEAST_RECORD_S = 1e-5
-"""The fewest seconds of recording that are taken for an operation. Measured: 1.5e-4 to 3e-4. A recording may also seem
-to have taken no longer than its call, if that was a slow one."""
+LEAST_S = 1e-5
+"""The fewest seconds that are taken for an operation. Measured for recordings: 1.5e-4 to 3e-4. One may also seem to have
+taken no longer than its call, if that was a slow one."""
+
+
+WORKER_S = 1.2 * ALONE
+"""Seconds until the worker can compile: most of them import JAX."""
+
+worker_s = WORKER_S
+"""Seconds of that which are still to come, about: 0 once it has compiled."""
 
 
 class Price:
@@ -45,8 +52,12 @@ class Price:
         """Return the seconds that this investment is likely to take for that many operations."""
         return self._fixed_s + self._each_s * operations
 
+    def operations_for(self, seconds: float) -> float:
+        """Return how many operations such an investment is likely to have had that took so long."""
+        return max(0.0, seconds - self._fixed_s) / max(self._each_s, LEAST_S)
 
-recording = Price(1.5e-4)
+
+recording = Price(1.5e-4, 0.004)
 """Recording a call, in the program's thread, for each operation."""
 
 describing = Price(1.2e-4)
@@ -59,15 +70,10 @@ loading = Price(4e-5, 0.002)
 """Finding and loading a path's program on disk, in the program's thread, in place of describing it."""
 
 
-def operations_in(record_s: float) -> float:
-    """Return how many operations a recording is likely to have that takes so long beyond its call."""
-    return record_s / max(recording.of(1), LEAST_RECORD_S)
-
-
 def program_s(record_s: float) -> tuple[float, float]:
     """Return the seconds of a program whose recording takes so long beyond its call: in the program's thread, and those
     of its compile in the worker."""
-    operations = operations_in(record_s)
+    operations = recording.operations_for(record_s)
     return record_s + describing.of(operations), compiling.of(operations)
 
 

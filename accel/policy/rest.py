@@ -25,6 +25,9 @@ would delay the program, of a loop's iteration by a hundred. The budget is charg
 MAX_REST = 1024
 """The most calls in one rest."""
 
+WAITING_S = 0.05
+"""Maximum seconds of a rest while a program of the target is compiled: each call may find it ready."""
+
 SMALL_CALL_S = 3e-5
 """Calls that take fewer seconds on NumPy are not compiled: launching a compiled program takes about as long."""
 
@@ -76,10 +79,11 @@ class Rest:
         self._looks_left = 0
         self._settled = 0, 0.0
 
-    def begin(self, looked_s: float, call_s: float) -> None:
+    def begin(self, looked_s: float, call_s: float, *, waits: bool = False) -> None:
         """Rest for as many calls as pay for examining one.
 
-        looked_s: seconds that examining the last call took. call_s: seconds that NumPy took for it.
+        looked_s: seconds that examining the last call took. call_s: seconds that NumPy took for it. waits: whether a
+        program of the target is being compiled.
         """
         usual_s = max(min(self._looks_s), SINGLE_LOOK_S) if len(self._looks_s) == USUAL_LOOKS else SINGLE_LOOK_S
         self._looks_s.append(looked_s)
@@ -93,7 +97,8 @@ class Rest:
             return
         # n calls of `call_s` pay for one look if look_s <= SHARE * n * call_s
         look_s = min(looked_s, usual_s)
-        self._left = min(int(look_s / (SHARE * call_s)), MAX_REST) if call_s > 0 else 0
+        most = int(WAITING_S / call_s) if waits and call_s > 0 else MAX_REST
+        self._left = min(int(look_s / (SHARE * call_s)), MAX_REST, most) if call_s > 0 else 0
         self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
         self.settings = config.current()
 

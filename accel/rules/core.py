@@ -249,7 +249,7 @@ def _phi(choice: Array, sides: list[Any], form: tuple[tuple[int, ...], np.dtype[
 
     shape, dtype = form
     values = [any_value(form) if side is None else cast(side, dtype).reshape(shape) for side in sides]
-    return lax.select_n(choice.astype(np.int32), *values)
+    return lax.select_n(cast(choice, np.int32), *values)
 
 
 def agree(values: Iterable[Any], expected: Iterable[Any]) -> Any:

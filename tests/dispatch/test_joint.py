@@ -281,6 +281,19 @@ def test_a_constant_decides_a_branch_that_only_one_path_has() -> None:
     assert len(members_of(fast)) == 2
 
 
+def by_number(x: Any, kind: int) -> Any:
+    y = x * 2.5 if kind == 1 else x
+    return np.sin(y) * 1.5 + x
+
+
+def test_a_number_that_tells_two_paths_apart_is_no_constant() -> None:
+    """Not even where one of them was only just recorded when their program is compiled."""
+    fast = accel.accelerate(by_number, name="by number")
+    play(by_number, fast, [(x, int(i == 2)) for i, x in enumerate(fields(9, 5))])
+    joint = target_of(fast).paths.joint
+    assert joint is not None and not joint.variant.executable.program.known.scalars
+
+
 def test_a_program_of_several_paths_that_cannot_run_is_dissolved(monkeypatch: pytest.MonkeyPatch) -> None:
     fast = accel.accelerate(two_branches, name="two")
     play(two_branches, fast, [(x,) for x in fields(0, 40)])

@@ -11,8 +11,8 @@ import pytest
 import accel
 from accel.platform import config
 from accel.platform.ledger import current_run
-from accel.policy import account, budget
-from accel.policy.account import EXPECTED_GAIN_SHARE, MUCH_SLOWER, RECORDING_SLOWDOWN, Account
+from accel.policy import account, budget, prices
+from accel.policy.account import EXPECTED_GAIN_SHARE, GUESSED_IN_S, GUESSED_OPERATIONS, Account
 from accel.policy.call import Call
 
 
@@ -28,20 +28,33 @@ def account_of(call_s: float) -> Account:
     return made
 
 
-@pytest.mark.parametrize("slowdown", [MUCH_SLOWER / 4.0, MUCH_SLOWER * 4.0])
-def test_where_recordings_take_very_long_the_next_are_expected_to(slowdown: float) -> None:
-    first, second, long = account_of(0.001), account_of(0.002), account_of(10.0)
-    assert first.recording_s == 0.001 * RECORDING_SLOWDOWN
-    first.count_recorded(0.001 * slowdown)
-    expected = slowdown if slowdown > MUCH_SLOWER else RECORDING_SLOWDOWN
-    assert second.recording_s == pytest.approx(0.002 * expected)
-    assert first.recording_s == pytest.approx(0.001 * slowdown - 0.001), "of its own, it is known"
+GUESSED_RATE = GUESSED_OPERATIONS / GUESSED_IN_S
+
+
+def test_other_recordings_tell_how_many_operations_there_are_in_a_second() -> None:
+    first, second, long = account_of(0.001), account_of(0.01), account_of(100.0)
+    assert first.recording_s == prices.recording.of(0.001 * GUESSED_RATE)
+    before = second.recording_s
+    first.count_recorded(0.001 + prices.recording.of(1_000))
+    assert second.recording_s == pytest.approx(
+        prices.recording.of(0.01 * (GUESSED_OPERATIONS + 1_000) / (GUESSED_IN_S + 0.001))
+    )
+    assert second.recording_s > before
+    assert first.recording_s == pytest.approx(prices.recording.of(1_000)), "of its own, it is known"
     assert long.recording_s == account.LONGEST_RECORDING_S, "its arrays are large: after that it is broken off"
 
 
+def test_a_short_recording_does_not_make_long_ones_look_dear() -> None:
+    """Most of its time is the same whatever is recorded."""
+    long, before = account_of(0.005), account_of(0.005).recording_s
+    account_of(0.0001).count_recorded(0.0001 + prices.recording.of(10))
+    assert long.recording_s == pytest.approx(before, rel=0.05)
+
+
 def test_a_call_of_which_nobody_knows_the_time_says_nothing() -> None:
+    before = account_of(0.02).recording_s
     account_of(0.0).count_recorded(1.0)
-    assert account_of(0.02).recording_s == 0.02 * RECORDING_SLOWDOWN
+    assert account_of(0.02).recording_s == before
 
 
 def test_a_recording_may_take_what_its_function_could_gain(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +106,8 @@ def poor(books: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Account:
     monkeypatch.setattr(budget, "covers", lambda *args, **kwargs: False)
     monkeypatch.setattr(budget, "grants", lambda *_: True)
     monkeypatch.setattr(budget, "is_overdrawn", lambda: False)
-    return account_of(0.1 / RECORDING_SLOWDOWN)
+    monkeypatch.setattr(prices, "recording", prices.Price(0.1 / GUESSED_OPERATIONS))
+    return account_of(GUESSED_IN_S)
 
 
 def needed_s(made: Account) -> float:

@@ -32,6 +32,7 @@ def of_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
     """The parts of a loop that no earlier run has compiled. This process is taken to have a program."""
     monkeypatch.setattr(current_run(), "device", "cpu")
     monkeypatch.setattr(prices, "IS_ALONE", False)
+    monkeypatch.setattr(prices, "worker_s", 0.0)
     monkeypatch.setattr(parts.recorded, "count", 0)
     with config.override(cache_dir=tmp_path, finish_s=0.0):
         yield Parts("loop", CODE)
@@ -47,13 +48,13 @@ def call_of(seconds: float, own_s: float) -> Call:
 def price_s(made: Parts, recording_s: float = 0.3) -> float:
     """Give recordings of a loop this price. Returns that of recording and compiling it."""
     made.recording_s = lambda: recording_s
-    operations = recording_s / prices.recording.of(1)
+    operations = prices.recording.operations_for(recording_s)
     return recording_s + prices.describing.of(operations) + prices.burden_s(prices.compiling.of(operations))
 
 
 def comes_in_s(recording_s: float = 0.3) -> float:
     """Seconds after which a program of that loop is there."""
-    operations = recording_s / prices.recording.of(1)
+    operations = prices.recording.operations_for(recording_s)
     return recording_s + prices.describing.of(operations) + prices.compiling.of(operations)
 
 
@@ -78,6 +79,18 @@ def test_the_start_of_a_worker_is_paid_for_too(of_loop: Parts, monkeypatch: pyte
     assert not of_loop.leave_enough
     gain.potential_gain.add(5.0)
     assert of_loop.leave_enough
+
+
+def test_a_worker_that_has_still_to_start_delays_the_first_program(
+    of_loop: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_loop.calls_left = lambda: 100
+    note(of_loop, 10, 0.1)
+    needed_s, miss_s = 100 * 0.1 / prices.CERTAIN, of_loop.certain_miss_s(1.0)
+    assert not of_loop.end_before(needed_s - 0.1)
+    monkeypatch.setattr(prices, "worker_s", 1.0)
+    assert of_loop.end_before(needed_s - 0.1) and not of_loop.end_before(needed_s - 1.1)
+    assert of_loop.certain_miss_s(1.0) == pytest.approx(miss_s - 1.0)
 
 
 @pytest.mark.parametrize("alone", [True, False])

@@ -28,13 +28,12 @@ def test_a_price_is_never_negative_and_an_empty_one_says_nothing(seconds: float,
     assert price.of(1000) == pytest.approx(1.1 if not operations else 0.1)
 
 
-def test_a_recording_that_took_no_longer_than_its_call_has_a_number_of_operations(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(prices, "recording", Price(1e-4))
-    assert prices.operations_in(0.1) == pytest.approx(1000)
-    prices.recording.note(-0.5, 5000)
-    assert prices.operations_in(0.1) == 0.1 / prices.LEAST_RECORD_S
+def test_a_recording_that_took_no_longer_than_its_call_has_a_number_of_operations() -> None:
+    price = Price(1e-4, 0.01)
+    assert price.operations_for(0.11) == pytest.approx(1000)
+    assert price.operations_for(0.001) == 0.0
+    price.note(-0.5, 5000)
+    assert price.operations_for(0.11) == pytest.approx(0.1 / prices.LEAST_S)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from accel.platform.ledger import open_ledger
 from accel.platform.reasons import Refusal
 from accel.policy import account, rest
 from accel.policy.call import THREAD, Call
-from accel.policy.rest import Rest
+from accel.policy.rest import MAX_REST, USUAL_LOOKS, WAITING_S, Rest
 from tests.conftest import is_idle
 
 
@@ -111,6 +111,14 @@ def test_a_long_look_counts_in_full_where_those_before_took_as_long(
     for looked_s in looks:
         kind.begin(looked_s, 1e-3)
     assert taken(kind) == calls
+
+
+def test_a_rest_is_short_while_a_program_is_compiled(real: None) -> None:
+    for waits, calls in ((False, MAX_REST), (True, 50)):
+        kind = Rest()
+        for _ in range(USUAL_LOOKS + 1):
+            kind.begin(1.0, WAITING_S / 50.5, waits=waits)
+        assert taken(kind) == calls
 
 
 def test_calls_are_counted_as_they_are_taken_timed_or_not(real: None) -> None:

@@ -258,6 +258,11 @@ class KnownPaths:
         return any(path.stage is Stage.OBSERVING for path in self.alone)
 
     @property
+    def are_pending(self) -> bool:
+        """Whether a program of any of them is being compiled."""
+        return any(path.program.pending is not None for path in self._paths)
+
+    @property
     def are_given_up(self) -> bool:
         """Whether all of them stay on NumPy for good."""
         return all(path.stage is Stage.GIVEN_UP for path in self._paths)
