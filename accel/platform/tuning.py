@@ -44,7 +44,7 @@ CHANGED = (
     ChangedSetting(
         "glibc's `mallopt`",
         "freed memory stays with the process, up to 512 MB",
-        "from `accel run`, `accel.install()` or the first program on, to `accel.uninstall()`",
+        "from the first calls or the first program on, to `accel.uninstall()`",
         "A program that takes and frees megabytes in each step makes the kernel clear them anew: 589,000 page faults "
         "in 3,000 steps on arrays of 0.5 MB, 3,300 with it; 4.2 instead of 2.4 ms for a step of PyGCM",
     ),
@@ -170,6 +170,11 @@ def rare_garbage_collection() -> Iterator[None]:
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 _keeps_freed = False
+
+
+def keeps_freed() -> bool:
+    """Whether the C library keeps freed memory because accel has told it to."""
+    return _keeps_freed
 
 
 def keep_freed() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from accel.platform import config
+from accel.platform import config, freed
 from accel.platform.ledger import Ledger, ledgers, open_ledger
 from accel.policy import budget, prices, rest
 from accel.policy.call import Call, note_counted
@@ -151,6 +151,7 @@ class Account:
         """
         assert call.seconds is not None
         self.ledger.count_numpy(call.seconds if quiet else None, call.own_s)
+        freed.current.note(self._name, call.fair_s)
         self.call_s = call.seconds
         if self.numpy_calls < FIRST_CALLS:
             self.first_s = min(self.first_s or call.seconds, call.seconds)

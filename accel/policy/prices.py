@@ -24,8 +24,8 @@ ENOUGH = 1000
 wrong would make a few operations look dear."""
 
 LEAST_S = 1e-5
-"""The fewest seconds that are taken for an operation. Measured for recordings: 1.5e-4 to 3e-4. One may seem to have taken
-no longer than its call, if that was a slow one."""
+"""The fewest seconds that are taken for an operation. Measured for recordings: 1.5e-4 to 3e-4. One may seem to have
+taken no longer than its call, if that was a slow one."""
 
 
 WORKER_S = 1.2 * ALONE

@@ -129,6 +129,8 @@ def merged(own: dict[str, Any], others: list[dict[str, Any]]) -> dict[str, Any]:
     wall_s = sum(figures["wall_s"] for figures in of_each)
     costs = _sums(figures["totals"]["costs_s"] for figures in of_each)
     gained_s = sum(figures["totals"]["gained_s"] for figures in of_each)
+    stretch = max(each["totals"]["stretch"] for each in of_each)
+    freed_s = [sum(each["totals"]["freed_range_s"][at] for each in of_each) for at in (0, 1)]
     children = f"{len(others)} child process{'es' if len(others) > 1 else ''}"
     note = f"times are sums over this process and {children}"
     return {
@@ -139,7 +141,7 @@ def merged(own: dict[str, Any], others: list[dict[str, Any]]) -> dict[str, Any]:
         "finishing": sum(each["finishing"] for each in of_each),
         "wall_s": wall_s,
         "functions": functions,
-        "totals": totals_of(functions, costs, gained_s, wall_s, max(each["totals"]["stretch"] for each in of_each)),
+        "totals": totals_of(functions, costs, gained_s, wall_s, stretch, freed_s),
         "notes": list(dict.fromkeys([*(note for each in of_each for note in each["notes"]), note])),
     }
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import platform
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from accel.platform import config, ledger, versions
+from accel.platform import config, freed, ledger, versions
 from accel.platform.ledger import BUSY, Ledger, State
 from accel.platform.reasons import Refusal
 
@@ -170,19 +170,31 @@ def _verdict(wall_s: float, numpy_s: tuple[float, float] | None) -> str:
 
 
 def _numpy_range(
-    functions: list[dict[str, Any]], saved_s: float, cost_s: float, wall_s: float, stretch: float
+    functions: list[dict[str, Any]], saved_s: float, cost_s: float, wall_s: float, stretch: float, doubt_s: float
 ) -> tuple[float, float] | None:
     """Return the least and the most seconds that the run would have taken without accel; None if nobody can tell.
 
-    stretch: by other programs, see `RunLedger.stretch`.
+    stretch: by other programs, see `RunLedger.stretch`. doubt_s: seconds by which `saved_s` may be wrong besides.
     """
     compiled_s = sum(each["compiled_s"] for each in functions)
     if stretch > BUSY or sum(map(_unsampled_s, functions)) > MOST_UNSAMPLED * compiled_s:
         return None
-    usual_s = sum(max(0.0, each["compiled_s"] + each["gained_s"]) for each in functions)
-    doubt_s = sum(each["spread_s"] for each in functions) + BUSY_DOUBT * (stretch - 1.0) * usual_s
+    usual_s = sum(map(_usual_s, functions))
+    doubt_s += sum(each["spread_s"] for each in functions) + BUSY_DOUBT * (stretch - 1.0) * usual_s
     numpy_s = wall_s + saved_s
     return max(0.0, numpy_s - doubt_s - UNSEEN_COST * cost_s), max(0.0, numpy_s + doubt_s)
+
+
+def _usual_s(function: dict[str, Any]) -> float:
+    """Return the seconds that NumPy would have taken for a function's compiled calls."""
+    return float(max(0.0, function["compiled_s"] + function["gained_s"]))
+
+
+def _freed_range(functions: list[dict[str, Any]]) -> tuple[float, float]:
+    """Return the least and the most seconds that calls have gained by freed memory that was kept."""
+    calls_s = sum(each["numpy_s"] + _usual_s(each) for each in functions)
+    least, most = freed.current.factor or (1.0, 1.0)
+    return (least - 1.0) * calls_s, (most - 1.0) * calls_s
 
 
 def _unsampled_s(function: dict[str, Any]) -> float:
@@ -206,15 +218,21 @@ def _steps(functions: list[dict[str, Any]], pace: str | None, step: str | None) 
 
 
 def totals_of(
-    functions: list[dict[str, Any]], costs: Mapping[str, float], gained_s: float, wall_s: float, stretch: float = 1.0
+    functions: list[dict[str, Any]],
+    costs: Mapping[str, float],
+    gained_s: float,
+    wall_s: float,
+    stretch: float = 1.0,
+    freed_s: Sequence[float] = (0.0, 0.0),
 ) -> dict[str, Any]:
     """Return the sums over all functions, and the gain of the whole run.
 
-    costs: by kind, including those that belong to no function. stretch: see `RunLedger.stretch`.
+    costs: by kind, including those that belong to no function. stretch: see `RunLedger.stretch`. freed_s: the least
+    and the most seconds that calls have gained by freed memory that was kept.
     """
     costs_s = ledger.real_costs(costs)
-    saved_s = gained_s - sum(costs_s.values())
-    numpy_s = _numpy_range(functions, saved_s, sum(costs_s.values()), wall_s, stretch)
+    saved_s = gained_s - sum(costs_s.values()) + sum(freed_s) / 2
+    numpy_s = _numpy_range(functions, saved_s, sum(costs_s.values()), wall_s, stretch, (freed_s[1] - freed_s[0]) / 2)
     errors = [each["max_rel_error"] for each in functions if each["max_rel_error"] is not None]
     return {
         **{key: sum(each[key] for each in functions) for key in ("calls", "compiled_calls", "numpy_calls")},
@@ -225,6 +243,8 @@ def totals_of(
         "fetched_bytes": sum(sum(each["transfers"]["fetched"].values()) for each in functions),
         "gained_s": gained_s,
         "costs_s": costs_s,
+        "freed_s": sum(freed_s) / 2,
+        "freed_range_s": list(freed_s),
         "saved_s": saved_s,
         "net": _verdict(wall_s, numpy_s),
         "numpy_range_s": None if numpy_s is None else list(numpy_s),
@@ -276,7 +296,7 @@ def figures_of_run() -> dict[str, Any]:
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace, run.step),
         "functions": functions,
-        "totals": totals_of(functions, run.costs, run.gained_s, wall_s, run.stretch),
+        "totals": totals_of(functions, run.costs, run.gained_s, wall_s, run.stretch, _freed_range(functions)),
         "notes": list(run.notes),
     }
 

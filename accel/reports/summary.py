@@ -253,6 +253,7 @@ def heading_of(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> list[str]
         "where it can), "
         f"{in_s(totals['copying_s'])} of the compiled calls copying to the device and back (estimated from samples)",
         f"account: compiled calls {_took_less(totals['gained_s'])} NumPy's would have; {_costs(totals['costs_s'])}; "
+        f"{_freed(totals['freed_s'])}"
         f"in all {signed_s(totals['saved_s'])} (estimates); {plural(totals['checks'], 'comparison')} with NumPy",
         *_programs(figures),
         f"versions: {known}",
@@ -277,6 +278,10 @@ def _programs(figures: dict[str, Any]) -> list[str]:
         f"{unkept} not kept on disk for the next run" if unkept else "",
     ]
     return ["; ".join(filter(None, parts))]
+
+
+def _freed(gained_s: float) -> str:
+    return f"keeping freed memory gained {in_s(gained_s)}; " if round(gained_s, 3) else ""
 
 
 def _took_less(gained_s: float) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from accel.entry.hook import accelerating
-from accel.platform import config, tuning
+from accel.platform import tuning
 
 
 @pytest.fixture(autouse=True)
@@ -112,16 +111,6 @@ def test_a_forked_child_has_the_programs_settings() -> None:
     leave.set()
     thread.join()
     assert os.waitpid(process, 0)[1] == 0
-
-
-@pytest.mark.parametrize("tune", [True, False])
-def test_freed_memory_is_kept_before_anything_is_compiled(tune: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[object] = []
-    monkeypatch.setattr(tuning, "_keeps_freed", False)
-    monkeypatch.setattr(tuning, "_tell_malloc", lambda largest, kept: bool(told.append((largest, kept))))
-    with config.override(tune=tune):
-        accelerating.Accelerating(None).prepare()
-    assert told == ([(tuning.LARGEST, tuning.KEPT)] if tune else [])
 
 
 def test_the_document_lists_the_settings() -> None:

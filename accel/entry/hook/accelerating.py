@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from accel.catalogue import Row
 from accel.entry.hook.installation import NUMPY
-from accel.platform import ledger, tuning
+from accel.platform import ledger
 
 if TYPE_CHECKING:
     from accel.entry.lift.iterations import Splits
@@ -29,8 +29,7 @@ class Accelerating:
         return accelerated(function, name=row.target, rtol=row.rtol, mode=self.mode, effects=row.effects)
 
     def prepare(self) -> None:
-        """Import the modules that accelerate functions, and keep freed memory from the program's first array on."""
-        tuning.keep_freed()
+        """Import the modules that accelerate functions."""
         with ledger.current_run().loading():
             from accel import dispatch  # noqa: F401
 

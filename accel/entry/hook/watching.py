@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 
 from accel.catalogue import Row
+from accel.platform import freed
 from accel.platform.bodies import runs_body
 from accel.platform.own_code import is_project_file
 
@@ -69,9 +70,11 @@ class Watch:
         threading.Thread(target=self._work, name="accel-watch", daemon=True).start()
 
     def _work(self) -> None:
-        ends = time.monotonic() + LONGEST_S
-        while time.monotonic() < ends and not self._is_over:
+        began = time.monotonic()
+        while time.monotonic() < began + LONGEST_S and not self._is_over:
             time.sleep(INTERVAL_S)
+            if freed.current.waits and time.monotonic() > began + freed.LATEST_S[1]:
+                freed.current.begin()
             try:
                 self.look(sys._current_frames().get(self._thread))
             except Exception:  # the program runs on while it is sampled: a missed function is seen later

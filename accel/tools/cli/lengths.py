@@ -13,10 +13,10 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
-from accel.platform import config, files, project
+from accel.platform import config, files, freed, project
 from accel.tools.cli.commandline import CommandLine
 from accel.tools.cli.starts import Start, source
 
@@ -43,13 +43,15 @@ class Length:
     """Times of one program's runs, in processor seconds.
 
     numpy_s: of the last run, on NumPy. lost_s: what accel has lost since it last gained. alone_s: of all runs on NumPy
-    since then that were left alone. gain_s: what the next run is likely to gain by the programs on disk.
+    since then that were left alone. gain_s: what the next run is likely to gain by the programs on disk. freed: see
+    `FreedMemory.likely_factor`.
     """
 
     numpy_s: float
     lost_s: float = 0.0
     alone_s: float = 0.0
     gain_s: float = 0.0
+    freed: float = 0.0
 
     @property
     def is_short(self) -> bool:
@@ -100,7 +102,7 @@ class History:
         """
         known, spent = self.last or Length(0.0), os.times()
         took_s = spent.user + spent.system + spent.children_user + spent.children_system
-        now = Length(took_s, known.lost_s, known.alone_s + took_s) if whole else known
+        now = replace(known, numpy_s=took_s, alone_s=known.alone_s + took_s, gain_s=0.0) if whole else known
         if whole:
             self._keep(now)
         if not now.is_left_alone:
@@ -116,20 +118,22 @@ class History:
         took_s, totals = time.process_time(), figures["totals"]
         # shares of wall time: whatever slows the machine down slows all parts of a run
         saved_s = took_s * totals["saved_s"] / figures["wall_s"]
+        by_programs_s = saved_s - took_s * totals["freed_s"] / figures["wall_s"]
         known = self.last or Length(0.0)
+        factor = freed.current.likely_factor or known.freed
         numpy_s = max(known.numpy_s, took_s + saved_s)
         more_s = _more_s(figures, took_s)
         lost_s = known.lost_s + (max(0.0, -saved_s) if totals["net"] == LOST else 0.0)
         if totals["net"] == GAINED:
-            self._keep(Length(numpy_s, gain_s=max(saved_s, more_s)))
+            self._keep(Length(numpy_s, gain_s=max(by_programs_s, more_s), freed=factor))
         elif more_s > max(START_S, lost_s):
             # what the next run may spend of that gain, it may spend once: the hope may come to nothing. On one
             # processor, three runs of 16 s in a row lost 2 to 4 s each where no loss ended it
-            self._keep(Length(numpy_s, lost_s, PAYS_FACTOR * lost_s, 0.0 if known.lost_s else more_s))
+            self._keep(Length(numpy_s, lost_s, PAYS_FACTOR * lost_s, 0.0 if known.lost_s else more_s, factor))
         elif totals["net"] == LOST:
-            self._keep(Length(numpy_s, lost_s))
+            self._keep(Length(numpy_s, lost_s, freed=factor))
         else:
-            self._keep(Length(numpy_s, known.lost_s, known.alone_s))
+            self._keep(Length(numpy_s, known.lost_s, known.alone_s, freed=factor))
 
     def _keep(self, length: Length) -> None:
         known, root = self._read(), self._root

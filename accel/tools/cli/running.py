@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accel.entry.hook import patching
-from accel.platform import config, files, logs, project, ranks, status, timeline
+from accel.platform import config, files, freed, logs, project, ranks, status, timeline
 from accel.platform.config import SettingError
 from accel.platform.ledger import current_run, ledgers
 from accel.platform.options import refuse
@@ -149,6 +149,8 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
     current_run().charge("loading", begun_s)
     if history is not None and history.last is not None:
         current_run().expected_s, current_run().expected_gain_s = history.last.numpy_s, history.last.gain_s
+        if history.last.freed:
+            freed.current.begin(history.last.freed)
     lines = None
     if plan.lines or (settings.enabled and settings.mode == "auto"):
         from accel.tools.plugins.lines import INTERVAL_S, RARE_S, Looking

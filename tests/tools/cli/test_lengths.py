@@ -136,7 +136,12 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Histor
 
 def _figures(net: str, saved_s: float, programs: list[dict[str, Any]]) -> dict[str, Any]:
     function = {"programs": programs, "numpy_s": 50.0, "compiled_s": 1.0, "gained_s": 5.0}
-    return {"wall_s": 100.0, "finishing": 0, "totals": {"saved_s": saved_s, "net": net}, "functions": [function]}
+    return {
+        "wall_s": 100.0,
+        "finishing": 0,
+        "totals": {"saved_s": saved_s, "freed_s": 0.0, "net": net},
+        "functions": [function],
+    }
 
 
 @pytest.mark.parametrize(
@@ -166,7 +171,7 @@ def test_a_loss_counts_although_the_next_run_may_find_more_and_hope_ends_with_th
         assert (last.gain_s > 0.0) is gain
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4, 5]}'])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4, 5, 6]}'])
 def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], tmp_path: Path) -> None:
     made().note_alone()
     place = tmp_path / lengths.NAME
