@@ -479,6 +479,23 @@ def test_squares_and_even_powers_of_integers_wrap(dtype: Any, kernels: bool) -> 
         assert not replay_mismatches(wrapped, calls, f"squares {np.dtype(dtype)} {kernels}")
 
 
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_no_nan_is_as_large_as_zero(dtype: Any, kernels: bool) -> None:
+    """XLA took squares, absolute values, exponentials and their extremes for positive, and `>= 0` for true."""
+
+    def compared(x: Any, y: Any) -> Any:
+        least, larger = np.minimum(abs(x), abs(y)), np.maximum(x, 1.0)
+        chosen = np.where(y > 0, abs(x), y * y)
+        truths = x * x >= 0, x**2 >= 0, 0 <= abs(x), np.exp(x) >= 0, larger >= 0, least >= -0.0, chosen >= 0
+        return np.sort(y), *truths, (x.clip(0) >= 0).sum(), np.sum(np.zeros(40) <= abs(x[:, None]))
+
+    draw = np.random.default_rng(7)
+    calls = [tuple(draw.choice([np.nan, -2.0, 0.0, 0.5, 3.0], (2, 40)).astype(dtype)) for _ in range(20)]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(compared, calls, f"NaN and zero {np.dtype(dtype)} {kernels}")
+
+
 COMPLEX: dict[str, Callable[[Any, Any, Any], Any]] = {
     "sum and difference": lambda x, y, z: ((x + y) - y, (x - y) + y, x - (x - y)),
     "constants": lambda x, y, z: ((x + 1e16) - 1e16, x / 3.0, x * 0.1 * 0.3, x / 3.0 / 7.0),

@@ -70,6 +70,10 @@ REASSOCIATED = {
 NEVER_NEGATIVE = frozenset("abs integer_pow mul square".split())
 """Operations whose integers XLA takes for positive: any power, and products of equal numbers. They may wrap."""
 
+SIGNED = {"ge": 1, "gt": 0, "le": 0, "lt": 1}
+"""Comparisons with zero that XLA answers without a look where it takes the other operand for positive, as `x * x >= 0`
+and `maximum(x, 1) >= 0`, though it may be NaN. By name: which operand is zero."""
+
 FIELD = frozenset("add div mul sub".split())
 """Operations that XLA's algebra takes for exact on complex numbers: `(a + b) - b` becomes `a`."""
 
@@ -161,6 +165,9 @@ class _Rounding(ReducedEvaluation):
         """The operands of an operation, hidden where XLA would leave out the operation or compute another."""
         if eqn.primitive.name == "div":
             return [operands[0], self._divisor(*operands)]
+        zero = SIGNED.get(eqn.primitive.name)
+        if zero is not None and id(operands[zero]) in self._zeros_known:
+            return [value if side == zero else self._hidden(value) for side, value in enumerate(operands)]
         if eqn.primitive.name == "add":
             return [self._hidden(value) if id(value) in self._zeros_known else value for value in operands]
         return operands
