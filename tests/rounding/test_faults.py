@@ -496,6 +496,23 @@ def test_no_nan_is_as_large_as_zero(dtype: Any, kernels: bool) -> None:
         assert not replay_mismatches(compared, calls, f"NaN and zero {np.dtype(dtype)} {kernels}")
 
 
+@pytest.mark.parametrize("kernels", [True, False])
+def test_scattered_terms_are_added_before_the_rest(kernels: bool) -> None:
+    """XLA added the terms to what a sum was then added to: `1 + (1e16 - 1e16)` was 0."""
+
+    def added(x: Any, places: Any, terms: Any) -> Any:
+        total, square = np.zeros(9), np.zeros((9, 9))
+        np.add.at(total, places, terms)
+        np.add.at(square, (places, places), terms)
+        return x + np.bincount(places, terms, minlength=9), total + 1.0, x + square
+
+    draw = np.random.default_rng(7)
+    terms = np.array([1e16, -1e16, 0.3, 0.5])
+    calls = [(draw.random(9), np.array([2, 2, 2, 5]) + draw.integers(3), terms + draw.random(4)) for _ in range(20)]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(added, calls, f"scattered terms {kernels}")
+
+
 COMPLEX: dict[str, Callable[[Any, Any, Any], Any]] = {
     "sum and difference": lambda x, y, z: ((x + y) - y, (x - y) + y, x - (x - y)),
     "constants": lambda x, y, z: ((x + 1e16) - 1e16, x / 3.0, x * 0.1 * 0.3, x / 3.0 / 7.0),

@@ -27,7 +27,7 @@ from accel.platform import jax_internals
 from accel.platform.config import FLOAT64
 from accel.rules.lowering import number
 
-PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
+PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod square".split())
 """Operations that XLA:CPU contracts with a sum, whatever index moves, choices and signs stand between them.
 
 An outer product is a `dot_general`, whose products XLA takes for those of a `mul`.
@@ -56,9 +56,11 @@ REWRITTEN = {
     "exp": frozenset("div log mul pow".split()),
     "pow": frozenset("div log mul pow".split()),
     "rsqrt": frozenset("div log mul".split()),
+    "scatter-add": frozenset(["add"]),
     "sqrt": frozenset("div log mul".split()),
 }
-"""Readers that XLA's algebra rewrites with an operation: `(a / b) / c`, `log(exp(a))`, `a / sqrt(b)`."""
+"""Readers that XLA's algebra rewrites with an operation: `(a / b) / c`, `log(exp(a))`, `a / sqrt(b)`. It adds the terms
+of a scatter to the other operand of a sum, one by one, and large terms that cancel take that operand with them."""
 
 REASSOCIATED = {
     "add": frozenset("add sub".split()),
