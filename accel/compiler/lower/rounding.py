@@ -25,6 +25,7 @@ from accel.compiler.lower.precision.evaluation import ReducedEvaluation, retrace
 from accel.compiler.lower.precision.widths import INLINED, AsTraced, function_of, is_literal
 from accel.platform import jax_internals
 from accel.platform.config import FLOAT64
+from accel.rules.core import cast
 from accel.rules.lowering import number
 
 PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod square".split())
@@ -124,6 +125,8 @@ class _Rounding(ReducedEvaluation):
     def step(self, eqn: Any, given: Sequence[Any]) -> Sequence[Any]:
         """The results of one operation."""
         name = eqn.primitive.name
+        if name == "convert_element_type" and given[0].dtype.kind == "b":
+            return [cast(given[0], eqn.outvars[0].aval.dtype)]  # XLA takes 0 * NaN for 0 if 0 is a converted truth
         found = accurate(name, given[0], self._hidden) if len(given) == 1 else None
         if found is not None:
             return [found]
