@@ -479,6 +479,73 @@ def test_squares_and_even_powers_of_integers_wrap(dtype: Any, kernels: bool) -> 
         assert not replay_mismatches(wrapped, calls, f"squares {np.dtype(dtype)} {kernels}")
 
 
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_no_nan_is_as_large_as_zero(dtype: Any, kernels: bool) -> None:
+    """XLA took squares, absolute values, exponentials and their extremes for positive, and `>= 0` for true."""
+
+    def compared(x: Any, y: Any) -> Any:
+        least, larger = np.minimum(abs(x), abs(y)), np.maximum(x, 1.0)
+        chosen = np.where(y > 0, abs(x), y * y)
+        truths = x * x >= 0, x**2 >= 0, abs(x) >= 0, np.exp(x) >= 0, larger >= 0, least >= -0.0, chosen >= 0
+        return np.sort(y), *truths, (x.clip(0) >= 0).sum(), np.sum(np.zeros(40) <= abs(x[:, None]))
+
+    draw = np.random.default_rng(7)
+    calls = [tuple(draw.choice([np.nan, -2.0, 0.0, 0.5, 3.0], (2, 40)).astype(dtype)) for _ in range(20)]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(compared, calls, f"NaN and zero {np.dtype(dtype)} {kernels}")
+
+
+MASK = (np.arange(60) % 3 > 0) * 1.0
+MASKED: dict[str, Callable[[Any, Any], Any]] = {
+    "array of the program's": lambda x, y: (
+        x * MASK,
+        MASK @ x,
+        (MASK * x).sum(),
+        MASK / y[0],
+        x * MASK.astype(np.float32),
+    ),
+    "identity": lambda x, y: (np.eye(60) * x, np.identity(60) @ x, np.tri(60) * y, np.tri(60) @ x),
+    "places": lambda x, y: (
+        (np.arange(60) >= 3) * x,
+        (np.arange(60) >= 3) * 1.0 @ x,
+        (np.arange(60) < 9).astype(float) * y,
+    ),
+    "compared": lambda x, y: ((y > 0) * x, (y > 0) * 1.0 @ x, (y > 0).astype(complex) * x, (y > 0) / x[0]),
+}
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("name", MASKED)
+def test_a_mask_of_numbers_leaves_nan(name: str, kernels: bool) -> None:
+    """XLA takes the product with a converted truth for a choice, and 0 * NaN for 0."""
+
+    def has_other_nan(found: Any, expected: Any) -> Any:
+        return np.isnan(found) != np.isnan(expected)
+
+    draw = np.random.default_rng(7)
+    calls = [tuple(draw.choice([np.nan, np.inf, -2.0, 0.5], (2, 60), p=[0.05, 0.05, 0.4, 0.5])) for _ in range(20)]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(MASKED[name], calls, f"mask, {name} {kernels}", has_other_nan)
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_scattered_terms_are_added_before_the_rest(kernels: bool) -> None:
+    """XLA added the terms to what a sum was then added to: `1 + (1e16 - 1e16)` was 0."""
+
+    def added(x: Any, places: Any, terms: Any) -> Any:
+        total, square = np.zeros(9), np.zeros((9, 9))
+        np.add.at(total, places, terms)
+        np.add.at(square, (places, places), terms)
+        return x + np.bincount(places, terms, minlength=9), total + 1.0, x + square
+
+    draw = np.random.default_rng(7)
+    terms = np.array([1e16, -1e16, 0.3, 0.5])
+    calls = [(draw.random(9), np.array([2, 2, 2, 5]) + draw.integers(3), terms + draw.random(4)) for _ in range(20)]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(added, calls, f"scattered terms {kernels}")
+
+
 COMPLEX: dict[str, Callable[[Any, Any, Any], Any]] = {
     "sum and difference": lambda x, y, z: ((x + y) - y, (x - y) + y, x - (x - y)),
     "constants": lambda x, y, z: ((x + 1e16) - 1e16, x / 3.0, x * 0.1 * 0.3, x / 3.0 / 7.0),

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from accel.rules.core import cast
+
 
 @dataclass(frozen=True, slots=True)
 class RepeatedValue:
@@ -61,7 +63,7 @@ class CompactConstant:
     def restore(self, stored: Any) -> Any:
         """The array as traced, or what repeats in it, given the stored part as traced."""
         if self.numbers is not None:
-            stored = stored.astype(self.numbers)
+            stored = cast(stored, self.numbers)
         return stored if stored.shape == self.shape else RepeatedValue(stored, self.shape)
 
 

@@ -25,9 +25,10 @@ from accel.compiler.lower.precision.evaluation import ReducedEvaluation, retrace
 from accel.compiler.lower.precision.widths import INLINED, AsTraced, function_of, is_literal
 from accel.platform import jax_internals
 from accel.platform.config import FLOAT64
+from accel.rules.core import cast
 from accel.rules.lowering import number
 
-PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod scatter_mul square".split())
+PRODUCTS = frozenset("cumprod dot_general integer_pow mul reduce_prod square".split())
 """Operations that XLA:CPU contracts with a sum, whatever index moves, choices and signs stand between them.
 
 An outer product is a `dot_general`, whose products XLA takes for those of a `mul`.
@@ -56,9 +57,11 @@ REWRITTEN = {
     "exp": frozenset("div log mul pow".split()),
     "pow": frozenset("div log mul pow".split()),
     "rsqrt": frozenset("div log mul".split()),
+    "scatter-add": frozenset(["add"]),
     "sqrt": frozenset("div log mul".split()),
 }
-"""Readers that XLA's algebra rewrites with an operation: `(a / b) / c`, `log(exp(a))`, `a / sqrt(b)`."""
+"""Readers that XLA's algebra rewrites with an operation: `(a / b) / c`, `log(exp(a))`, `a / sqrt(b)`. It adds the terms
+of a scatter to the other operand of a sum, one by one, and large terms that cancel take that operand with them."""
 
 REASSOCIATED = {
     "add": frozenset("add sub".split()),
@@ -69,6 +72,10 @@ REASSOCIATED = {
 
 NEVER_NEGATIVE = frozenset("abs integer_pow mul square".split())
 """Operations whose integers XLA takes for positive: any power, and products of equal numbers. They may wrap."""
+
+SIGNED = {"ge": 1, "gt": 0, "le": 0, "lt": 1}
+"""Comparisons with zero that XLA answers without a look where it takes the other operand for positive, as `x * x >= 0`
+and `maximum(x, 1) >= 0`, though it may be NaN. By name: which operand is zero."""
 
 FIELD = frozenset("add div mul sub".split())
 """Operations that XLA's algebra takes for exact on complex numbers: `(a + b) - b` becomes `a`."""
@@ -118,6 +125,8 @@ class _Rounding(ReducedEvaluation):
     def step(self, eqn: Any, given: Sequence[Any]) -> Sequence[Any]:
         """The results of one operation."""
         name = eqn.primitive.name
+        if name == "convert_element_type" and given[0].dtype.kind == "b":
+            return [cast(given[0], eqn.outvars[0].aval.dtype)]  # XLA takes 0 * NaN for 0 if 0 is a converted truth
         found = accurate(name, given[0], self._hidden) if len(given) == 1 else None
         if found is not None:
             return [found]
@@ -161,6 +170,9 @@ class _Rounding(ReducedEvaluation):
         """The operands of an operation, hidden where XLA would leave out the operation or compute another."""
         if eqn.primitive.name == "div":
             return [operands[0], self._divisor(*operands)]
+        zero = SIGNED.get(eqn.primitive.name)
+        if zero is not None and id(operands[zero]) in self._zeros_known:
+            return [value if side == zero else self._hidden(value) for side, value in enumerate(operands)]
         if eqn.primitive.name == "add":
             return [self._hidden(value) if id(value) in self._zeros_known else value for value in operands]
         return operands
