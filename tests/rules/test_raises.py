@@ -1,4 +1,4 @@
-"""What SciPy raises for infinities, NaN and matrices that are not positive definite: calls of compiled programs too."""
+"""What SciPy raises for infinities, NaN and indefinite matrices, calls of compiled programs raise, too."""
 
 from __future__ import annotations
 
@@ -92,4 +92,15 @@ def test_chebyshevs_distance_leaves_nan_out(foreground: None) -> None:
     for x in NOT_FINITE:
         for mine, theirs in zip(fast(x), apart(x), strict=True):
             np.testing.assert_array_equal(mine, theirs)
+    assert "verify.mismatch" not in reasons(fast)
+
+
+def test_ramps_to_infinities_are_numpys(foreground: None) -> None:
+    def padded(x: Any) -> Any:
+        return np.pad(x, 1, mode="linear_ramp")
+
+    fast = uncompared(padded, TAME)
+    x = spoilt(np.inf, (0, 2))
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(fast(x), padded(x))
     assert "verify.mismatch" not in reasons(fast)
