@@ -253,7 +253,7 @@ ROWS: list[Row] = [
         np.digitize: np.digitize(v, x) | np.digitize(a, x, right=True) | np.digitize(a, [0, 1, 2]) | np.digitize(a, [2, 1, 0]) | np.digitize(2, x)
         np.median: np.median(a) | np.median(a, axis=0) | np.median(a, axis=-1, keepdims=True) | np.median(a, axis=(0, 1))
         np.nanmedian: np.nanmedian(a) | np.nanmedian(a, axis=0) | np.nanmedian(a, axis=-1, keepdims=True)
-        np.bincount: np.bincount(n, minlength=6) | np.bincount(n, weights=v, minlength=8) | np.bincount(n) | np.bincount(n.astype(np.int8), minlength=300) | np.bincount(n > 2, minlength=2) | np.bincount(n.astype(np.uint8), weights=v, minlength=300)
+        np.bincount: np.bincount(n, minlength=6) | np.bincount(n[:0], v[:0], 3) | np.bincount(n, weights=v, minlength=8) | np.bincount(n) | np.bincount(n.astype(np.int8), minlength=300) | np.bincount(n > 2, minlength=2) | np.bincount(n.astype(np.uint8), weights=v, minlength=300)
         np.unique: np.unique(a) | np.unique(n) | np.unique(n, return_counts=True) | np.unique(a, return_index=True, return_inverse=True, return_counts=True) | np.unique(a, equal_nan=False) | np.unique(a, axis=0)
         np.unique_all: np.unique_all(n) | np.unique_counts(n) | np.unique_inverse(n) | np.unique_values(n)
         np.union1d: np.union1d(v, u) | np.union1d(n, a)

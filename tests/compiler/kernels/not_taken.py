@@ -18,7 +18,6 @@ _TABLE = {
         linalg.solve_triangular(s, v[:3], unit_diagonal=True) | linalg.cholesky(p) | linalg.cholesky(p, lower=True)
         linalg.cholesky(p + np.triu(s, 1), lower=True) | linalg.cholesky(p + np.tril(s, -1)) | linalg.expm(s) | linalg.expm(p * 0.1) | linalg.expm(s * 0)
         linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), u) | linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), np.outer(u, v))
-        linalg.solveh_banded(np.stack([v, np.abs(v) * 2 + 20]), u) | linalg.solveh_banded(np.stack([np.abs(v) * 2 + 20, v]), u, lower=True)
         linalg.cho_solve(linalg.cho_factor(p), t)
         linalg.cho_solve(linalg.cho_factor(p, True), v[:3]) | linalg.cho_solve((p, False), v[:3]) | linalg.lu_factor(s) | linalg.lu_factor(np.outer(v, u)[:, :2])
         linalg.lu_solve(linalg.lu_factor(s), t) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=1) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=2)

@@ -239,6 +239,8 @@ def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], res
     check_parameters(rule, bound)
     rewrite = rule.recorded.special
     assert isinstance(rewrite, Rewrite)
+    if rule.recorded.holds is not None:
+        assume_holds(recording, rule, bound, templates(recording, rule, bound), result)
     try:
         made = rewrite.calls(**bound)
     # Rewrites are written for arrays (`x.ndim`); NumPy's functions take lists as well.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from accel.ir.tape import Node
 from accel.ir.views import Broadcast, Diagonal, Reshape, Step, StridedElements, Transpose
 from accel.rules.columns import Rounding
-from accel.rules.core import cast
+from accel.rules.core import all_finite, cast
 from accel.rules.lowering import Array, jnp, join, lax, same, spread
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import BroadcastArrays, Flip, OfArray, Split
@@ -232,7 +232,18 @@ def _pad(*, array: Any, mode: str = "constant", **bound: Any) -> Any:
     return jnp.pad(array, mode=mode, **bound)
 
 
-add_rule(np.pad, _pad, "array constant_values end_values | pad_width mode stat_length reflect_type", careful=True)
+def _ramps_are_finite(*, array: Any, mode: Any = "constant", **_: Any) -> Any:
+    """NumPy's ramps from an infinity are NaN at their end."""
+    return all_finite(array=array) if mode == "linear_ramp" else None
+
+
+add_rule(
+    np.pad,
+    _pad,
+    "array constant_values end_values | pad_width mode stat_length reflect_type",
+    careful=True,
+    holds=_ramps_are_finite,
+)
 
 
 @rule(np.repeat, "a | repeats axis", rounding=Rounding.EXACT)

@@ -14,6 +14,12 @@ from accel.rules.lowering import Array, jnp
 from accel.rules.rule import Unsupported, rule
 
 
+def _chebyshev(a: Any, b: Any) -> Any:
+    """SciPy's comparisons leave a difference out that is NaN."""
+    apart = abs(a - b)
+    return jnp.where(jnp.isnan(apart), 0.0, apart).max(-1)
+
+
 def _cosine(a: Any, b: Any) -> Any:
     return 1.0 - (a * b).sum(-1) / jnp.sqrt((a * a).sum(-1) * (b * b).sum(-1))
 
@@ -22,7 +28,7 @@ _METRICS: dict[str, Callable[[Any, Any], Any]] = {
     "euclidean": lambda a, b: jnp.sqrt(((a - b) ** 2).sum(-1)),
     "sqeuclidean": lambda a, b: ((a - b) ** 2).sum(-1),
     "cityblock": lambda a, b: abs(a - b).sum(-1),
-    "chebyshev": lambda a, b: abs(a - b).max(-1),
+    "chebyshev": _chebyshev,
     "cosine": _cosine,
 }
 """Distances of points that stand in the last axis of both."""

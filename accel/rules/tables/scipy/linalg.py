@@ -35,7 +35,7 @@ def _square(a: Any) -> None:
         raise Unsupported("rule.parameter", "several matrices at once")
 
 
-@rewritten(linalg.solve, "a b | check_finite assume_a", or_on_host=True)
+@rewritten(linalg.solve, "a b | check_finite assume_a", holds=_finite, or_on_host=True)
 def solve(a: Any, b: Any, check_finite: bool = True, assume_a: str | None = None) -> Any:
     """By Gauss's elimination, whatever is known of the matrix: the solution differs by no more than rounding."""
     _square(a)
@@ -46,27 +46,27 @@ def solve(a: Any, b: Any, check_finite: bool = True, assume_a: str | None = None
     return np.linalg.solve(a, b)
 
 
-@rewritten(linalg.inv, "a | check_finite", or_on_host=True)
+@rewritten(linalg.inv, "a | check_finite", holds=_finite, or_on_host=True)
 def inv(a: Any, check_finite: bool = True) -> Any:
     _square(a)
     return np.linalg.inv(a)
 
 
-@rewritten(linalg.eigvalsh, "a | lower check_finite", or_on_host=True)
+@rewritten(linalg.eigvalsh, "a | lower check_finite", holds=_finite, or_on_host=True)
 def eigvalsh(a: Any, lower: bool = True, check_finite: bool = True) -> Any:
     """By NumPy's own; eigenvectors, of which SciPy's driver chooses other signs, are refused."""
     _square(a)
     return np.linalg.eigvalsh(a, UPLO="L" if lower else "U")
 
 
-@rewritten(linalg.eigh, "a | lower eigvals_only check_finite", or_on_host=True)
+@rewritten(linalg.eigh, "a | lower eigvals_only check_finite", holds=_finite, or_on_host=True)
 def eigh(a: Any, lower: bool = True, eigvals_only: bool = False, check_finite: bool = True) -> Any:
     if not eigvals_only:
         raise Unsupported("rule.parameter", "scipy.linalg.eigh with eigenvectors: their signs are the driver's")
     return eigvalsh(a, lower, check_finite)
 
 
-@rewritten(linalg.det, "a | check_finite", or_on_host=True)
+@rewritten(linalg.det, "a | check_finite", holds=_finite, or_on_host=True)
 def det(a: Any, check_finite: bool = True) -> Any:
     _square(a)
     if a.dtype in (np.float32, np.complex64):
@@ -74,7 +74,7 @@ def det(a: Any, check_finite: bool = True) -> Any:
     return np.linalg.det(a)
 
 
-@rewritten(linalg.norm, "a | ord axis keepdims check_finite")
+@rewritten(linalg.norm, "a | ord axis keepdims check_finite", holds=_finite)
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     return np.linalg.norm(a, ord, axis, keepdims)
 
@@ -163,29 +163,15 @@ def lu_solve(*, lu_and_piv: Any, b: Array, trans: int = 0, check_finite: bool = 
     return jla.lu_solve((lu, pivots), b, trans=trans)
 
 
-@rule(linalg.solveh_banded, "ab b | lower check_finite", holds=_finite, special=Finite())
-def solveh_banded(*, ab: Array, b: Array, lower: bool = False, check_finite: bool = True) -> Any:
-    """Of tridiagonal matrices."""
-    if ab.ndim != 2 or ab.shape[0] != 2 or ab.dtype.kind == "c" or b.ndim > 2:
-        raise Unsupported("rule.parameter", "scipy.linalg.solveh_banded of more than one diagonal beside the main one")
-    ab, b = _floating(ab, b)
-    beside = ab[1, :-1] if lower else ab[0, 1:]
-    return _tridiagonal(beside, ab[0] if lower else ab[1], beside, b)
-
-
 @rule(linalg.solve_banded, "ab b | l_and_u check_finite", holds=_finite, special=Finite())
 def solve_banded(*, l_and_u: Any, ab: Array, b: Array, check_finite: bool = True) -> Any:
     """Of tridiagonal matrices."""
     if tuple(map(int, l_and_u)) != (1, 1) or b.ndim > 2:
         raise Unsupported("rule.parameter", f"scipy.linalg.solve_banded with bands {tuple(l_and_u)}")
     ab, b = _floating(ab, b)
-    return _tridiagonal(ab[2, :-1], ab[1], ab[0, 1:], b)
-
-
-def _tridiagonal(below: Array, main: Array, above: Array, b: Array) -> Any:
-    none = jnp.zeros(1, main.dtype)
-    columns = b[:, None] if b.ndim == 1 else b
-    found = lax.linalg.tridiagonal_solve(jnp.concatenate([none, below]), main, jnp.concatenate([above, none]), columns)
+    none = jnp.zeros(1, ab.dtype)
+    below, above = jnp.concatenate([none, ab[2, :-1]]), jnp.concatenate([ab[0, 1:], none])
+    found = lax.linalg.tridiagonal_solve(below, ab[1], above, b[:, None] if b.ndim == 1 else b)
     return found.reshape(b.shape)
 
 
@@ -233,6 +219,7 @@ on_host(
     solve_discrete_lyapunov: a q
     solve_sylvester: a b q
     solve_toeplitz: *c_or_cr b
+    solveh_banded: ab b
     sqrtm: A
     subspace_angles: A B
     svd: a

@@ -136,7 +136,12 @@ def convolve2d(*, in1: Array, in2: Array, mode: str = "full", boundary: str = "f
     return lax.slice(whole, starts, [low + length for low, length in zip(starts, lengths, strict=True)])
 
 
-@rule(signal.savgol_filter, "x | window_length polyorder deriv delta axis mode cval")
+def _ends_are_finite(*, x: Any, mode: str = "interp", **_: Any) -> Any:
+    """SciPy raises for infinities and NaN where it fits polynomials to the ends."""
+    return _finite(x=x) if mode == "interp" else None
+
+
+@rule(signal.savgol_filter, "x | window_length polyorder deriv delta axis mode cval", holds=_ends_are_finite)
 def savgol_filter(
     *,
     x: Array,
@@ -169,7 +174,11 @@ def savgol_filter(
     return jnp.moveaxis(jnp.concatenate([ends[0], inner[half:-half], ends[1]]), 0, axis)
 
 
-@rule(signal.detrend, "data | axis type")
+def _trend_is_finite(*, data: Any, type: str = "linear", **_: Any) -> Any:
+    return _finite(data=data) if type in ("linear", "l") else None
+
+
+@rule(signal.detrend, "data | axis type", holds=_trend_is_finite)
 def detrend(*, data: Array, axis: int = -1, type: str = "linear") -> Any:
     x = data if data.dtype.char in "dfDF" else cast(data, np.dtype(float))
     if type not in ("linear", "l", "constant", "c"):

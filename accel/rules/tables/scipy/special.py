@@ -119,22 +119,27 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
 
 @rewritten(special.softmax, "x | axis")
 def softmax(x: Any, axis: Any = None) -> Any:
-    x = _floating(x)
+    """The difference of whole numbers wraps as SciPy's."""
+    _refuse_unusual(x)
     terms = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return terms / np.sum(terms, axis=axis, keepdims=True)
 
 
 @rewritten(special.log_softmax, "x | axis")
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    x = _floating(x)
+    _refuse_unusual(x)
     top = np.max(x, axis=axis, keepdims=True)
     shifted = x - np.where(np.isfinite(top), top, 0)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
-def _floating(x: Any) -> Any:
+def _refuse_unusual(x: Any) -> None:
     if x.dtype.kind == "c" or x.dtype == np.float16:
         raise Unsupported("rule.parameter", "complex numbers or halves")
+
+
+def _floating(x: Any) -> Any:
+    _refuse_unusual(x)
     return x if x.dtype.kind == "f" else x.astype(float)
 
 

@@ -30,7 +30,7 @@ def _counts(
 @rule(np.bincount, "x weights | minlength", holds=_counts, special=Shaped())
 def bincount(*, x: Array, shape: tuple[int, ...], weights: Array | None = None, minlength: int = 0) -> Any:
     x = x.astype(np.int64)
-    if weights is None:
+    if weights is None or not x.size:  # NumPy counts nothing in whole numbers, whatever its weights
         return jnp.zeros(shape, np.int64).at[x].add(1)
     return jnp.zeros(shape, float).at[x].add(cast(weights, np.dtype(float)))
 
