@@ -20,6 +20,9 @@ LATEST_S = 1.0, 2.0
 """Seconds after which memory is kept, measured or not: processor seconds since the first call, and seconds of a program
 that has made none."""
 
+WIDEST = 1.5
+"""Maximum of the most as a multiple of the least: calls that differ more say nothing. Guess."""
+
 DOUBT = 0.2
 """Share by which a gain that an earlier run has measured may be another in this one. Guess."""
 
@@ -57,7 +60,7 @@ class FreedMemory:
             self.factor = 1.0 + (1.0 - DOUBT) * (known - 1.0), 1.0 + (1.0 + DOUBT) * (known - 1.0)
 
     def note(self, target: str, seconds: float) -> None:
-        """Note a target's call on NumPy. The first ones decide from when on memory is kept."""
+        """Note a target's call on NumPy, in processor time. The first ones decide from when on memory is kept."""
         if self._is_settled:
             return
         if self._target is not None:
@@ -78,7 +81,8 @@ class FreedMemory:
         self._after.append(seconds)
         if len(self._after) >= CALLS:
             before, after = self._before[target][1:], self._after[1:]
-            self.factor = max(1.0, min(before) / median(after)), max(1.0, median(before) / min(after))
+            least, most = (max(1.0, each) for each in (min(before) / median(after), median(before) / min(after)))
+            self.factor = (least, most) if most <= WIDEST * least else None
             self._is_settled = True
 
 

@@ -49,7 +49,8 @@ class Call:
     done: the call's effects have been made and `result` is final, so the function must not run again. raised: the
     exception that the program's own code raised; the program must get it. began: `time.perf_counter()` when accel
     received the call. seconds: time that the call took on NumPy; None if it has not run there. own_s: the same without
-    the time of other targets called inside it. fair_s: `seconds` as a sample, by processor time. put_back: puts back
+    the time of other targets called inside it. worked_s: processor time of its thread. fair_s: `seconds` as a sample, by
+    that. put_back: puts back
     what a run has drawn for the call, before the program's own function draws it; None where nothing was.
     """
 
@@ -65,6 +66,7 @@ class Call:
         "raised",
         "result",
         "seconds",
+        "worked_s",
     )
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -78,6 +80,7 @@ class Call:
         self.seconds: float | None = None
         self.own_s = 0.0
         self.fair_s = 0.0
+        self.worked_s = 0.0
         self.put_back: Callable[[], None] | None = None
 
     def run(self) -> Any:
@@ -95,7 +98,8 @@ class Call:
             raise
         finally:
             self.seconds = time.perf_counter() - started
-            self.fair_s = current_run().fair_s(self.seconds, time.thread_time() - worked)
+            self.worked_s = time.thread_time() - worked
+            self.fair_s = current_run().fair_s(self.seconds, self.worked_s)
             self.own_s = self.seconds - (THREAD.counted_s - before)
             THREAD.counted_s = before + self.seconds
         return self.result

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from accel.platform import config, freed, tuning
-from accel.platform.freed import CALLS, DOUBT, LEAST_S, FreedMemory
+from accel.platform.freed import CALLS, DOUBT, LEAST_S, WIDEST, FreedMemory
 
 TELLING_S = 2 * LEAST_S / CALLS
 
@@ -38,11 +38,14 @@ def test_the_first_calls_of_a_target_run_without_it_and_the_next_ones_with_it(to
     assert memory.likely_factor == (2.0 if tune else 0.0)
 
 
-def test_calls_that_differ_give_a_range_and_never_a_loss(told: list[object]) -> None:
+@pytest.mark.parametrize(("other", "factor"), [(WIDEST, (1.0, WIDEST)), (2 * WIDEST, None)])
+def test_calls_that_differ_give_a_range_and_never_a_loss(
+    told: list[object], other: float, factor: tuple[float, float] | None
+) -> None:
     memory = FreedMemory()
     for number in range(2 * CALLS):
-        memory.note("loop", (1.0, 3.0)[number % 2] * TELLING_S)
-    assert memory.factor == (1.0, 3.0)
+        memory.note("loop", (1.0, other)[number % 2] * TELLING_S)
+    assert memory.factor == factor and told
 
 
 def test_memory_is_kept_if_calls_are_too_short_to_tell(told: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
