@@ -49,9 +49,9 @@ class Call:
     done: the call's effects have been made and `result` is final, so the function must not run again. raised: the
     exception that the program's own code raised; the program must get it. began: `time.perf_counter()` when accel
     received the call. seconds: time that the call took on NumPy; None if it has not run there. own_s: the same without
-    the time of other targets called inside it. worked_s: processor time of its thread. fair_s: `seconds` as a sample, by
-    that. put_back: puts back
-    what a run has drawn for the call, before the program's own function draws it; None where nothing was.
+    the time of other targets called inside it. worked_s: processor time of its thread. fair_s: `seconds` as a sample,
+    by processor time. put_back: puts back what a run has drawn for the call, before the program's own function draws
+    it; None where nothing was.
     """
 
     __slots__ = (
