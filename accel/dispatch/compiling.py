@@ -122,6 +122,8 @@ class Compiling:
         settings = config.current()
         if not settings.ahead_of_time or settings.policy == config.EAGER:
             return True
+        if self._paths.may_scatter(path) and not path.is_on_disk:
+            return False
         # whether programs could have saved enough so far for the first of them to be compiled or loaded
         certain_s = parts.certain_miss_s(path.compile_s)
         starts = gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs)

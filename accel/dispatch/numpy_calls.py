@@ -142,7 +142,7 @@ class NumPyCalls:
     def _note_missed(self, program: Program | None, seconds: float, calls: int = 1) -> None:
         """Note calls that have run on NumPy before the program was compiled, and their seconds."""
         if program is not None:
-            program.wait(seconds)
+            program.wait(seconds, calls)
             gain.potential_gain.add(expected_gain_s(seconds, calls))
 
     def _note_unmatched(self, call: Call) -> None:

@@ -174,6 +174,8 @@ class Recordings:
             return False
         if not path.outcomes or not self._state.is_limited or len(paths) >= config.current().max_variants:
             return False
+        if paths.may_scatter(path) and self._covers_recording:
+            return True
         if parts.used:  # a program's side exits tell the paths apart, once it is there
             soon = bool(paths.with_program) or path.is_on_disk
             return not soon and parts.pay_for_a_look(self._state.account.recording_s, paths.waiting_count - 1)

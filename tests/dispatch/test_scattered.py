@@ -49,11 +49,10 @@ def play(name: str, limits: Callable[[int], float]) -> tuple[Any, Ledger]:
 @pytest.mark.usefixtures("at_once")
 def test_lengths_that_differ_in_each_call_are_recorded_a_few_times_only() -> None:
     paths, ledger = play("scattered", lambda i: 0.02 * i)
-    # the first, and one that is recorded again to look for others
-    assert len(paths) <= known.MOST_SCATTERED + 2
+    assert len(paths) == known.MOST_APART and not paths.with_program, "no number has come twice"
     (refusal,) = (each for each in ledger.refusals if each.reason == "shape.scattered")
     assert refusal.detail.startswith("line ")
-    assert refusal.detail.count(",") == known.MOST_SCATTERED - 1
+    assert refusal.detail.count(",") == known.MOST_APART - 1
 
 
 @pytest.mark.usefixtures("at_once")
@@ -75,6 +74,12 @@ def test_the_statements_around_such_a_length_are_targets(
         np.testing.assert_allclose(fast(x, 0.02 * i), plain(x, 0.02 * i), rtol=1e-12)
     parts = {"scattered_step:step:5-6", "scattered_step:step:8-9"}
     assert parts <= {book.target for book in ledgers() if book.calls}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_length_that_stays_is_recorded_twice_and_compiled() -> None:
+    paths, ledger = play("constant", lambda i: 0.5)
+    assert len(paths) == 1 and ledger.compiled_calls > 20
 
 
 @pytest.mark.usefixtures("at_once")

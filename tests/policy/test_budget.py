@@ -16,7 +16,7 @@ from accel.dispatch.paths import stages
 from accel.platform import config, gain, processors
 from accel.platform.ledger import Ledger, current_run, open_ledger
 from accel.platform.reasons import Refusal
-from accel.policy import budget, prices
+from accel.policy import account, budget, prices
 from accel.policy.account import Account
 
 
@@ -162,6 +162,20 @@ def test_a_long_path_is_described_once_the_budget_covers_that_and_no_other_is_re
         assert only.may_start and only.observed >= 1
 
 
+def test_calls_that_take_no_longer_than_a_launch_have_lost_nothing(books: ModuleType) -> None:
+    fast: Any = accel.accelerate(lambda x: x * 2.0, name="short")
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(5):
+            fast(np.ones(3))
+    (path,) = fast._self_target.paths
+    before = path.lost_s
+    path.program.wait(1000 * account.LAUNCH_S, 1000)
+    assert path.lost_s < before
+    path.program.wait(1.0)
+    assert path.lost_s > before + 0.5
+
+
 @pytest.mark.parametrize(("count", "starts"), [(2, True), (1, False)])
 def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_lost_as_much(
     count: int, starts: bool, books: ModuleType, monkeypatch: pytest.MonkeyPatch
@@ -175,11 +189,11 @@ def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_los
             fast(np.ones(3))
     (only,) = paths
     price_s = prices.BURDEN * only.compile_s
-    only.waited_s, only.program.stage = 1.4 * price_s, stages.Stage.OBSERVING
+    only.lost_s, only.program.stage = 0.9 * price_s, stages.Stage.OBSERVING
     assert not paths.is_worth_compiling(only)
-    only.waited_s = 1.6 * price_s
+    only.lost_s = 1.1 * price_s
     assert paths.is_worth_compiling(only)
-    only.waited_s = 0.0
+    only.lost_s = 0.0
     assert paths.is_worth_compiling(only, certain_s=2.1 * price_s), "calls to come are certain to lose more"
     monkeypatch.setattr(type(paths), "with_program", [only.program])
     paths.add(only.trace, "another kind")

@@ -17,7 +17,7 @@ from accel.dispatch.paths.stages import Stage
 from accel.platform import config
 from accel.platform.reasons import Refusal
 from accel.policy import prices
-from accel.policy.account import EXPECTED_GAIN_SHARE, expected_gain_s
+from accel.policy.account import expected_gain_s
 
 if TYPE_CHECKING:
     from accel.dispatch.replay import SideExit
@@ -177,6 +177,14 @@ class KnownPaths:
                 return Refusal("shape.scattered", "", detail, (where,))
         return None
 
+    def may_scatter(self, path: RecordedPath) -> bool:
+        """Whether a number that Python needed of the path's arrays has not come twice yet: it may never do so."""
+        mine = _numbers(path)
+        if not mine or self._recurs or self.with_program:
+            return False
+        others = [_numbers(other) for other in self._paths if other is not path]
+        return not any(other.get(where) == number for where, number in mine.items() for other in others)
+
     def _apart(self) -> list[RecordedPath]:
         """The last recorded paths of a target without a program, if no call is known to have taken one of them again.
 
@@ -281,7 +289,7 @@ class KnownPaths:
         again_s = self.joint.whole.price_s if self.joint is not None and joins_more(path, self) else 0.0
         if self.with_program:  # as many kinds again are likely to come, each of which has all compiled anew
             certain_s /= len(self._paths)
-        return prices.are_paid(path.price_s + again_s, EXPECTED_GAIN_SHARE * path.waited_s, certain_s)
+        return prices.are_paid(path.price_s + again_s, path.lost_s, certain_s)
 
     def stop_folding(self, names: Collection[str], changed_in: Program) -> None:
         """Constants of these names have changed in one program: those not compiled yet take them as inputs too."""

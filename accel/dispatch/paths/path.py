@@ -34,6 +34,7 @@ class RecordedPath:
     constants: the inputs that have not changed so far, and may be folded.
     observed: calls observed so far, before there was a program.
     numpy_call_s: seconds of the last call on NumPy. waited_s: of all calls since the recording that had no program.
+    lost_s: what a program is expected to save of these.
     replays: by its program. compared_at: the value of `replays` at the last comparison.
     start_s: seconds that it takes to describe it to whoever compiles it. may_start: whether that may be done.
     apart: why it has a program of its own though it might have one with others; "" if nothing speaks against that.
@@ -51,6 +52,7 @@ class RecordedPath:
         self.apart = ""
         self.numpy_call_s = 0.0
         self.waited_s = 0.0
+        self.lost_s = 0.0
         self.replays = 0
         self.compared_at = 0
         price = prices.describing if trace.key is None else prices.loading

@@ -9,6 +9,7 @@ from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.refolding import Refolds
 from accel.dispatch.paths.stages import TRANSITIONS, Backoff, Stage
 from accel.platform.ledger import current_run, open_ledger
+from accel.policy.account import expected_gain_s
 
 if TYPE_CHECKING:
     from accel.backend.disk.together import TraceOnDisk
@@ -84,9 +85,10 @@ class Program:
         """The place in the user's program where a call has left its paths."""
         return "what was drawn" if exit.on_host else self.variant.executable.program.outcomes[exit.position].where
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float, calls: int = 1) -> None:
         """Add the time of calls that had no program to run."""
         self.whole.waited_s += seconds
+        self.whole.lost_s += expected_gain_s(seconds, calls)
         if self.pending is not None:
             self.pending.add_missed(seconds)
 

@@ -35,6 +35,7 @@ def program_of(
         whole.constants.inherit(path.constants, slots)
         whole.observed = max(whole.observed, path.observed)
         whole.waited_s += path.waited_s
+        whole.lost_s += path.lost_s
         whole.numpy_call_s = max(whole.numpy_call_s, path.numpy_call_s)
     program.source, program.on_disk = source, frozenset(on_disk)
     if source is not None:
