@@ -184,8 +184,8 @@ class Parts:
     def end_before(self, seconds: float) -> bool:
         """Whether the calls to come are known to end before a program that takes so long to come is of use."""
         left = self.calls_left() if self.used else None
-        seconds += prices.worker_s
-        return left is not None and bool(self._last_s) and left * self._last_s[-1] < prices.CERTAIN * seconds
+        meanwhile_s = prices.meanwhile_s(seconds)
+        return left is not None and bool(self._last_s) and left * self._last_s[-1] < prices.CERTAIN * meanwhile_s
 
     @property
     def certain_s(self) -> float:
@@ -200,7 +200,7 @@ class Parts:
         if self.calls_left() is None:
             return self._unpaid_s / GONE_ON
         to_come_s = self.certain_s
-        share = max(0.0, 1.0 - (seconds + prices.worker_s) / to_come_s) if to_come_s else 0.0
+        share = max(0.0, 1.0 - prices.meanwhile_s(seconds) / to_come_s) if to_come_s else 0.0
         return share * self._to_come_s(self._last_missed_s)
 
     def _to_come_s(self, last_s: Collection[float]) -> float:

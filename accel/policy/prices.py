@@ -82,6 +82,14 @@ def burden_s(compile_s: float) -> float:
     return BURDEN * compile_s
 
 
+def meanwhile_s(seconds: float) -> float:
+    """Return the seconds of calls that the program makes until a program of its own is there that takes so long.
+
+    Where the two take turns, it makes half as many.
+    """
+    return (seconds + worker_s) / ALONE
+
+
 def are_paid(price_s: float, lost_s: float, certain_s: float = 0.0) -> bool:
     """Whether an investment is worth its price. lost_s, certain_s: what calls have lost, and are certain to lose."""
     return lost_s >= price_s or certain_s >= CERTAIN * price_s

@@ -43,3 +43,12 @@ def test_an_investment_is_made_once_it_has_been_missed_or_surely_will_be(
     lost_s: float, certain_s: float, paid: bool
 ) -> None:
     assert prices.are_paid(1.0, lost_s, certain_s) is paid
+
+
+@pytest.mark.parametrize(("alone", "calls_s"), [(1.0, 3.0), (2.0, 1.5)])
+def test_a_program_that_takes_turns_with_its_compiler_makes_half_as_many_calls_meanwhile(
+    alone: float, calls_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prices, "ALONE", alone)
+    monkeypatch.setattr(prices, "worker_s", 1.0)
+    assert prices.meanwhile_s(2.0) == calls_s
