@@ -215,7 +215,7 @@ class Recordings:
                 state.parts.note_look(found=is_new)
                 state.paths.note_again(found=is_new)
             if is_new:
-                self.add(recorded.trace).note_recorded(call.args, call.kwargs)
+                self.add(recorded.trace)
                 self._earlier.forget_vain()
                 self._compiling.keep(state.paths)
                 operations = len(recorded.trace.tape.nodes)

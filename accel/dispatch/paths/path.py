@@ -122,15 +122,6 @@ class RecordedPath:
 
     # -- its calls ----------------------------------------------------------------------------------------------------
 
-    def note_recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Note the inputs of the recorded call, as it has left them.
-
-        Where it is compiled with a path that has been observed, a number that tells the two apart is no constant.
-        """
-        values = self.matcher.match(args, kwargs)
-        if isinstance(values, list):
-            self.constants.compare(values, looks_at_all=False)
-
     def observe(self, values: list[Any]) -> None:
         """Note the inputs of one more call, before it runs: an input that differs is no constant."""
         looks_at_all = self.observed < COMPARED_CALLS or not self.observed & (self.observed - 1)
