@@ -86,8 +86,8 @@ class Locality:
     """Which elements of the operands an element of the result comes from."""
 
     elementwise: bool = False
-    """From the elements at the same place alone, with broadcasting. Read by record.values.compressed, lower.values, and
-    the aliasing and pad passes."""
+    """From the elements at the same place alone, with broadcasting. Read by record.values.compressed and
+    lower.values."""
     rowwise: Callable[[Mapping[str, Any]], bool] | None = None
     """From the bound arguments, whether row i of the result (along its first axis) comes from rows i alone. None: it
     never does, unless `elementwise`. Read by record.values.compressed."""
@@ -97,9 +97,6 @@ class Locality:
     reads: Reads | None = None
     """Which elements of the operands it reads; None: all. Read by accel.transform.pure.gates, which keeps the others
     out of derivatives."""
-    reshapes: Fact[bool] = True
-    """Whether the result of `lower` may be a reshape, which XLA may leave in the operand's memory. Of no
-    account where `elementwise` is set. Read by the aliasing pass, which copies such a result before a write."""
 
 
 @dataclass(frozen=True, slots=True)

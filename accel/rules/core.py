@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.ir.tape import Node
 from accel.ir.views import Extent
 from accel.rules.columns import Reads, Rounding
 from accel.rules.derivatives import derived_from
@@ -177,10 +176,6 @@ def broadcast_to_assign(value: NDArray[Any] | np.generic | complex, shape: tuple
     return np.broadcast_to(_strip(np.asarray(value), shape), shape)
 
 
-def _drops_axes(node: Node) -> bool:
-    return isinstance(node.args[0], Node) and len(node.args[0].shape) > len(node.shape)
-
-
 def _broadcast(value: Array, shape: tuple[int, ...]) -> Any:
     from jax import numpy as jnp
 
@@ -314,13 +309,13 @@ def _grid(grid: object, key: object, part: int | None = None) -> Any:
 # -- the operations: accel.rules.opcodes says what each is ------------------------------------------------------------
 
 
-INPUT = own_rule("input", _never, rounding=Rounding.FREE, reshapes=False)
+INPUT = own_rule("input", _never, rounding=Rounding.FREE)
 READ = own_rule("read", lambda base, step: step.read(base), lambda base, step: step.read(base))
 WRITE = own_rule("write", _write_numpy, _write)
 READ_AT = own_rule("read_at", _read_at, _read_at)
 WRITE_AT = own_rule("write_at", _write_at, _write_at)
-CAST = own_rule("cast", _cast_numpy, cast, reshapes=False)
-SELECT = own_rule("select", _select_numpy, _select, reshapes=False, reads=Reads((1, 2), _selected_sides))
+CAST = own_rule("cast", _cast_numpy, cast)
+SELECT = own_rule("select", _select_numpy, _select, reads=Reads((1, 2), _selected_sides))
 FITS = own_rule("fits", fits, fits)
 SELECTED_FIT = own_rule("selected_fit", selected_fit, selected_fit)
 IN_BOUNDS = own_rule("in_bounds", in_bounds, in_bounds)
@@ -328,15 +323,15 @@ IS_SLICE = own_rule("is_slice", _is_slice, _is_slice)
 TRUTH = own_rule("truth", lambda x: bool(x), lambda x: x.reshape(()) != 0)
 PICK = own_rule("pick", lambda parts, i: parts[i], lambda parts, i: parts[i])
 CHOICE = own_rule("choice", _choice_numpy, _choice)
-PHI = own_rule("phi", lambda choice, sides, form: sides[choice], _phi, reshapes=False)
+PHI = own_rule("phi", lambda choice, sides, form: sides[choice], _phi)
 COUNTER = own_rule("counter", lambda value: value, _counter)
 AGREE = own_rule("agree", lambda values, expected: np.bool_(agree(values, expected)), agree)
 # computed by accel.compiler.lower.looping
-LOOP = own_rule("loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WORK, reshapes=False)
-SCALAR = own_rule("scalar", lambda x: x, lambda x: x, reshapes=False)
-FULL = own_rule("full", _full_numpy, _full, reshapes=False, by_shape=True)
+LOOP = own_rule("loop", _never, rounding=Rounding.FREE, jumps=True, work=LOOP_WORK)
+SCALAR = own_rule("scalar", lambda x: x, lambda x: x)
+FULL = own_rule("full", _full_numpy, _full, by_shape=True)
 STACK = own_rule("stack", _stack_numpy, _stack)
-BROADCAST = own_rule("broadcast", broadcast_to_assign, _broadcast, reshapes=_drops_axes)
+BROADCAST = own_rule("broadcast", broadcast_to_assign, _broadcast)
 RESHAPE = own_rule("reshape", lambda x, shape: np.reshape(x, shape), lambda x, shape: x.reshape(shape))
 UNRAVELLED = own_rule("unravelled", _unravelled, _unravelled_lowered)
 COUNT = own_rule("count", lambda mask: int(np.count_nonzero(mask)), counted)

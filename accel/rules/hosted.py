@@ -188,6 +188,5 @@ def hosted(rule: Rule) -> Rule:
         functools.partial(_lowered, rule.function, rule.operands),
         operands=rule.operands,
         sequences=rule.sequences,
-        reshapes=False,
         work=LIBRARY_WORK,
     )

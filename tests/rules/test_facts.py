@@ -101,7 +101,6 @@ def test_a_row_says_nothing_that_it_was_not_given() -> None:
     rule = make_rule("accel.test", abs, abs)
     assert rule.numerics.rounding is Rounding.FREE
     assert rule.numerics.jumps is None
-    assert rule.locality.reshapes is True
     assert not (rule.own or rule.numerics.careful)
     assert not (rule.cost.by_shape or rule.cost.arithmetic)
 
@@ -157,27 +156,6 @@ def test_what_is_exact_needs_no_more_digits_than_its_operands(name: str) -> None
 def test_only_squares_are_powers_that_round_alike(function: Any, expected: Rounding) -> None:
     (node,) = nodes_of(function, np.ones(3))
     assert fact(node.rule.numerics.rounding, node) is expected
-
-
-@pytest.mark.parametrize(
-    ("function", "expected"),
-    [
-        (lambda x: np.roll(x, 1), True),
-        (lambda x: np.roll(x, 1, axis=0), False),
-        (lambda x: np.concatenate([x, x]), False),
-        (lambda x: np.concatenate([x, x], axis=None), True),
-        (lambda x: np.gradient(x, axis=0), False),
-        (lambda x: np.tile(x, 2), True),
-    ],
-)
-def test_what_works_on_flattened_arrays_reshapes(function: Any, expected: bool) -> None:
-    *_, node = nodes_of(function, np.ones((3, 4)))
-    assert fact(node.rule.locality.reshapes, node) is expected
-
-
-def test_a_flattened_vector_keeps_its_shape() -> None:
-    (node,) = nodes_of(lambda x: np.roll(x, 1), np.ones(3))
-    assert fact(node.rule.locality.reshapes, node) is False
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from accel.rules.tracing import current
 # -- differences ------------------------------------------------------------------------------------------------------
 
 
-@rule(np.diff, "a prepend append | n axis", rounding=Rounding.ROUNDED, reshapes=False)
+@rule(np.diff, "a prepend append | n axis", rounding=Rounding.ROUNDED)
 def diff(
     *, a: Array, n: int = 1, axis: int = -1, prepend: Array | float | None = None, append: Array | float | None = None
 ) -> Any:
@@ -95,7 +95,7 @@ def unwrap(*, p: Array, **bound: object) -> Any:
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-@rule(np.gradient, "f *varargs | axis edge_order", work=9.0, reshapes=False)
+@rule(np.gradient, "f *varargs | axis edge_order", work=9.0)
 def gradient(*, f: Array, varargs: tuple[Any, ...] = (), axis: int | None = None, edge_order: int = 1) -> Any:
     """Second-order differences inside, of first or second order at the edges, by NumPy's formulas.
 

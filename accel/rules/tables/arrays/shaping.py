@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.ir.tape import Node
 from accel.ir.views import Broadcast, Diagonal, Reshape, Step, StridedElements, Transpose
 from accel.rules.columns import Rounding
 from accel.rules.core import all_finite, cast
@@ -135,16 +133,7 @@ for _function, _axis in ((np.flip, None), (np.fliplr, 1), (np.flipud, 0)):
     add_rule(_function, None, "m | axis", special=Flip(_axis))
 
 
-def _flattens(default: int | None) -> Callable[[Node], bool]:
-    """Whether a function, with None for its axis, works on flattened arrays. default: the axis where none is given."""
-
-    def reshapes(node: Node) -> bool:
-        return node.kwargs.get("axis", default) is None and any(len(operand.shape) > 1 for operand in node.operands())
-
-    return reshapes
-
-
-@rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, work=9.0, reshapes=_flattens(None))
+@rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, work=9.0)
 def roll(*, a: Array, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> Any:
     """Two slices joined, axis by axis."""
     if axis is None:
@@ -189,7 +178,7 @@ def _joined(name: str) -> Any:
     return lower
 
 
-@rule(np.concatenate, "*arrays | axis dtype", cast="arrays", rounding=Rounding.EXACT, work=9.0, reshapes=_flattens(0))
+@rule(np.concatenate, "*arrays | axis dtype", cast="arrays", rounding=Rounding.EXACT, work=9.0)
 def concatenate(
     *, arrays: tuple[Any, ...] | list[Any], axis: int | None = 0, dtype: np.dtype[Any] | type[Any] | None = None
 ) -> Any:
