@@ -68,10 +68,6 @@ def _whole(array: Any) -> Any:
     return CompactConstant(array, array.shape)
 
 
-def _beside(read: Callable[[Any], Any], base: Any) -> Any:
-    return read(base)
-
-
 _nothing, _never, _empty = _giving(None), _giving(False), _giving({})
 
 MECHANISMS: Mapping[str, Mapping[str, Any]] = {
@@ -82,8 +78,7 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
     "branches": {"accel.compiler.lower.passes.branches:branched": _given},
     "views of views": {"accel.compiler.lower.passes.nesting:flattened": _given},
     "compact constants": {"accel.compiler.lower.arguments:without_repetition": _whole},
-    "copies before writes": {"accel.rules.fusion:snapshot": _given},
-    "reads apart from writes": {"accel.rules.fusion:read_separately": _beside},
+    "copies before writes": {"accel.rules.tracing:stored": _given},
     "written views": {"accel.compiler.lower.written:_contents": _empty},
     "joins": {"accel.record.state.joins:Joins.branch": _nothing},
     "merged paths": {"accel.dispatch.paths.joining:may_join": _never},

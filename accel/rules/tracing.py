@@ -17,7 +17,7 @@ class Tracing:
     """Questions that rules may ask of the program that is traced."""
 
     stored_by: Any = None
-    """Traced bool by which values are copied (accel.rules.fusion): it is true, and XLA cannot know. None: none are."""
+    """Traced bool by which values are copied (`stored`): it is true, and XLA cannot know. None: none are."""
     has_host_calls: bool = False
     """Whether NumPy may fill results (accel.rules.filling): in its own precision, on one CPU, without derivatives."""
     has_derivatives: bool = False
@@ -46,3 +46,19 @@ def traced(**changes: Any) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def stored(x: Any) -> Any:
+    """Copy `x` before the arrays behind it are written (see accel.compiler.lower.passes.aliasing).
+
+    XLA:CPU fuses across barriers, and stores the result of a conditional. Gives `x` itself where no program of accel's
+    is being traced, or it is not for a CPU.
+    """
+    from jax import lax
+
+    def other(x: Any) -> Any:
+        """Never runs; without it, XLA would remove the conditional."""
+        return ~x if x.dtype == bool else x + x
+
+    always = current().stored_by
+    return x if always is None or x.size == 0 else lax.cond(always, lambda x: x, other, x)

@@ -38,7 +38,7 @@ from accel.rules.tracing import traced
 
 _ALWAYS = np.bool_(True)
 """The last constant of every program: true. XLA cannot know that, so it cannot fuse or contract across a choice by this
-value (see accel.rules.fusion and accel.compiler.lower.rounding)."""
+value (see accel.rules.tracing and accel.compiler.lower.rounding)."""
 
 
 def lower(

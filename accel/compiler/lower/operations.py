@@ -9,9 +9,10 @@ import numpy as np
 from accel.compiler.lower import exact
 from accel.ir.tape import Node
 from accel.platform.reasons import source_line
-from accel.rules import core, fusion
+from accel.rules import core
 from accel.rules.lowering import Array
 from accel.rules.rule import Rule, Unsupported
+from accel.rules.tracing import stored
 
 
 def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...] | None = None) -> Any:
@@ -20,7 +21,7 @@ def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tu
     shape: the result's, where it is not the node's.
     """
     if node.endangered:
-        args = (*args[:2], fusion.snapshot(as_array(args[2])), *args[3:])
+        args = (*args[:2], stored(as_array(args[2])), *args[3:])
     shape = node.shape if shape is None else shape
     try:
         value = apply(node, args, kwargs, shape)

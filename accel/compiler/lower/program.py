@@ -58,7 +58,7 @@ class LoweredProgram:
 
     function: takes the arrays of `slots`, then `constants`, then the packed scalars (see PACKS), and gives new arrays,
     changed arrays, and the packed outcomes and numbers. The last constant is true, which XLA cannot know: `always` of
-    accel.rules.fusion and accel.compiler.lower.rounding.
+    accel.rules.tracing and accel.compiler.lower.rounding.
     for_kernels: the same function without what only serves XLA; None where kernels cannot have it.
     is_rounded: whether it is compiled with NumPy's rounding.
     host: nodes that Python evaluates before launch, in order; scalars: those of them that the program takes, by pack.

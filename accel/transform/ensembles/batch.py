@@ -33,7 +33,7 @@ Measured on the miniature's air, with values stored: 16 members at 121x240 take 
 together; 64 members at 31x60 take the same 6.5 ms in chunks of 8 to 64."""
 
 ALWAYS = np.True_
-"""Runtime truth by which values are stored and rounded (see accel.rules.fusion and accel.compiler.lower.rounding)."""
+"""Runtime truth by which values are stored and rounded (see accel.rules.tracing and accel.compiler.lower.rounding)."""
 
 
 @dataclass(slots=True)

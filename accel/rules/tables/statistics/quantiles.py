@@ -1,8 +1,7 @@
 """Medians and quantiles.
 
-XLA:CPU sorts floats some 50 times slower than NumPy. So order statistics are selected without sorting: by comparing
-each element with each where there are few; by NumPy where the program may call it (accel.rules.order); else by
-bisection, counting how many elements lie below a bound.
+Few elements are ranked by comparing each with each. Others are sorted, by NumPy where the program may call it
+(accel.rules.order).
 """
 
 from __future__ import annotations
@@ -39,26 +38,8 @@ def _flat(x: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
 # -- selection --------------------------------------------------------------------------------------------------------
 
 
-def select_two(keys: Array, k: Array) -> tuple[Any, Any]:
-    """The k-th smallest key (from 0) along the first axis, and the one after it (the same where it is the last).
-
-    keys: (n, *rest), n > 0. k: (m, 1, ..., 1) or (m, *rest). Each result: (m, *rest).
-    """
-    if keys.shape[0] <= FEW:
-        return _by_rank(keys, k)
-    shape = (k.shape[0], *keys.shape[1:])
-    k = jnp.broadcast_to(k, shape)
-    found = _bisect(keys, k)
-    wide = keys[:, None]
-    count = _count(wide <= found[None])
-    largest = number(np.iinfo(keys.dtype).max, keys)
-    # the one after it is the next larger key, or the same again where that occurs several times
-    later = where(wide > found[None], wide, largest).min(axis=0)
-    return found, where((count > k + 1) | (count >= keys.shape[0]), found, later)
-
-
 def _two_of(flat: Array, keys: Array, k: Array) -> tuple[Any, Any]:
-    """The values of the keys that `select_two` finds."""
+    """As `_by_selection`, by NumPy or with derivatives where these are asked for."""
     if flat.ndim == 1 and flat.dtype.kind == "f" and order.are_called(flat):
         # the largest key, of NaN and of what does not count, stands for no element that is asked for
         largest = number(np.iinfo(keys.dtype).max, keys)
@@ -74,7 +55,17 @@ def _two_of(flat: Array, keys: Array, k: Array) -> tuple[Any, Any]:
 
 
 def _by_selection(flat: Array, keys: Array, k: Array) -> tuple[Any, Any]:
-    low, high = select_two(keys, k)
+    """The k-th smallest values (from 0) along the first axis, and those after them (the same at the end).
+
+    keys: (n, *rest), n > 0. k: (m, 1, ..., 1) or (m, *rest). Each result: (m, *rest).
+    """
+    k = jnp.broadcast_to(k, (k.shape[0], *keys.shape[1:]))
+    later = jnp.minimum(k + 1, keys.shape[0] - 1)
+    if keys.shape[0] <= FEW:
+        low, high = _by_rank(keys, k, later)
+    else:
+        ordered = order.in_order(keys, 0, lambda keys: lax.sort(keys, dimension=0))
+        low, high = (jnp.take_along_axis(ordered, place, 0) for place in (k, later))
     return from_keys(low, flat.dtype), from_keys(high, flat.dtype)
 
 
@@ -82,7 +73,7 @@ def _count(condition: Any) -> Any:
     return condition.sum(axis=0, dtype=np.int32)
 
 
-def _by_rank(keys: Array, k: Array) -> tuple[Any, Any]:
+def _by_rank(keys: Array, *places: Array) -> list[Any]:
     """By each key's rank: how many keys are smaller, or equal and before it."""
     size = keys.shape[0]
     ranks = [
@@ -93,47 +84,12 @@ def _by_rank(keys: Array, k: Array) -> tuple[Any, Any]:
     ]
 
     def at(position: Array) -> Any:
-        position = jnp.broadcast_to(position, (position.shape[0], *keys.shape[1:]))
         chosen = jnp.broadcast_to(keys[0], position.shape)
         for i in range(1, size):
             chosen = where(ranks[i] == position, keys[i], chosen)
         return chosen
 
-    return at(k), at(jnp.minimum(k + 1, size - 1))
-
-
-def _bisect(keys: Array, k: Array) -> Any:
-    """Halve the bracket of keys that holds the k-th until it holds one element, or one value.
-
-    The state: the bracket's ends `low` and `high`; `below` and `upto`, how many keys are below it, and not above it.
-    """
-    wide = keys[:, None]
-    size = keys.shape[0]
-    first = jnp.broadcast_to(keys.min(axis=0), k.shape)
-    last = jnp.broadcast_to(keys.max(axis=0), k.shape)
-
-    def open_(state: tuple[Any, ...]) -> Any:
-        low, high, below, upto = state
-        return ((low < high) & (upto - below > 1)).any()
-
-    def halve(state: tuple[Any, ...]) -> Any:
-        low, high, below, upto = state
-        # the mean, rounded down: `low + high` could overflow
-        middle = (low & high) + ((low ^ high) >> 1)
-        count = _count(wide <= middle[None])
-        left = count > k
-        return (
-            where(left, low, middle + 1),
-            where(left, middle, high),
-            where(left, below, count),
-            where(left, count, upto),
-        )
-
-    start = (first, last, jnp.zeros(k.shape, np.int32), jnp.full(k.shape, size, np.int32))
-    low, _, _, _ = lax.while_loop(open_, halve, start)
-    largest = number(np.iinfo(keys.dtype).max, keys)
-    # the bracket holds one element, wherever in it: the smallest key from `low` on
-    return where(wide >= low[None], wide, largest).min(axis=0)
+    return [at(place) for place in places]
 
 
 # -- median and quantiles ---------------------------------------------------------------------------------------------

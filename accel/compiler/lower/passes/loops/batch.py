@@ -29,7 +29,8 @@ from accel.compiler.lower.passes.loops.operands import (
 from accel.compiler.lower.passes.value_store import Compute, ValueStore
 from accel.ir.tape import Node
 from accel.ir.views import Index, box_of
-from accel.rules import core, fusion
+from accel.rules import core
+from accel.rules.tracing import stored
 
 LARGEST_BATCH = 1 << 17
 """Elements that a value may have, all iterations together: what a core's cache holds. Beyond, the loop is the better
@@ -223,7 +224,7 @@ def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
         array = before[chain[0]]
         for position in chain:  # in the order of an iteration: the last write to an element stays
             if position in new:
-                value = fusion.snapshot(new[position]) if loop.last[position].endangered else new[position]
+                value = stored(new[position]) if loop.last[position].endangered else new[position]
                 array = batch.written[position].write(array, value)
         values.set(loop.last[chain[-1]], array)
     for position in kept:

@@ -6,8 +6,6 @@ differ from iteration to iteration are looked up in tables.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 from accel.compiler.lower.passes.loops.loop import Loop
@@ -20,16 +18,10 @@ from accel.compiler.lower.passes.loops.operands import (
     SameIteration,
     Stacked,
     Table,
-    is_box_read,
 )
 from accel.compiler.lower.passes.value_store import Compute, ValueStore
 from accel.ir.tape import Node
-from accel.rules import core, fusion
 from accel.rules.tracing import current
-
-SMALL_PART = 4
-"""A read of a part this many times smaller than its array is made separately. That copies the part. A fusion with the
-write might copy the array in every iteration."""
 
 STRAIGHT = 512
 """Maximum number of operations, all iterations together, that kernels compute as straight code. They fuse iterations,
@@ -59,12 +51,6 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
                 _resolve(operand, own, before, values, entries.get((position, place)))
                 for place, operand in enumerate(operands)
             ]
-            separate = _reads_written(node, operands, loop.operations)
-            if separate and node.rule is core.READ_AT:
-                own.append(_computed_separately(node, resolved, compute))
-                continue
-            if separate:  # its second operand is the box
-                resolved[1] = fusion.SeparateRead(resolved[1])
             own.append(compute(node, resolved))
         return [own[position] for position in loop.carried], [own[position] for position in loop.collected]
 
@@ -108,21 +94,6 @@ def _entry(operand: Table | MovingBox | MovingRead | Stacked, k: int, values: Va
             return values.fetch(nodes[k])
         case MovingRead(_, MovingBox(starts)) | MovingBox(starts):
             return tuple(starts[k].tolist())
-
-
-def _reads_written(node: Node, operands: list[LoopOperand], operations: Sequence[Node]) -> bool:
-    """Whether an operation looks at a small part of an array that the loop writes to."""
-    reads = is_box_read(node) or node.rule is core.READ_AT
-    if not reads or not isinstance(operands[0], (SameIteration, Carried)):
-        return False
-    base = operations[operands[0].position]
-    return base.rule in (core.WRITE, core.WRITE_AT) and math.prod(base.shape) >= SMALL_PART * math.prod(node.shape)
-
-
-def _computed_separately(node: Node, operands: list[Any], compute: Compute) -> Any:
-    """A read whose array is its first operand, apart from all that is beside it."""
-    base, *starts = operands
-    return fusion.read_separately(lambda array: compute(node, [array, *starts]), base)
 
 
 def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], values: ValueStore, entry: Any) -> Any:
