@@ -51,7 +51,7 @@ class Run(NamedTuple):
 
 
 def programs(folder: Path = FOLDER) -> dict[str, Path]:
-    """The programs, by field and name: `fluids.cavity`."""
+    """The programs, by field and name: `fluids.shallow_water`."""
     return {f"{path.parent.name}.{path.stem}": path for path in sorted(folder.glob("*/*.py"))}
 
 
