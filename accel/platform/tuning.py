@@ -1,4 +1,4 @@
-"""Settings of the whole process that accel changes: all of them are here, in `CHANGED`.
+"""Settings of the whole process that accel changes: all of them are here. docs/settings.md lists them.
 
 `QD_JAX_TUNE=0` leaves each of them alone. Any number of threads may hold one at the same time. If the program
 changes it meanwhile, the program's value stays.
@@ -13,60 +13,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from accel.platform import config, forks
-
-
-class ChangedSetting(NamedTuple):
-    """A setting that accel changes. during: for how long it is changed."""
-
-    name: str
-    change: str
-    during: str
-    why: str
-
-
-CHANGED = (
-    ChangedSetting(
-        "`sys.setswitchinterval`",
-        "0.1 ms",
-        "while a program is lowered or loaded in the background",
-        "Tracing calls C++ thousands of times, and each time the program's own thread may keep the interpreter for "
-        "5 ms: tracing that takes 4 s alone took 60 s",
-    ),
-    ChangedSetting(
-        "`gc.set_threshold`",
-        "50,000 new objects",
-        "while a call is recorded, or a program lowered or loaded",
-        "Tapes and programs stay: with 700, a third of that time goes into looking for garbage among them",
-    ),
-    ChangedSetting(
-        "glibc's `mallopt`",
-        "freed memory stays with the process, up to 512 MB",
-        "from the first calls or the first program on, to `accel.uninstall()`",
-        "A program that takes and frees megabytes in each step makes the kernel clear them anew: 589,000 page faults "
-        "in 3,000 steps on arrays of 0.5 MB, 3,300 with it; 4.2 instead of 2.4 ms for a step of PyGCM",
-    ),
-    ChangedSetting(
-        "JAX's `jax_cpu_enable_async_dispatch`",
-        "off",
-        "while accel starts JAX's clients, if the program has not imported JAX",
-        "Programs run in the thread that asks for them: 120 instead of 250 us for a small one",
-    ),
-    ChangedSetting(
-        "`NPROC`, which XLA reads",
-        "1 thread, if the first program's arrays are small; `QD_JAX_THREADS` says otherwise",
-        "while accel starts JAX's clients, if the program has not imported JAX",
-        "Waking another thread takes 50 us, longer than a small array's work",
-    ),
-    ChangedSetting(
-        "`XLA_PYTHON_CLIENT_PREALLOCATE`, which XLA reads",
-        "false, unless you have set it: memory of a GPU is taken as it is needed",
-        "while accel starts JAX's clients, if the program has not imported JAX",
-        "JAX would take three quarters of the GPU's memory at once, from you and from others",
-    ),
-)
 
 SWITCH_S = 1e-4
 """The thread switch interval, in seconds, while a thread compiles."""
@@ -232,12 +181,6 @@ def _variable(name: str, value: str | None) -> Iterator[None]:
         yield
     finally:
         del os.environ[name]
-
-
-def as_table() -> str:
-    """The settings as a table in Markdown, for docs/settings.md."""
-    rows = [f"| {each.name} | {each.change} | {each.during} | {each.why} |" for each in CHANGED]
-    return "\n".join(["| setting | becomes | for how long | why |", "|---|---|---|---|", *rows])
 
 
 @forks.in_child

@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,8 +110,3 @@ def test_a_forked_child_has_the_programs_settings() -> None:
     leave.set()
     thread.join()
     assert os.waitpid(process, 0)[1] == 0
-
-
-def test_the_document_lists_the_settings() -> None:
-    page = Path(__file__).parents[2] / "docs" / "settings.md"
-    assert tuning.as_table() in page.read_text(encoding="utf-8")
