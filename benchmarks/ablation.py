@@ -62,12 +62,6 @@ def _given(value: Any, *_: Any, **__: Any) -> Any:
     return value
 
 
-def _whole(array: Any) -> Any:
-    from accel.compiler.lower.repetition import CompactConstant
-
-    return CompactConstant(array, array.shape)
-
-
 _nothing, _never, _empty = _giving(None), _giving(False), _giving({})
 
 MECHANISMS: Mapping[str, Mapping[str, Any]] = {
@@ -77,7 +71,6 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
     "batches": {"accel.compiler.lower.passes.loops.batch:plan": _nothing},
     "branches": {"accel.compiler.lower.passes.branches:branched": _given},
     "views of views": {"accel.compiler.lower.passes.nesting:flattened": _given},
-    "compact constants": {"accel.compiler.lower.arguments:without_repetition": _whole},
     "copies before writes": {"accel.rules.tracing:stored": _given},
     "written views": {"accel.compiler.lower.written:_contents": _empty},
     "joins": {"accel.record.state.joins:Joins.branch": _nothing},

@@ -64,26 +64,16 @@ def test_what_follows_from_a_constant_is_computed_again(built: list[int]) -> Non
     assert len(built) == 1
 
 
-ZERO, ROWS, UNEVEN = np.zeros((6, 8)), np.repeat(np.arange(6.0), 8).reshape(6, 8), np.arange(48.0).reshape(6, 8)
-
-
-@pytest.mark.parametrize(
-    ("first", "then", "programs"),
-    [(ZERO, UNEVEN, 1), (ZERO, ROWS, 1), (UNEVEN, ZERO, 1), (ROWS, ZERO, 1), (ROWS, -ROWS, 1), (ROWS, UNEVEN, 2)],
-)
-def test_a_constant_that_repeats_no_more_is_another_program(
-    built: list[int], first: Any, then: Any, programs: int
-) -> None:
-    """Where the program knows it by one number for each row. It knows no field by a single number."""
-    model = SimpleNamespace(weights=first)
+def test_a_constant_that_repeats_along_rows_may_change_to_any_other(built: list[int]) -> None:
+    model = SimpleNamespace(weights=np.zeros((6, 8)))
     fast = accel.accelerate(weighted_field, name="weighted_field")
     with at_once():
-        for weights in (first, then):
-            model.weights = weights.copy()
+        for weights in (np.repeat(np.arange(6.0), 8).reshape(6, 8), np.zeros((6, 8)), np.arange(48.0).reshape(6, 8)):
+            model.weights = weights
             for seed in range(12):
                 x = np.random.default_rng(seed).standard_normal((6, 8))
                 np.testing.assert_allclose(fast(model, x), weighted_field(model, x), rtol=1e-12)
-    assert len(built) == programs
+    assert len(built) == 1
     assert not open_ledger("weighted_field").refusals
 
 

@@ -17,7 +17,6 @@ operations  one operation, by its rule or by NumPy
 exact       which operations NumPy computes where the settings ask for its bits
 arguments   what the device is given instead of computing it
 looping     loops by data, as `lax.while_loop`
-repetition  arrays that repeat themselves, in fewer bytes
 precision   the traced function in float32, where the settings say so
 rounding    the traced function with NumPy's rounding, where they do not
 accurate    functions of which XLA gives hundreds of wrong units in the last place

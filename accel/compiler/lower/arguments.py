@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from accel.compiler.lower.folding import Folding
 from accel.compiler.lower.operations import as_array
 from accel.compiler.lower.program import PACKS, pack_of
-from accel.compiler.lower.repetition import CompactConstant, without_repetition
 from accel.ir.fingerprint import Indescribable
 from accel.ir.tape import Node
 
@@ -65,7 +64,7 @@ class ProgramArguments:
 
     def __init__(self, folding: Folding) -> None:
         self.slots: list[int] = []
-        self.constants: list[CompactConstant] = []
+        self.constants: list[NDArray[Any]] = []
         self.scalars: dict[str, list[Node]] = {pack: [] for pack in PACKS}
         self._folding = folding
         self._ways: dict[int, Way] = {}
@@ -91,12 +90,12 @@ class ProgramArguments:
         """Make an argument of what a loop's iterations look up, if it is large."""
         if table.size > EMBEDDED:
             self._tables[id(table)] = len(self.constants)
-            self.constants.append(CompactConstant(table, table.shape))
+            self.constants.append(table)
 
     @property
     def tables(self) -> list[NDArray[Any]]:
         """The tables that are arguments."""
-        return [self.constants[position].stored for position in self._tables.values()]
+        return [self.constants[position] for position in self._tables.values()]
 
     def _way_of(self, node: Node) -> Way:
         if self._folding.is_fixed(node):
@@ -114,7 +113,7 @@ class ProgramArguments:
         value = self._folding.computed(node)
         if not isinstance(value, np.ndarray) or value.size <= EMBEDDED:
             return Embedded(self._folding.value(node))
-        self.constants.append(without_repetition(value))
+        self.constants.append(np.ascontiguousarray(value))
         return Constant(len(self.constants) - 1)
 
     @property
@@ -133,7 +132,7 @@ class ProgramArguments:
             case Embedded(value):
                 return "value", value
             case Constant(position):
-                return "constant", position, self.constants[position].form
+                return "constant", position
             case HostScalar(pack, position):
                 return "host", (pack, position)
             case InputArray(position):
@@ -148,7 +147,7 @@ class ProgramArguments:
             case Embedded(value):
                 return as_array(value)
             case Constant(position):
-                return self.constants[position].restore(constants[position])
+                return constants[position]
             case HostScalar(pack, position):
                 return scalars[pack][position].astype(node.dtype)
             case InputArray(position):

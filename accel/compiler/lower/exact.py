@@ -57,10 +57,10 @@ class _Operation:
             result[...] = call(self.rule, *fill(self.template, value_of, _Operand))
 
 
-def by_numpy(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...]) -> Any:
+def by_numpy(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The operation's result, which NumPy computes.
 
-    args, kwargs: with arrays of JAX's in place of NumPy's. shape: the result's.
+    args, kwargs: with arrays of JAX's in place of NumPy's.
     """
     values = dict(_operands((node.args, node.kwargs), (args, kwargs)))
     given = {operand: value for operand, value in values.items() if hasattr(value, "shape")}
@@ -70,7 +70,7 @@ def by_numpy(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: t
         return _Operand(positions[operand], operand.scalar) if operand in positions else values[operand]
 
     operation = _Operation(node.rule, fill((node.args, node.kwargs), part, Node))
-    return filling.filled(operation, list(given.values()), shape, node.dtype, _refuse)
+    return filling.filled(operation, list(given.values()), node.shape, node.dtype, _refuse)
 
 
 def _operands(template: Any, filled: Any) -> Iterator[tuple[Node, Any]]:

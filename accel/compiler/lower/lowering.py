@@ -95,7 +95,7 @@ class _Lowering:
             for_kernels=for_kernels,
             is_rounded=self._precision == FLOAT64,
             slots=arguments.slots,
-            constants=[*(constant.stored for constant in arguments.constants), _ALWAYS],
+            constants=[*arguments.constants, _ALWAYS],
             host=host,
             scalars=arguments.scalars,
             outcomes=outcomes,

@@ -15,33 +15,29 @@ from accel.rules.rule import Rule, Unsupported
 from accel.rules.tracing import stored
 
 
-def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...] | None = None) -> Any:
-    """One operation in a traced program, checked; Unsupported with its place in the user's program.
-
-    shape: the result's, where it is not the node's.
-    """
+def compute(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One operation in a traced program, checked; Unsupported with its place in the user's program."""
     if node.endangered:
         args = (*args[:2], stored(as_array(args[2])), *args[3:])
-    shape = node.shape if shape is None else shape
     try:
-        value = apply(node, args, kwargs, shape)
+        value = apply(node, args, kwargs)
     except Unsupported as gap:
         raise Unsupported(gap.reason, f"{node.rule.name} at {source_line(*node.where)}: {gap.detail}") from gap
     except Exception as error:
         raise Unsupported(
             "lower.failed", f"{node.rule.name} at {source_line(*node.where)}: {type(error).__name__}: {error}"
         ) from error
-    return check(node, value, shape)
+    return check(node, value)
 
 
-def apply(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], shape: tuple[int, ...]) -> Any:
-    """One operation by its rule's lowering. shape: the result's."""
+def apply(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One operation by its rule's lowering."""
     rule: Rule = node.rule
     if rule.lower is None:
         raise Unsupported("rule.missing", rule.name)
     if exact.is_numpys(node):
         arrays = {name: as_array(value) for name, value in kwargs.items()}
-        return exact.by_numpy(node, as_array(args), arrays, shape)
+        return exact.by_numpy(node, as_array(args), arrays)
     kwargs = {name: as_array(value) if name in rule.operands else value for name, value in kwargs.items()}
     kwargs.update((name, _cast_all(kwargs[name], node.dtype)) for name in rule.cast if name in kwargs)
     return rule.lower(*args, **kwargs)
@@ -64,17 +60,17 @@ def as_array(value: object) -> Any:
     return value
 
 
-def check(node: Node, value: Array | bool | tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+def check(node: Node, value: Array | bool | tuple[Any, ...]) -> Any:
     """The value, if it has the shape and dtype that NumPy produced there."""
     if node.dtype is None:  # several results: each is checked where it is picked
         return value
     from jax import numpy as jnp
 
     value = jnp.asarray(value)
-    if value.shape != shape or value.dtype != node.dtype:
+    if value.shape != node.shape or value.dtype != node.dtype:
         raise Unsupported(
             "lower.mismatch",
-            f"{node.rule.name} at {source_line(*node.where)}: NumPy gives {node.dtype}{list(shape)}, "
+            f"{node.rule.name} at {source_line(*node.where)}: NumPy gives {node.dtype}{list(node.shape)}, "
             f"JAX {value.dtype}{list(value.shape)}",
         )
     return value

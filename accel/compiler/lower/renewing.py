@@ -13,7 +13,6 @@ import numpy as np
 from accel.compiler.lower.arguments import ProgramArguments
 from accel.compiler.lower.folding import Folding
 from accel.compiler.lower.program import Known, Lowerable
-from accel.compiler.lower.repetition import CompactConstant
 from accel.ir.bits import same_value
 from accel.ir.tape import Node
 
@@ -33,7 +32,7 @@ class ConstantsAnew:
         self,
         trace: Lowerable,
         positions: Mapping[int, int],
-        constants: Sequence[CompactConstant],
+        constants: Sequence[Any],
         decided: Mapping[int, Any],
     ) -> None:
         """positions: of the constants, by index of the node that each is the value of. decided: values by node."""
@@ -51,14 +50,13 @@ class ConstantsAnew:
 
     def packed(self) -> tuple[Any, ...]:
         """Return it as data, without the facts that the trace and the program's constants hold."""
-        return self._positions, [(constant.shape, constant.numbers) for constant in self._constants], self._decided
+        return self._positions, self._decided
 
     @classmethod
     def unpacked(cls, packed: tuple[Any, ...], trace: Lowerable, stored: Iterable[Any]) -> ConstantsAnew:
-        """Restore it from data, on another process's trace. stored: the constants as the device keeps them."""
-        positions, forms, decided = packed
-        constants = [CompactConstant(each, *form) for each, form in zip(stored, forms, strict=True)]
-        return cls(trace, positions, constants, decided)
+        """Restore it from data, on another process's trace. stored: the constants."""
+        positions, decided = packed
+        return cls(trace, positions, list(stored), decided)
 
     @np.errstate(all="ignore")  # it is computed again: NumPy has warned before
     def constants(self, known: Known, changed: Collection[int]) -> Mapping[int, Any] | None:
@@ -82,10 +80,9 @@ class ConstantsAnew:
         for index, position in self._positions.items():
             if index in reached:
                 value, constant = folding.computed(nodes[index]), self._constants[position]
-                stored = constant.of(value) if value.shape == constant.shape else None
-                if stored is None:
+                if (value.shape, value.dtype) != (constant.shape, constant.dtype):
                     return None
-                found[position] = stored
+                found[position] = np.ascontiguousarray(value)
         return found
 
 

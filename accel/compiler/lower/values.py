@@ -17,7 +17,6 @@ from accel.compiler.lower.passes.branches import Conditional
 from accel.compiler.lower.passes.loops import batch, scan
 from accel.compiler.lower.passes.loops.loop import Loop
 from accel.compiler.lower.passes.loops.operands import filled, is_box_read
-from accel.compiler.lower.repetition import RepeatedValue
 from accel.ir import views
 from accel.ir.loop import body_of
 from accel.ir.tape import Node
@@ -42,21 +41,7 @@ class Values:
         self._rows: dict[int, tuple[Any, int]] = {}  # by node: a loop's column of all iterations, and which of its rows
 
     def fetch(self, node: Node) -> Any:
-        """The node's value, all of it. Computes or stores it first where that is still to be done."""
-        value = self._least(node)
-        return value.whole() if isinstance(value, RepeatedValue) else value
-
-    def ensure(self, nodes: Iterable[Node]) -> None:
-        """Fetch what a loop takes from outside, before its iterations are traced.
-
-        What is first computed inside a loop exists only there, but would be kept for the rest of the program (a leaked
-        tracer).
-        """
-        for node in nodes:
-            self.fetch(node)
-
-    def _least(self, node: Node) -> Any:
-        """The node's value, or what repeats in it."""
+        """The node's value. Computes or stores it first where that is still to be done."""
         value = self._values.get(node.index)
         if value is None:
             if node.index in self._rows:
@@ -68,6 +53,15 @@ class Values:
                 value = self._arguments.value(node, *self._inputs)
             self._values[node.index] = value
         return value
+
+    def ensure(self, nodes: Iterable[Node]) -> None:
+        """Fetch what a loop takes from outside, before its iterations are traced.
+
+        What is first computed inside a loop exists only there, but would be kept for the rest of the program (a leaked
+        tracer).
+        """
+        for node in nodes:
+            self.fetch(node)
 
     def table(self, values: NDArray[Any]) -> Any:
         """A loop's table: as it stands, or an argument of the program."""
@@ -126,11 +120,8 @@ class Values:
 
     def _compute_node(self, node: Node) -> None:
         node = self._before_writes(node)
-        shape = self._repeated_shape(node)
-        value_of = self.fetch if shape is None else self._least_value
-        args, kwargs = fill((node.args, node.kwargs), value_of, Node)
-        value = compute(node, args, kwargs, shape)
-        self.set(node, value if shape is None else RepeatedValue(value, node.shape))
+        args, kwargs = fill((node.args, node.kwargs), self.fetch, Node)
+        self.set(node, compute(node, args, kwargs))
 
     def _compute_conditional(self, conditional: Conditional) -> None:
         """Compute the side that is chosen. What its operations give exists only there, but for what the phis choose."""
@@ -198,18 +189,3 @@ class Values:
     def _is_known(self, node: Node) -> bool:
         """Whether the node has a value. Those inside a loop have none, nor have constants that no operation reads."""
         return node.index in self._values or self._arguments.holds(node)
-
-    def _repeated_shape(self, node: Node) -> tuple[int, ...] | None:
-        """The shape of what repeats in the result, where that follows from the operands alone."""
-        arrays = [operand for operand in node.operands() if operand.shape]
-        if not node.rule.locality.elementwise or node.dtype is None or not arrays:
-            return None
-        values = [self._least(operand) for operand in arrays]
-        if not all(isinstance(value, RepeatedValue) for value in values):
-            return None
-        shape = np.broadcast_shapes(*(value.value.shape for value in values))
-        return shape if len(shape) == len(node.shape) and shape != node.shape else None
-
-    def _least_value(self, node: Node) -> Any:
-        value = self._least(node)
-        return value.value if isinstance(value, RepeatedValue) else value

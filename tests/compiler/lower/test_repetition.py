@@ -1,92 +1,14 @@
-"""Repeating constants, and values that repeat: the same bits come back, and programs that use them agree with NumPy."""
+"""Constants that repeat along axes: programs that compute with them agree with NumPy."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-import jax
 import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 import accel
-from accel.compiler.lower.repetition import RepeatedValue, without_repetition
 from accel.platform import config
-
-few = settings(max_examples=60, derandomize=True)
-dtypes = st.sampled_from(["bool", "int8", "int64", "uint16", "float32", "float64", "complex64", "complex128"])
-
-
-def restored(array: Any) -> Any:
-    """What a program would see, as a NumPy array."""
-    form = without_repetition(array)
-    with jax.enable_x64(True):
-        found = form.restore(jax.numpy.asarray(form.stored))
-        return np.asarray(found.whole() if isinstance(found, RepeatedValue) else found)
-
-
-@given(data=st.data(), dtype=dtypes, shape=hnp.array_shapes(min_dims=1, max_dims=3, max_side=5))
-@few
-def test_every_array_comes_back_to_the_bit(data: st.DataObject, dtype: str, shape: tuple[int, ...]) -> None:
-    """Repeating along any axes, of few values or of many."""
-    small = tuple(1 if data.draw(st.booleans()) else size for size in shape)
-    floats = {"allow_subnormal": False} if np.dtype(dtype).kind in "fc" else {}
-    elements = hnp.from_dtype(np.dtype(dtype), **floats)
-    if data.draw(st.booleans()):
-        elements = st.sampled_from(data.draw(st.lists(elements, min_size=1, max_size=2)))
-    array = np.ascontiguousarray(np.broadcast_to(data.draw(hnp.arrays(dtype, small, elements=elements)), shape))
-    found = restored(array)
-    assert (found.dtype, found.shape) == (array.dtype, array.shape)
-    assert found.tobytes() == array.tobytes()
-
-
-@given(data=st.data(), dtype=dtypes, shape=hnp.array_shapes(min_dims=1, max_dims=3, max_side=4))
-@few
-def test_a_program_takes_another_array_only_if_it_restores_that(
-    data: st.DataObject, dtype: str, shape: tuple[int, ...]
-) -> None:
-    def drawn() -> Any:
-        small = tuple(1 if data.draw(st.booleans()) else size for size in shape)
-        elements = st.sampled_from(
-            np.array([-0.0, 0.0, 1.0, 3.0]).astype(dtype).tolist()[: data.draw(st.integers(1, 4))]
-        )
-        return np.ascontiguousarray(np.broadcast_to(data.draw(hnp.arrays(dtype, small, elements=elements)), shape))
-
-    one, other = drawn(), drawn()
-    form = without_repetition(one)
-    own = form.of(one)
-    assert own is not None and own.tobytes() == form.stored.tobytes()
-    stored = form.of(other)
-    if stored is None:
-        assert form.stored.shape != shape or form.numbers is not None, "it knows nothing of the elements"
-        return
-    assert (stored.shape, stored.dtype) == (form.stored.shape, form.stored.dtype)
-    with jax.enable_x64(True):
-        found = form.restore(jax.numpy.asarray(stored))
-        whole = np.asarray(found.whole() if isinstance(found, RepeatedValue) else found)
-    assert whole.tobytes() == other.tobytes()
-
-
-@pytest.mark.parametrize(
-    ("array", "stored"),
-    [
-        (np.repeat([[1.0], [2.0], [3.0]], 4, axis=1), (3, 1)),
-        (np.repeat([[1.0, 2.0, 3.0]], 4, axis=0), (1, 3)),
-        (np.full((3, 4), 7.0), (3, 4)),
-        (np.arange(12.0).reshape(3, 4), (3, 4)),
-    ],
-)
-def test_what_repeats_is_stored_once(array: Any, stored: tuple[int, ...]) -> None:
-    assert without_repetition(array).stored.shape == stored
-
-
-def test_two_values_are_stored_as_truths() -> None:
-    array = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
-    assert without_repetition(array).stored.dtype == np.bool_
-    assert without_repetition(np.array([0.0, -0.0, np.nan])).stored.dtype == np.float64  # three, by their bits
 
 
 class Sun:
