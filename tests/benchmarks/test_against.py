@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 
 import pytest
 
-from benchmarks import against, cases, corpus, harness
+from benchmarks import against, cases, harness
 from benchmarks.harness import BadInput
 from benchmarks.lockstep import ChildFailed
 
@@ -64,13 +63,6 @@ def test_bad_input_is_named(arguments, text):
         against.main(arguments)
 
 
-def test_cases_are_programs_and_kernels():
-    names = [kernel.name for kernel in corpus.KERNELS]
-    assert against.split([]) == (list(cases.CASES), names)
-    assert against.split(["kernels", "miniature"]) == (["miniature"], names)
-    assert against.split(["heat"]) == ([], ["heat"])
-
-
 # -- the trees ---------------------------------------------------------------------------------------------------------
 
 
@@ -112,18 +104,6 @@ def test_trees_take_turns_and_runs_of_one_tree_share_a_folder(tmp_path):
     assert {name: len(figures) for name, figures in found.items()} == {"before": 2, "after": 2}
 
 
-def test_a_row_holds_medians_and_the_ratios_of_the_rounds():
-    key = ("heat", "call, ms")
-    found = {
-        "before": [{key: ms} for ms in (2.0, 4.0, 6.0)],
-        "after": [{key: ms} for ms in (1.0, 4.0, 2.0)],
-    }
-    (row,) = against.lines(found)
-    assert (row["before"], row["after"]) == (4.0, 2.0)
-    assert (row["ratio"], row["least"], row["most"]) == (2.0, 1.0, 3.0)
-    assert against.spread(row) == "1.00 to 3.00"
-
-
 def test_one_contest_that_fails_leaves_the_others(tmp_path):
     class Contest:
         def __init__(self, name, works):
@@ -141,14 +121,3 @@ def test_one_contest_that_fails_leaves_the_others(tmp_path):
     rows, failed = against.held([Contest("a", False), Contest("b", True)], trees, tmp_path, rounds=1)
     assert [row["case"] for row in rows] == ["b"]
     assert failed == ["a"]
-
-
-def test_no_kernels_have_no_mean():
-    result = {
-        "quick": True, "before": "0" * 40, "after": "", "steps": 1, "cache": "cold", "rounds": 1, "rows": [],
-        "kernels_geometric_mean": math.nan, "skipped": [], "failed": [], "versions": {},
-        "machine": {"cpu": "a processor", "cores": 2, "memory_gb": 8.0},
-    }  # fmt: skip
-    text = against.describe(result)
-    assert "geometric mean" not in text
-    assert "after: the working tree, unknown" in text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as everything
-from benchmarks import goal_table, goals, harness, overheads, publish, races
+from benchmarks import goal_table, goals, harness, publish, races
 from benchmarks.harness import BadInput
 from benchmarks.parts import Ended, Ledger
 
@@ -86,13 +86,6 @@ def test_figures_are_measured_and_judged(tmp_path, capsys):
     assert detail["error"] <= 1e-12
 
 
-def test_the_whole_step_is_as_large_as_it_says():
-    source = overheads.step_source()
-    assert source.count("os.getenv(") == 40
-    assert source.count("    self.field_") == 17
-    assert source.count("= self.field_") + source.count("+ self.number_") == 60
-
-
 @pytest.mark.parametrize(
     ("measured", "verdict"), [(12.5, "met"), (8.0, "met, not yet 12"), (7.5, "missed"), (float("nan"), "missed")]
 )
@@ -103,14 +96,6 @@ def test_two_limits_are_judged_one_by_one(measured, verdict):
     assert "at least 8, then 12 x" in goals.describe(result([row]))
 
 
-def test_a_figure_that_is_none_is_missed():
-    """As where no kernel was compiled; JSON has NaN as text."""
-    records = [{**goal.record(), "measured": "nan"} for goal in goal_table.goals("collection", 1.0)]
-    (row,) = goals._measured("collection", records, "npbench")
-    assert row["verdict"] == "missed"
-    assert "missed" in goals.describe(result([row]))
-
-
 def test_a_result_that_cannot_be_read_fails_its_rows_alone(tmp_path, monkeypatch):
     measurement = next(each for each in goals.MEASUREMENTS if each.name == "overheads")
     ledger = Ledger(tmp_path, resume=False)
@@ -119,17 +104,6 @@ def test_a_result_that_cannot_be_read_fails_its_rows_alone(tmp_path, monkeypatch
     rows = goals.run(measurement, {}, ledger, quick=True)
     assert [row["verdict"] for row in rows] == ["failed", "failed"]
     assert "its result cannot be read" in rows[0]["why"]
-
-
-def test_a_part_beside_the_goals_that_failed_is_told():
-    failed = {**result([]), "failed": {"ndimage": "not done after 600 s"}}
-    assert goals.has_failed(failed)
-    assert "- ndimage: failed, not done after 600 s" in goals.describe(failed)
-
-
-def test_several_things_of_one_row_are_told_apart():
-    records = [goal.record() for name in ("a", "b") for goal in goal_table.goals("peer", 1.0, name)]
-    assert [row["goal"][-3:] for row in goals._measured("peer", records, "")] == ["(a)", "(b)"]
 
 
 def test_the_revision_of_a_checkout_is_seen(toy, monkeypatch):
@@ -193,11 +167,6 @@ def test_a_summary_shows_kernels_and_ndimage(tmp_path):
     assert "| label    | 31x60 |        2 |           1 |            2 |" in text
     if (tmp_path / "collection-ratios.png").is_file():  # matplotlib may be missing
         assert "![collection-ratios](collection-ratios.png)" in text
-
-
-def test_nothing_measured_is_nothing_published(tmp_path):
-    with pytest.raises(BadInput, match="no results there; run python -m benchmarks first"):
-        publish.main(["--results", str(tmp_path)])
 
 
 def test_only_the_marked_section_changes():

@@ -83,26 +83,6 @@ def test_the_extremes_are_met(planet, model):
     assert np.any(model.E_flux == 0.0)
 
 
-def test_a_step_leaves_its_state_alone(planet, model):
-    before = State.of(copy.deepcopy(model))
-    state = State.of(model)
-    warmth, isr = limit.forcing(planet, 0.0)
-    Step(model, 300.0)(state, warmth, planet.albedo, isr)
-    for name in NAMES:
-        np.testing.assert_array_equal(getattr(state, name), getattr(before, name))
-
-
-def test_states_go_from_step_to_step(planet):
-    """Each way its own, for a cycle of filters."""
-    model = copy.deepcopy(planet.atmosphere)
-    warmth, model.isr = limit.forcing(planet, 0.0)
-    state, step = State.of(model), Step(model, 300.0)
-    for _ in range(limit.CYCLE):
-        state = step(state, warmth, planet.albedo, model.isr)
-        model.time_step(warmth, 300.0, planet.albedo)
-    assert largest_error(state, model) < limit.TOLERANCE
-
-
 def test_diffusion_cleans_what_is_not_finite(planet, model):
     field = model.h.copy()
     field[0, 3], field[5, 0], field[6, 19], field[12, 4] = np.nan, np.nan, np.nan, np.nan
@@ -116,34 +96,7 @@ def test_diffusion_cleans_what_is_not_finite(planet, model):
     np.testing.assert_array_equal(odd, np.nan_to_num([np.nan, np.inf, -np.inf, -2.0]))
 
 
-def test_exponentials():
-    x = np.concatenate([np.linspace(-30.0, 30.0, 301), [-0.0, -700.0, 700.0]])
-    found = x.copy()
-    limit_kernels.exponentials(found, np.empty_like(found))
-    np.testing.assert_allclose(found, np.exp(x), rtol=1e-15)
-
-
 # --- the command ------------------------------------------------------------------------------------------------------
-
-
-def test_medians_are_of_the_steps_that_they_are_of():
-    seconds = np.full((2, 3, limit.CYCLE), 1e-3)
-    seconds[:, :, 5::6] = 2e-3
-    seconds[:, :, -1] = 5e-3
-    seconds[1] *= 10.0
-    found = limit.summarised({"accel": seconds})["accel"]
-    assert found["without filters, wall"] == pytest.approx(10.0)
-    assert found["without filters"] == pytest.approx(1.0)
-    assert found["all filters"] == pytest.approx(5.0)
-    assert found["mean of 24"] == pytest.approx((20 * 1.0 + 3 * 2.0 + 5.0) / 24)
-
-
-def test_the_table_says_how_far_accel_is():
-    times = {"numpy": 16.0, "accel": 4.0, "limit": 1.0, "copy": 0.25}
-    ms = {way: {"without filters": each, "all filters": each, "mean of 24": each} for way, each in times.items()}
-    told = limit.describe({"ms": ms, "grid": "121x240", "bytes": 5e6, "errors": {"limit": 0.0}, "commit": "abc"})
-    assert "accel takes 4.00 times the limit on 121x240; NumPy 16.0." in told
-    assert "5.00 MB: 0.250 ms at 20.0 GB/s. The limit takes 4.0 times that." in told
 
 
 def test_without_numba_it_says_so(monkeypatch):

@@ -9,14 +9,12 @@ import sys
 from array import array
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks import cases, harness, started, starts
 from benchmarks.cases import CASES, Run, Start
-from benchmarks.harness import BadInput, Goal
+from benchmarks.harness import BadInput
 from benchmarks.lockstep import ChildFailed
-from benchmarks.programs import new_paths, small_grids
 
 
 def a_run(wall_s: float, exit_s: float = 0.1, steps: int = 4, total: float | None = None) -> Run:
@@ -166,20 +164,6 @@ def test_a_row_is_judged_by_wall_time_exit_and_total(wall_s, exit_s, total, miss
     assert starts.cells(row)[10] == ("MISSED" if exit_s > 0.6 else "met")
 
 
-def test_a_row_holds_medians_of_its_rounds():
-    row = starts.compared(CASES["old"], 1.0, "cold", [a_run(s) for s in (2.0, 3.0, 9.0)], [a_run(6.0, 0.2)] * 3)
-    assert (row["numpy_wall_s"], row["accel_wall_s"], row["ratio"], row["numpy_s"]) == (3.0, 6.0, 2.0, 1.0)
-    assert (row["exit_s"], row["numpy_exit_s"], row["total_error"]) == (0.2, 0.1, 0.0)
-    assert row["page_faults"] == row["numpy_page_faults"] == 4000
-    assert starts.cells(row)[-2:] == ["4000", "4000"]
-
-
-def test_a_busy_machine_is_told():
-    quiet, busy = ({"case": "old", "seconds": s, "numpy_share": share} for s, share in ((1.0, 0.97), (3.0, 0.31)))
-    assert starts.disturbed([quiet]) == ""
-    assert starts.disturbed([quiet, busy]).endswith("NumPy got so much of a core: old 3 s 31%")
-
-
 def test_nothing_measured_is_nothing_met():
     met, missed = {"met": True, "name": "exit"}, {"met": False, "name": "exit"}
     assert starts.all_met({"goals": [met], "failed": []})
@@ -189,24 +173,7 @@ def test_nothing_measured_is_nothing_met():
         assert not is_good({"goals": [], "failed": []})
 
 
-def test_figures_may_miss_limits_but_totals_must_be_right():
-    slow = {"met": False, "name": "wall time (old, 10 s, cold)"}
-    wrong = Goal(f"{starts.TOTALS} (old, 10 s, cold)", 1.0, starts.AGREEMENT).record()
-    assert starts.is_right({"goals": [slow], "failed": []})
-    assert not starts.is_right({"goals": [slow, wrong], "failed": []})
-
-
 # -- a child -----------------------------------------------------------------------------------------------------------
-
-
-def test_steps_end_by_number_or_by_time():
-    by_number = started.Steps(steps=3)
-    assert list(by_number.through(range(100))) == [0, 1, 2]
-    assert len(by_number.times) == 3
-    by_time = started.Steps(seconds=1e-9)
-    assert list(by_time.through(range(100))) == [0]
-    whole = started.Steps(steps=100)
-    assert list(whole.through("ab")) == ["a", "b"]
 
 
 def test_the_first_bar_of_the_program_counts_and_takes_its_plots_away(monkeypatch):
@@ -242,11 +209,6 @@ def test_a_run_is_more_than_its_steps_and_its_exit(tmp_path):
     assert run.total is not None
 
 
-def test_the_steady_step_leaves_the_first_steps_out():
-    times = array("d", [9.0, 9.0, 1e-3, 1e-3, 2e-3])
-    assert Run(1.0, 0.1, 1.0, 0, times, None, "").step_ms == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("name", ["small-grids", "new-paths", "miniature"])
 def test_a_program_starts_under_accel_and_computes_the_same(name, tmp_path):
     pytest.importorskip("accel.dispatch")
@@ -272,26 +234,3 @@ def test_a_child_that_hangs_is_killed(tmp_path):
 
 
 # -- the programs ------------------------------------------------------------------------------------------------------
-
-
-def test_there_are_sixty_small_functions_and_all_work():
-    assert len(small_grids.FUNCTIONS) == 60
-    subject = small_grids.planet(1)
-    assert subject.T.shape == (8, 16)
-    for function in small_grids.FUNCTIONS:
-        for part in np.atleast_1d(*[function(subject)]):
-            assert np.all(np.isfinite(part)), function.__name__
-    assert small_grids.run_test(1) != small_grids.run_test(2)
-
-
-def test_new_paths_are_new_ones():
-    rng = np.random.default_rng(1)
-    assert len({new_paths.step(rng) for _ in range(5)}) == 5
-
-
-def test_viterbi_finds_the_likeliest_path():
-    start, move = np.log([0.6, 0.4]), np.log([[0.7, 0.3], [0.4, 0.6]])
-    emit = np.log([[0.5, 0.4, 0.1], [0.1, 0.3, 0.6]])
-    path, score = new_paths.viterbi([0, 1, 2], start, move, emit)
-    assert path == [0, 0, 1]
-    assert math.exp(score) == pytest.approx(0.01512)
