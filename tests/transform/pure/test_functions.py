@@ -59,21 +59,6 @@ def test_batches_are_calls_one_by_one(function: Callable[..., float]) -> None:
     np.testing.assert_allclose(found, [function(each, 0.5) for each in members], rtol=1e-12)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_pure_functions_under_jit_and_vmapped_gradients(function: Callable[..., float]) -> None:
-    pure = accel.to_jax(function, *CALLS[0], examples=CALLS[1:])
-    members = np.stack([FIRST, SECOND, THIRD])
-
-    def value(x: Any) -> Any:
-        return pure({"x": x})["result"]
-
-    found = jax.jit(jax.vmap(jax.value_and_grad(value)))(members)
-    for i, x in enumerate(members):
-        np.testing.assert_allclose(found[0][i], function(x, 0.5), rtol=1e-12)
-        np.testing.assert_allclose(found[1][i], differences(function, x, 0.5)[0], rtol=1e-6, atol=1e-7)
-    assert bool(jax.vmap(lambda x: pure({"x": x})["ok"])(members).all())
-
-
 @pytest.mark.parametrize(
     ("function", "x", "slope"),
     [

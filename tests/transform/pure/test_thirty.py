@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import accel
-from tests.transform.pure.functions import CALLS
+from tests.transform.pure.functions import CALLS, FUNCTIONS
 from tests.transform.pure.test_functions import differences
 from tests.transform.pure.thirty import THIRTY, try_and_except
 
@@ -25,11 +25,10 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def test_there_are_thirty() -> None:
-    assert len(set(THIRTY)) == 30
+PURE = [each for each in (*FUNCTIONS, *THIRTY) if each not in REFUSED]
 
 
-@pytest.mark.parametrize("function", [each for each in THIRTY if each not in REFUSED], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("function", PURE, ids=lambda each: each.__name__)
 def test_values_gradients_and_batches(function: Callable[..., float]) -> None:
     pure = accel.to_jax(function, *CALLS[0], examples=CALLS[1:])
 
