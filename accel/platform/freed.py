@@ -88,3 +88,10 @@ class FreedMemory:
 
 current = FreedMemory()
 """This process's."""
+
+
+def give_back() -> None:
+    """Give freed memory back again. What it gains is measured anew the next time."""
+    global current
+    tuning.give_back_freed()
+    current = FreedMemory()

@@ -67,3 +67,11 @@ def test_an_earlier_run_tells_the_factor(told: list[object]) -> None:
     memory.begin(3.0)
     assert told and not memory.waits
     assert memory.factor == pytest.approx((3.0 - 2 * DOUBT, 3.0 + 2 * DOUBT)) and memory.likely_factor == 3.0
+
+
+def test_after_it_was_given_back_it_is_measured_anew(told: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freed, "current", FreedMemory())
+    freed.current.begin(2.0)
+    freed.give_back()
+    assert told[1:] == [((tuning.USUAL,), tuning.USUAL)]
+    assert freed.current.factor is None and freed.current.waits and not tuning.keeps_freed()

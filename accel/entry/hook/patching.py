@@ -29,7 +29,7 @@ from accel.entry.hook.lines import before_each_line
 from accel.entry.hook.misnamed import OwnRows
 from accel.entry.hook.patterns import check_patterns, selected
 from accel.entry.hook.watching import INTERVAL_S, LONGEST_S, SHARE, Watch
-from accel.platform import config, ledger, logs, ranks, tuning, variables, versions
+from accel.platform import config, freed, ledger, logs, ranks, variables, versions
 from accel.platform.ledger import State
 from accel.platform.own_code import is_project_module
 from accel.platform.reasons import Refusal, Refused
@@ -372,7 +372,7 @@ def slips() -> list[str]:
 def uninstall() -> None:
     """Restore every name as it was before `install`. Does nothing if nothing is installed."""
     _switch_to(None)
-    tuning.give_back_freed()
+    freed.give_back()
 
 
 @contextmanager
