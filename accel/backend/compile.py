@@ -6,7 +6,6 @@ JAX's float64 is enabled only around accel's own work, so that a program's own u
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -27,6 +26,7 @@ from accel.compiler.lower import PACKS, Known, Lowerable, LoweredProgram, lower
 from accel.compiler.lower.rounding import rounded_as_numpy
 from accel.ir.fingerprint import digest
 from accel.platform import config, interrupts, jax_internals, ledger, logs, tuning
+from accel.platform.clocks import time
 from accel.rules.rule import Unsupported
 
 _UNKEPT_SHARDS = "programs for several devices are not kept"

@@ -8,13 +8,13 @@ import math
 import os
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from accel.platform import config, ending, forks, interrupts, jax_internals, memory, tuning
+from accel.platform.clocks import time
 
 SMALL_ARRAY = 1 << 16
 """Maximum elements of a program's usual array at which one thread is as fast as all: waking another takes 50 us."""

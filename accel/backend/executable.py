@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import itertools
-import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from accel.compiler.lower import LoweredProgram
 from accel.compiler.lower.written import Written
 from accel.platform import callbacks, config, memory, underflow
 from accel.platform.alignment import aligned_copy, is_aligned
+from accel.platform.clocks import time
 
 _executables: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
 """All executables of this process."""

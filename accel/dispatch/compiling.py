@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from accel.dispatch.paths.refolding import Refold
 from accel.dispatch.paths.stages import Stage
 from accel.dispatch.state import TargetState
 from accel.platform import config, gain, logs, timeline
+from accel.platform.clocks import time
 from accel.platform.ledger import current_run, open_ledger
 from accel.platform.reasons import Refusal
 from accel.policy import budget, prices

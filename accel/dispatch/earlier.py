@@ -7,7 +7,6 @@ loaded. What was recorded in vain, up to a limit, it records again only if it ru
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Collection, Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.stages import Stage
 from accel.platform import config, tuning
 from accel.platform.bodies import as_written
+from accel.platform.clocks import time
 from accel.platform.ledger import open_ledger
 from accel.platform.reasons import Refusal
 from accel.policy import budget

@@ -11,10 +11,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
-import time
 
 from accel.backend.disk import cache
 from accel.platform import config, forks, interrupts, processors
+from accel.platform.clocks import time
 from accel.policy import budget
 
 _MODULES = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from accel.dispatch.compiling import is_quiet
 from accel.dispatch.paths.program import Program
 from accel.dispatch.state import TargetState
 from accel.platform import gain
+from accel.platform.clocks import time
 from accel.platform.ledger import current_run
 from accel.policy import budget
 from accel.policy.account import expected_gain_s

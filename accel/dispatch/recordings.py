@@ -7,7 +7,6 @@ until the next one, and a call that is like a refused one is not recorded again.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.stages import Stage
 from accel.dispatch.state import TargetState
 from accel.platform import config, logs, timeline, tuning
+from accel.platform.clocks import time
 from accel.platform.ledger import current_run
 from accel.platform.reasons import Refusal
 from accel.policy import account, budget, parts, prices

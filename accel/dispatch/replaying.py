@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from accel.backend import resident
@@ -13,6 +12,7 @@ from accel.dispatch.paths.program import Program
 from accel.dispatch.refusals import why_not_run
 from accel.dispatch.state import TargetState
 from accel.platform import callbacks, underflow
+from accel.platform.clocks import time
 from accel.platform.reasons import Refusal
 from accel.policy import budget
 from accel.policy.call import Call, is_fault, note_counted

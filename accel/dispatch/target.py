@@ -11,7 +11,6 @@ program's function runs exactly once, and the program sees no error of accel's.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from math import inf
 from types import CodeType, FunctionType
@@ -28,6 +27,7 @@ from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.recordings import Recordings
 from accel.dispatch.routing import Routing
 from accel.dispatch.state import TargetState
+from accel.platform.clocks import time
 from accel.platform.ending import let_go_at_exit
 from accel.platform.interrupts import pass_on
 from accel.platform.ledger import Ledger, open_ledger

@@ -19,6 +19,7 @@ forks           what a forked child has to do
 ending          what is let go of at the end
 interrupts      Ctrl-C and signal handlers that raise: when they may come in
 tuning          settings of the process that accel changes
+clocks          the clocks of Python, whatever the program replaces them by
 freed           freed memory that the process keeps, and what that gains
 underflow       whether arithmetic has flushed a subnormal number
 memory          what the process may still take; arrays over memory of others

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 from accel.platform import forks
+from accel.platform.clocks import time
 
 LOOK_S = 1e-3
 """Seconds between two checks whether arrays are up to date."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import atexit
 import contextlib
 import threading
-import time
 from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakSet
 
 from accel.platform import forks
+from accel.platform.clocks import time
 
 
 class Holder(Protocol):

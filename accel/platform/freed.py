@@ -7,11 +7,11 @@ first target that takes long enough run without it, and the next ones with it.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from statistics import median
 
 from accel.platform import tuning
+from accel.platform.clocks import time
 
 CALLS, LEAST_S = 6, 0.01
 """Number of calls before and after, and the least seconds that they take together. The first one is no sample."""

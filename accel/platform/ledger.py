@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from accel.platform import timeline
+from accel.platform.clocks import time
 from accel.platform.entries import COSTS as COSTS
 from accel.platform.entries import CountedTransfers, FieldDifferences, RestingCalls
 from accel.platform.entries import Difference as Difference

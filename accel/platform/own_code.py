@@ -12,13 +12,13 @@ import os
 import site
 import sys
 import sysconfig
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 from accel.platform import files
+from accel.platform.clocks import time
 from accel.platform.notebook_cells import is_cell
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})

@@ -12,11 +12,11 @@ import os
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
 from accel.platform import background, forks
+from accel.platform.clocks import time
 
 TICK_S = 0.1
 """Seconds between two looks at what goes on."""

@@ -5,9 +5,10 @@ Memory is bounded: the newest calls and the first events are kept; dropped ones 
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from typing import NamedTuple
+
+from accel.platform.clocks import time
 
 NUMPY, COMPILED, COMPARED = "numpy", "compiled", "compared"
 """Kinds of calls, by what answered them. COMPARED: a compiled program, and NumPy for comparison."""

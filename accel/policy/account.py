@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 
 from accel.platform import config, freed
+from accel.platform.clocks import time
 from accel.platform.ledger import Ledger, ledgers, open_ledger
 from accel.policy import budget, prices, rest
 from accel.policy.call import Call, note_counted

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from math import inf
 from typing import Any
 
 from accel.backend import resident
 from accel.platform import interrupts
+from accel.platform.clocks import time
 from accel.platform.ledger import current_run
 from accel.platform.tracebacks import Again
 

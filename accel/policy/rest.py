@@ -5,12 +5,12 @@ To examine a call is to count it, and to match it against the known paths and re
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from accel.platform import config, timeline
+from accel.platform.clocks import time
 from accel.policy.call import THREAD
 
 SHARE = 0.01

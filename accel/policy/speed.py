@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections import deque
 from collections.abc import Iterator
+
+from accel.platform.clocks import time
 
 SPEED_SAMPLES = 8
 """Replays after which a program's speed is judged."""

@@ -14,12 +14,12 @@ import os
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from accel.platform import forks, ledger
+from accel.platform.clocks import time
 from accel.reports.figures import figures_of_run, lines_of_all, totals_of
 
 T = TypeVar("T", int, float)

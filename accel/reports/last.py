@@ -12,11 +12,11 @@ import functools
 import json
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from accel.platform import config, files, forks, ranks
+from accel.platform.clocks import time
 from accel.reports.advice import compile_this
 from accel.reports.figures import figures_of_run, finite
 

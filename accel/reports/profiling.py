@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import linecache
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from statistics import median
 from typing import Any, NamedTuple
 
 from accel.platform import ledger, timeline
+from accel.platform.clocks import time
 from accel.platform.ledger import Ledger
 from accel.platform.reasons import place_of
 from accel.platform.timeline import COMPARED, COMPILED, NUMPY, Event

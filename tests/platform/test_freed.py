@@ -51,7 +51,7 @@ def test_calls_that_differ_give_a_range_and_never_a_loss(
 def test_memory_is_kept_if_calls_are_too_short_to_tell(told: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     memory = FreedMemory()
     clock = [1.0]
-    monkeypatch.setattr("time.process_time", lambda: clock[0])
+    monkeypatch.setattr("accel.platform.clocks.time.process_time", lambda: clock[0])
     memory.note("loop", 1e-6)
     clock[0] += freed.LATEST_S[0] - 0.01
     memory.note("loop", 1e-6)

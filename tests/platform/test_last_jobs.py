@@ -22,7 +22,7 @@ from accel.backend.disk.products import Place
 from accel.backend.job import Product
 from accel.backend.underway import last, queues
 from accel.backend.underway.last import LastJobs
-from accel.platform import config, pickling
+from accel.platform import clocks, config, pickling
 from tests.processes import ROOT, Done, without_settings
 
 PROGRAM = """
@@ -198,7 +198,7 @@ def test_only_a_process_that_can_still_finish_it_is_waited_for(
     with monkeypatch.context() as patch:
         patch.setattr(platform, "node", lambda: node)
         then = time.time() + seconds - config.current().finish_s
-        patch.setattr(time, "time", lambda: then)
+        patch.setattr(clocks.time, "time", lambda: then)
         products.announce([KEY], process)
     assert products.is_coming(KEY) is comes
     products.have_come([KEY])

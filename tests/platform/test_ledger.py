@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 from types import ModuleType
 
 import pytest
 
-from accel.platform import ledger, timeline
+from accel.platform import clocks, ledger, timeline
 from accel.platform.ledger import MAX_KINDS, SAMPLES, Difference, Ledger, State
 from accel.platform.reasons import Refusal
 
@@ -148,7 +147,7 @@ def test_a_cost_may_be_taken_back(books: ModuleType) -> None:
 
 def test_loading_inside_loading_is_charged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter((1.0, 4.0))
-    monkeypatch.setattr(time, "perf_counter", lambda: next(now, 9.0))
+    monkeypatch.setattr(clocks.time, "perf_counter", lambda: next(now, 9.0))
     run = ledger.RunLedger(started=0.0)
     with run.loading():
         run.charge("loading", 2.0)

@@ -18,7 +18,7 @@ from accel.backend.underway import queues
 from accel.dispatch import compiling
 from accel.dispatch.decorator import Accelerated
 from accel.dispatch.numpy_calls import NumPyCalls
-from accel.platform import config, gain, ledger, timeline
+from accel.platform import clocks, config, gain, ledger, timeline
 from accel.platform.ledger import open_ledger
 from accel.platform.reasons import Refusal
 from accel.policy import account, rest
@@ -65,8 +65,8 @@ class Clock:
 def clock(real: None) -> Iterator[Clock]:
     made = Clock()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "perf_counter", made)
-        patch.setattr(time, "thread_time", made)
+        patch.setattr(clocks.time, "perf_counter", made)
+        patch.setattr(clocks.time, "thread_time", made)
         yield made
 
 
@@ -415,9 +415,9 @@ def test_only_a_call_that_the_thread_itself_works_long_on_ends_the_rest(
     kind.begin(1e-4, 1e-4)
     assert kind.takes_next_call()
     clock = iter([0.0, 1.0])
-    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(clocks.time, "perf_counter", lambda: next(clock))
     worked = iter([0.0, 1.0 if works else 1e-5])
-    monkeypatch.setattr(time, "thread_time", lambda: next(worked))
+    monkeypatch.setattr(clocks.time, "thread_time", lambda: next(worked))
     kind.call(lambda: None, (), {})
     assert kind.is_over == examined
 

@@ -36,13 +36,13 @@ import re
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from accel.platform import config, files, interrupts, logs, own_code, processors, versions
+from accel.platform.clocks import time
 
 T = TypeVar("T")
 

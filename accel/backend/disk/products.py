@@ -10,13 +10,13 @@ import json
 import os
 import pickle
 import platform
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accel.backend.disk import cache, experience
 from accel.backend.job import Product
 from accel.platform import config, pickling
+from accel.platform.clocks import time
 from accel.rules.rule import Unsupported
 
 

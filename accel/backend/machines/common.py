@@ -7,7 +7,6 @@ compute the same. Each run sends every rank its parts of the inputs, and takes b
 from __future__ import annotations
 
 import itertools
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from accel.backend.machines.crew import Crew
 from accel.backend.machines.pieces import Layout, first_copies, whole
 from accel.backend.options import compile_with
 from accel.backend.shards import Shards
+from accel.platform.clocks import time
 
 FIRST_RUNS = 2
 """Number of first runs of a program in which JAX may connect devices and print about it. The first one is the trial

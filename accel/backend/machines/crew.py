@@ -12,7 +12,6 @@ import itertools
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
@@ -21,6 +20,7 @@ from typing import Any, NoReturn, TypeVar
 
 from accel.backend.machines import chatter
 from accel.platform import forks, interrupts
+from accel.platform.clocks import time
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
@@ -29,6 +28,7 @@ from accel.backend.underway.worker import TrialLost, WorkerLost
 from accel.compiler.lower import Known
 from accel.compiler.merge import MergedTrace
 from accel.platform import config, interrupts, logs
+from accel.platform.clocks import time
 from accel.record import Trace
 from accel.rules.rule import Unsupported
 

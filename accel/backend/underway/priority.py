@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
+
+from accel.platform.clocks import time
 
 NICENESS = 10
 """The worker's niceness once the program has ended.

@@ -17,7 +17,6 @@ import operator
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from accel.backend.underway.supervisor import supervisor
 from accel.compiler.lower import Known
 from accel.compiler.merge import MergedTrace
 from accel.platform import background, config, ending, gain, interrupts, logs, status, tuning
+from accel.platform.clocks import time
 from accel.platform.ledger import current_run
 from accel.record import Trace
 

@@ -25,13 +25,13 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accel.backend.underway.last import LastJobs
 from accel.platform import config, files, own_code, pickling
+from accel.platform.clocks import time
 
 if TYPE_CHECKING:
     from accel.backend.disk.products import Place

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 import threading
-import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
 from accel.platform import config, forks, processors
+from accel.platform.clocks import time
 
 THREAD = "accel-kernels"
 

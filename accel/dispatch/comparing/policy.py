@@ -6,7 +6,6 @@ that the compiled calls have gained.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -14,6 +13,7 @@ from weakref import WeakKeyDictionary
 from accel.dispatch.compiling import is_quiet
 from accel.dispatch.paths.path import RecordedPath
 from accel.platform import config, interrupts, logs
+from accel.platform.clocks import time
 from accel.platform.ledger import Ledger, current_run, open_ledger
 from accel.platform.reasons import Refusal
 from accel.policy.call import Call, note_counted

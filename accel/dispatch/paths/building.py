@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from accel.dispatch.paths.constants import as_known
 from accel.dispatch.paths.stages import Stage
 from accel.platform import config, interrupts, logs
+from accel.platform.clocks import time
 from accel.platform.ledger import open_ledger
 from accel.platform.reasons import Refusal
 

@@ -6,7 +6,6 @@ inputs.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from accel.dispatch.paths.building import compile_again
 from accel.dispatch.paths.constants import have_one_form
+from accel.platform.clocks import time
 
 if TYPE_CHECKING:
     from accel.dispatch.paths.program import Program

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from accel.dispatch.replay.kept import Unfetched
 from accel.ir.bits import Content, same_scalar
 from accel.ir.tape import needed_by
 from accel.platform import ending, interrupts
+from accel.platform.clocks import time
 from accel.platform.ledger import current_run
 
 if TYPE_CHECKING:

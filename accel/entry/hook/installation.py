@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from accel.entry.hook.imports import Finder, locate
 from accel.entry.hook.lifts import MAIN, WHY, Lifts, rows_of_all, rows_of_program
 from accel.entry.hook.misnamed import OwnRows
 from accel.platform import forks, ledger, logs, own_code
+from accel.platform.clocks import time
 from accel.platform.ledger import State
 from accel.platform.reasons import Refusal
 

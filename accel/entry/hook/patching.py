@@ -8,7 +8,6 @@ import importlib.util
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -30,6 +29,7 @@ from accel.entry.hook.misnamed import OwnRows
 from accel.entry.hook.patterns import check_patterns, selected
 from accel.entry.hook.watching import INTERVAL_S, LONGEST_S, SHARE, Watch
 from accel.platform import config, freed, ledger, logs, ranks, variables, versions
+from accel.platform.clocks import time
 from accel.platform.ledger import State
 from accel.platform.own_code import is_project_module
 from accel.platform.reasons import Refusal, Refused

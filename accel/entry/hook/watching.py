@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
@@ -21,6 +20,7 @@ from types import CodeType, FrameType
 from accel.catalogue import Row
 from accel.platform import freed
 from accel.platform.bodies import runs_body
+from accel.platform.clocks import time
 from accel.platform.own_code import is_project_file
 
 INTERVAL_S, LONGEST_S = 0.01, 60.0

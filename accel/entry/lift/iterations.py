@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -23,6 +22,7 @@ from accel.entry.lift.source import NotLiftable
 from accel.entry.lift.switch import Switch, run_plainly
 from accel.platform import logs
 from accel.platform.bodies import add_body
+from accel.platform.clocks import time
 from accel.platform.interrupts import pass_on
 from accel.platform.ledger import current_run, open_ledger
 from accel.platform.reasons import Refusal

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 from accel.entry.lift.switch import Switch
+from accel.platform.clocks import time
 from accel.platform.interrupts import pass_on
 
 LEAST_SHARE = 0.1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +10,7 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakValueDictionary
 
+from accel.platform.clocks import time
 from accel.record.state.wrapper import Wrapper
 
 LOOKS, LOOK_S = 10, 0.001

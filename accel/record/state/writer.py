@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from accel.ir.fingerprint import code_number
 from accel.ir.tape import Node, Outcome, Place, Storage, Tape
 from accel.ir.template import form
 from accel.ir.views import At, Chain, Step, StridedElements, seen_through
+from accel.platform.clocks import time
 from accel.platform.reasons import source_line
 from accel.record.state.inputs import MISSING, Inputs, is_writeable
 from accel.record.state.on_behalf import frames_of

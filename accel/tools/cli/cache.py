@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from accel.backend.disk import cache
 from accel.platform import config
+from accel.platform.clocks import time
 from accel.platform.options import BAD_INPUT, refuse
 from accel.platform.spelling import did_you_mean
 

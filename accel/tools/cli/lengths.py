@@ -11,12 +11,12 @@ import contextlib
 import hashlib
 import json
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from accel.platform import config, files, freed, project
+from accel.platform.clocks import time
 from accel.tools.cli.commandline import CommandLine
 from accel.tools.cli.starts import Start, source
 

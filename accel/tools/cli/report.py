@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from accel.platform import config
+from accel.platform.clocks import time
 from accel.platform.config import SettingError
 from accel.platform.options import Parser, refuse
 from accel.platform.spelling import did_you_mean

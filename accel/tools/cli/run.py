@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import atexit
 import os
-import time
 from collections.abc import Sequence
 
 from accel.platform import config, logs, ranks
+from accel.platform.clocks import time
 from accel.platform.config import SettingError
 from accel.platform.options import refuse
 from accel.tools.cli import lengths

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy as np
 from accel.catalogue import Row, Steps
 from accel.entry.lift.switch import Beside, Switch, name_of
 from accel.entry.lift.transform import NOT_RUN
+from accel.platform.clocks import time
 
 GROWTH = 1.25
 """Ratio between the call numbers of successive samples."""

@@ -13,7 +13,6 @@ import math
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shutil import rmtree
@@ -21,6 +20,7 @@ from statistics import median
 from typing import Any
 
 from accel.platform import own_code
+from accel.platform.clocks import time
 from accel.reports.advice import IN_FRONT
 from accel.reports.words import plural
 from accel.tools.comparison.charts import charts

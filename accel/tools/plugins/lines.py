@@ -13,7 +13,6 @@ import linecache
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from html import escape
@@ -22,6 +21,7 @@ from typing import NamedTuple
 
 import accel
 from accel.platform import background, ledger
+from accel.platform.clocks import time
 from accel.platform.own_code import is_project_file
 from accel.platform.reasons import place_of, source_line
 from accel.reports.figures import figures_of

@@ -12,7 +12,6 @@ import ast
 import copy
 import functools
 import operator
-import time
 from collections.abc import Iterator
 from types import CodeType
 from typing import Any
@@ -22,6 +21,7 @@ from accel.entry.lift.iterations import start
 from accel.entry.lift.lifting import lifted_tree
 from accel.entry.lift.source import NotLiftable
 from accel.platform import config, logs
+from accel.platform.clocks import time
 from accel.platform.config import SettingError
 from accel.platform.ledger import current_run, ledgers
 from accel.reports.summary import verified

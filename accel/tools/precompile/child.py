@@ -11,7 +11,6 @@ import atexit
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from accel import catalogue
 from accel.dispatch.target import Target
 from accel.entry.hook import patching
 from accel.platform import config, ledger, logs, project
+from accel.platform.clocks import time
 from accel.platform.options import refuse
 from accel.policy import budget
 from accel.policy.call import THREAD

@@ -12,7 +12,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 from accel import catalogue
 from accel.backend.disk import cache
 from accel.platform import config, project
+from accel.platform.clocks import time
 from accel.platform.config import SettingError
 from accel.platform.options import BAD_INPUT, Parser, refuse, split_at_target
 from accel.platform.status import TerminalLine, is_terminal

@@ -7,11 +7,11 @@ counts.
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from dataclasses import dataclass
 
 from accel.platform import config, timeline
+from accel.platform.clocks import time
 from accel.platform.ledger import Ledger, State, current_run, ledgers, open_ledger
 from accel.platform.spelling import dotted
 

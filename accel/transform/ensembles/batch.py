@@ -6,7 +6,6 @@ computes one side. Values that differ are mapped over the members.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from accel.backend.options import compile_with, need_plain_reductions, options_for
 from accel.compiler.lower.rounding import rounded_as_numpy
 from accel.entry.callables import PlainCall
+from accel.platform.clocks import time
 from accel.rules.tracing import traced
 from accel.transform.ensembles.addresses import address_of
 from accel.transform.ensembles.division import Division, devices_for

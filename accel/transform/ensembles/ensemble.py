@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from accel.entry.callables import PlainCall
+from accel.platform.clocks import time
 from accel.transform.ensembles import working_copy
 from accel.transform.ensembles.addresses import Roots
 from accel.transform.ensembles.agreement import Sampling, differing

@@ -14,7 +14,7 @@ import pytest
 
 from accel.compiler.kernels import helpers, sharing
 from accel.compiler.kernels.segments import Kernel
-from accel.platform import config
+from accel.platform import clocks, config
 from tests.compiler.kernels.programs import SHAPES, random_program
 from tests.compiler.kernels.test_random_programs import PROGRAMS, RESULTS, SEED, tried
 from tests.compiler.kernels.test_segments import built, executable_of
@@ -174,7 +174,7 @@ def test_processors_at_which_other_programs_work_have_no_helpers(monkeypatch: py
     free, load, now = helpers._Free(), [1.0], [0.0]
     monkeypatch.setattr(helpers.processors, "usable", lambda: 4)
     monkeypatch.setattr(os, "getloadavg", lambda: (load[0], 0.0, 0.0))
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(clocks.time, "monotonic", lambda: now[0])
     found = []
     for load[0] in (1.0, 4.0, 6.0, 4.0, 9.0, 2.0):
         now[0] += 2.0

@@ -66,6 +66,33 @@ def test_the_output_of_a_script(tmp_path: Path) -> None:
     assert "effect.print" not in text and '"compiled"' in text
 
 
+CLOCKS = """
+import time
+import numpy as np
+
+now = [0.0]
+
+def frozen():
+    return now[0]
+
+def step(x):
+    now[0] += 0.5
+    return np.sqrt(x * x + 1.0) * 0.5
+
+x = np.ones(40000)
+for name in ("perf_counter", "monotonic", "process_time", "thread_time", "time", "sleep"):
+    setattr(time, name, frozen)
+for n in range(120):
+    x = step(x)
+print(x[0], time.perf_counter(), time.monotonic())
+"""
+
+
+def test_a_program_that_replaces_the_clocks(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(CLOCKS)
+    assert _run(tmp_path, "-m", "accel.run", "script.py").stdout == _run(tmp_path, "script.py").stdout
+
+
 def _run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
     environment |= {"PYTHONPATH": str(ROOT), "QD_JAX_CACHE_DIR": str(folder / "cache"), "QD_JAX_AOT": "0"}

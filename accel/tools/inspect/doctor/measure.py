@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from collections import Counter
 from collections.abc import Iterable
@@ -25,6 +24,7 @@ from typing import Any
 
 from accel.entry.hook.attributes import wrappable
 from accel.platform import config
+from accel.platform.clocks import time
 from accel.tools.inspect.explain import apart, explain_call
 from accel.tools.inspect.explain.capture import call_of_frame, profiled, real_path
 from accel.tools.inspect.programs import ProgramToRun, output_to_stderr, print_error

@@ -13,11 +13,12 @@ import select
 import signal
 import sys
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from accel.platform.clocks import time
 
 Message = dict[str, Any]
 Send = Callable[[Message], None]
