@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
+import numpy as np
+
+from accel.platform.own_code import is_of_project
 from accel.platform.tracebacks import ON_BEHALF
 from accel.record.state.instructions import raising
 
@@ -24,12 +27,41 @@ def _at(filename: str, line: int) -> CodeType:
     return _CALL.replace(co_filename=filename, co_firstlineno=line)
 
 
+_READ = bool, int, float, complex, str, bytes, tuple, list, np.generic, type, FunctionType
+"""Classes whose instances NumPy reads itself, whatever methods a class of the program's adds. Functions are followed
+by those who call them."""
+
+_KNOWN = frozenset((*_READ, type(None), slice, type(...), np.ndarray, np.float64, np.int64, np.bool_, np.ufunc))
+
+
+def _members(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if type(value) in (list, tuple):
+            yield from _members(value)
+        elif type(value) is slice:
+            yield from (value.start, value.stop, value.step)
+        else:
+            yield value
+
+
+def _runs_code(kind: type) -> bool:
+    """Whether objects of a class may run code of the program's where NumPy is given one, such as `__array__`."""
+    if kind in _KNOWN or issubclass(kind, _READ):
+        return False
+    found = (getattr(value, "fget", value) for each in kind.__mro__ for value in vars(each).values())
+    return any(isinstance(value, FunctionType) and is_of_project(value) for value in found)
+
+
 def on_behalf(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None) -> Any:
     """`function(*args, **kwargs)` as the innermost frame of recorded code would call it."""
     frame = recorded_frame()
     if frame is None:
         return function(*args, **(kwargs or {}))
-    namespace: dict[str, Any] = frame.f_globals.namespace  # type: ignore[attr-defined]  # of substituted globals
+    foreign = next(filter(_runs_code, map(type, _members((*args, *(kwargs or {}).values())))), None)
+    if foreign is not None:
+        recording = frame.f_globals.recording  # type: ignore[attr-defined]  # of substituted globals
+        recording.break_("call.opaque", f"a {foreign.__name__} given to NumPy", touched=True)
+    namespace: dict[str, Any] = frame.f_globals.namespace  # type: ignore[attr-defined]
     return FunctionType(_at(frame.f_code.co_filename, frame.f_lineno), namespace)(function, args, kwargs or {})
 
 

@@ -26,13 +26,13 @@ from accel.rules.rule import Unsupported
 def get_item(array: RecordedArray, key: object) -> Any:
     """`array[key]`."""
     recording = array._recording_
-    result = array._plain_[unwrap(key)]
+    result = on_behalf(operator.getitem, (array._plain_, unwrap(key)))
     return recording.write_down(lambda: _record_get(array, basic_key(key), result), result)
 
 
 def get_item_of_selection(chosen: CompressedArray, key: object) -> Any:
     """`selection[key]`."""
-    result = chosen._plain_[unwrap(key)]
+    result = on_behalf(operator.getitem, (chosen._plain_, unwrap(key)))
 
     def write() -> Any:
         if issubclass(type(chosen), CompressedArray):
