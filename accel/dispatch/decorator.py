@@ -14,7 +14,7 @@ import wrapt
 
 from accel.backend import devices
 from accel.dispatch.target import Target
-from accel.platform import config, interrupts, logs, timeline, variables, versions
+from accel.platform import config, interrupts, logs, timeline, variables, versions, warned
 from accel.platform.ledger import open_ledger
 from accel.platform.spelling import function_name
 from accel.platform.tracebacks import without_ours
@@ -130,6 +130,7 @@ def accelerated(
     target = Target(function, name or _own_name(function), rtol, mode, effects, in_parts)
     open_ledger(target.name)
     children.begin()
+    warned.begin()
     return Accelerated(function, target)
 
 

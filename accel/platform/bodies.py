@@ -6,6 +6,8 @@ from types import CodeType, FunctionType
 
 _BODIES: dict[int, CodeType] = {}
 
+_CALLS: dict[int, CodeType] = {}
+
 _WRITTEN: dict[int, tuple[CodeType, CodeType]] = {}
 """By the id of a function's lifted code: that code, and the code as the program has written it."""
 
@@ -13,6 +15,16 @@ _WRITTEN: dict[int, tuple[CodeType, CodeType]] = {}
 def add_body(code: CodeType) -> None:
     """From now on, functions that run this code are bodies."""
     _BODIES[id(code)] = code
+
+
+def add_call(code: CodeType) -> None:
+    """From now on, frames of this code only call a body, though they bear the name of the program's function."""
+    _CALLS[id(code)] = code
+
+
+def calls_body(code: CodeType) -> bool:
+    """Whether a code object is one that only calls a body."""
+    return id(code) in _CALLS
 
 
 def is_body(function: object) -> bool:

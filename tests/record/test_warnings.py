@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import accel
+from accel.platform import warned
 from accel.platform.ledger import open_ledger
 
 SOURCE = """
@@ -129,3 +130,46 @@ def test_errors_have_no_frame_of_accels(program: Any) -> None:
             "wrong",
             "inv",
         ]
+
+
+def test_a_level_counts_the_frames_of_the_program_alone() -> None:
+    def warns(x: Any, level: int) -> Any:
+        warnings.warn("it does", stacklevel=level)
+        return x + 1.0
+
+    fast = accel.accelerate(warns, name="warns its caller")
+    for level in (-1, 0, 1, 2, 3):
+        found = []
+        for function in (warns, fast, fast, fast, fast):
+            with warnings.catch_warnings(record=True) as given:
+                warnings.simplefilter("always")
+                # one line, so that all frames of the test stand at one line
+                function(np.ones(3), level)
+            found.append([(each.filename, each.lineno) for each in given])
+        assert found == [found[0]] * 5
+
+
+def test_a_filter_meets_the_module_of_the_caller() -> None:
+    def warns(x: Any) -> Any:
+        warnings.warn("it does", stacklevel=2)
+        return x + 1.0
+
+    fast = accel.accelerate(warns, name="warns a filter")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", module=__name__.replace(".", r"\."))
+        for _ in range(3):
+            with pytest.raises(UserWarning) as raised:
+                fast(np.ones(3))
+            assert all(str(warned.__file__) != str(each.path) for each in raised.traceback)
+
+
+def test_the_functions_arguments_are_pythons() -> None:
+    for arguments, named in (
+        (("text", None, 1, None), {}),
+        ((), {"message": "text", "category": UserWarning, "source": None}),
+    ):
+        with pytest.warns(UserWarning, match="text"):
+            warned.warn(*arguments, **named)
+    with pytest.raises(TypeError, match="category"):
+        warned.warn("text", int)

@@ -28,7 +28,7 @@ from accel.entry.hook.lines import before_each_line
 from accel.entry.hook.misnamed import OwnRows
 from accel.entry.hook.patterns import check_patterns, selected
 from accel.entry.hook.watching import INTERVAL_S, LONGEST_S, SHARE, Watch
-from accel.platform import config, freed, ledger, logs, ranks, variables, versions
+from accel.platform import config, freed, ledger, logs, ranks, variables, versions, warned
 from accel.platform.clocks import time
 from accel.platform.ledger import State
 from accel.platform.own_code import is_project_module
@@ -222,7 +222,10 @@ def _switch_to(new: Installation | None) -> None:
         if before is not None:
             before.stop()
         if new is not None:
+            warned.begin()
             new.start()
+        else:
+            warned.end()
 
 
 def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> CodeType:

@@ -20,6 +20,7 @@ from accel.entry.lift.between import NUMBERS, is_plain_target, names_of_test
 from accel.entry.lift.switch import Switch
 from accel.entry.lift.transform import GONE_ON
 from accel.platform import background, logs
+from accel.platform.bodies import add_call
 from accel.platform.interrupts import pass_on
 from accel.platform.ledger import current_run, open_ledger
 from accel.platform.observers import BUSY, Unobserved, observer
@@ -200,6 +201,7 @@ def plainly_run(function: FunctionType) -> FunctionType:
         co_name=code.co_name,
         co_qualname=code.co_qualname,
     )
+    add_call(replaced)
     made = FunctionType(replaced, function.__globals__, function.__name__, (resident.current.bring_up_to_date,))
     made.__module__, made.__qualname__ = function.__module__, function.__qualname__
     return made

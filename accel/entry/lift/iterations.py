@@ -21,7 +21,7 @@ from accel.entry.lift.regions import Stops
 from accel.entry.lift.source import NotLiftable
 from accel.entry.lift.switch import Switch, run_plainly
 from accel.platform import logs
-from accel.platform.bodies import add_body
+from accel.platform.bodies import add_body, add_call
 from accel.platform.clocks import time
 from accel.platform.interrupts import pass_on
 from accel.platform.ledger import current_run, open_ledger
@@ -136,6 +136,7 @@ def calling(switch: Switch, names: dict[str, Any], how: Callable[[Any], Any] = l
         co_name=switch.around.co_name,
         co_qualname=switch.around.co_qualname,
     )
+    add_call(code)
     made = FunctionType(code, names, switch.around.co_name)
     made.__module__ = names.get("__name__", "")
     made.__qualname__ = switch.around.co_qualname

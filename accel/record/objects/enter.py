@@ -14,7 +14,6 @@ import functools
 import logging
 import os
 import sys
-import warnings
 from collections.abc import Callable
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
@@ -24,6 +23,7 @@ import wrapt
 
 from accel.ir import bits
 from accel.ir.tape import Storage
+from accel.platform import warned
 from accel.platform.bodies import is_body
 from accel.record.objects.computed import guard_class
 from accel.record.objects.containers.classes import DictObjectProxy
@@ -286,7 +286,7 @@ _STAND_INS: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
     (lambda value: type(value) is CacheWrapper, Cached),
     (lambda value: isinstance(value, FunctionType) and value in LOG_FUNCTIONS, LogFunction),
     (lambda value: value is logging.getLogger, GetLogger),
-    (lambda value: value is warnings.warn, WarnFunction),
+    (lambda value: value is warned.original or value is warned.warn, WarnFunction),
 )
 """Single functions that recorded code has a stand-in for."""
 

@@ -7,6 +7,7 @@ leaves of the outputs (see accel.record.run.outputs).
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 import sys
@@ -20,7 +21,7 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.ir.template import fill
-from accel.platform.own_code import PACKAGE
+from accel.platform.warned import frames_of_program
 
 MOST_DIGITS = 12
 """Maximum digits that a replay shows of a number computed from arrays: rounding decides those behind. Guess."""
@@ -244,14 +245,7 @@ def warn(text: str, category: type[Warning], place: Place) -> None:
 
 def program_frame_above(number: int) -> FrameType | None:
     """The frame `number` frames above the innermost one that is not accel's; None above the outermost."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if not frame.f_code.co_filename.startswith(str(PACKAGE)):
-            if not number:
-                return frame
-            number -= 1
-        frame = frame.f_back
-    return None
+    return next(itertools.islice(frames_of_program(sys._getframe(1)), number, None), None)
 
 
 Effect = Printed | StreamWrite | Flushed | Logged | Warned

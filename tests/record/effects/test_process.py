@@ -93,6 +93,62 @@ def test_a_program_that_replaces_the_clocks(tmp_path: Path) -> None:
     assert _run(tmp_path, "-m", "accel.run", "script.py").stdout == _run(tmp_path, "script.py").stdout
 
 
+WARNINGS = """
+import warnings
+import numpy as np
+
+def step(x, n):
+    if n % 40 == 7:
+        warnings.warn("of its caller", stacklevel=2)
+    if n % 40 == 8:
+        warnings.warn("of the caller of that", DeprecationWarning, 3)
+    return np.sqrt(x * x + 1.0) * 0.5
+
+def twice(x, n):
+    x = step(x, n)
+    return step(x, n)
+
+def thrice(x, n):
+    for k in range(3):
+        x = step(x, n)
+        if n % 40 == 9 and k == 1:
+            warnings.warn("in a loop", stacklevel=2)
+    return x
+
+def main():
+    x = np.ones(40000)
+    for n in range(200):
+        x = twice(x, n)
+        x = thrice(x, n)
+        if n % 40 == 10:
+            warnings.warn("of who calls main", RuntimeWarning, stacklevel=2)
+    warnings.warn("of nobody", RuntimeWarning, stacklevel=9)
+    print(x[0])
+
+main()
+"""
+
+
+def test_warnings_name_lines_of_callers(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(WARNINGS)
+    plain = _run(tmp_path, "script.py")
+    for _ in range(2):  # the second finds its programs on disk
+        fast = _run(tmp_path, "-m", "accel.run", "script.py")
+        assert fast.stdout == plain.stdout
+        assert fast.stderr.startswith(plain.stderr)
+
+
+def test_records_name_callers(tmp_path: Path) -> None:
+    script = WARNINGS.replace("import warnings", "import logging, sys").replace("warnings.warn(", "log.warning(")
+    script = script.replace(", DeprecationWarning, 3)", ", stacklevel=3)").replace("RuntimeWarning, ", "")
+    form = "%(filename)s:%(lineno)d %(funcName)s %(message)s"
+    setup = f"log = logging.getLogger('it')\nlogging.basicConfig(format='{form}', stream=sys.stdout)\n"
+    (tmp_path / "script.py").write_text(script.replace("def step", setup + "\ndef step", 1))
+    plain = _run(tmp_path, "script.py")
+    for _ in range(2):
+        assert _run(tmp_path, "-m", "accel.run", "script.py").stdout == plain.stdout
+
+
 def _run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("QD_")}
     environment |= {"PYTHONPATH": str(ROOT), "QD_JAX_CACHE_DIR": str(folder / "cache"), "QD_JAX_AOT": "0"}

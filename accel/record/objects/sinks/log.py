@@ -6,7 +6,7 @@ import copy
 import functools
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -15,7 +15,6 @@ from accel.record.objects.proxy import OWN
 from accel.record.objects.sinks.show import Act, calling_frame, plain, show
 from accel.record.objects.sinks.streams import is_plain, own_names
 from accel.record.state import inputs
-from accel.record.state.on_behalf import frames_of
 from accel.record.state.recording import Recording
 from accel.record.state.shown import Effect, Logged, record_of
 from accel.record.state.wrapper import StandIn, unwrap
@@ -163,17 +162,7 @@ class LoggerMethod(StandIn):
             record = record_of(logger, effect.level, message, copy.deepcopy(tuple(shown)), effect.place)
             return effect, functools.partial(logger.handle, record)
 
-        show(recording, note, lambda: by_logging(self._plain_, frame, values, held))
-
-
-def by_logging(function: Callable[..., None], frame: FrameType | None, args: list[Any], kwargs: dict[str, Any]) -> Act:
-    """Log as the program says, in the name of the frame that does. It is to be called by the caller's caller."""
-    above, mine = 1, sys._getframe(2)
-    while frame is not None and mine is not frame and mine.f_back is not None:
-        above, mine = above + 1, mine.f_back
-    if frame is not None:
-        kwargs = {**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + above - 1}
-    return functools.partial(function, *args, **kwargs)
+        show(recording, note, lambda: functools.partial(self._plain_, *values, **held))
 
 
 def _level(level: Any) -> int:
@@ -226,8 +215,7 @@ class LogFunction(StandIn):
         if not issubclass(type(root), LoggerProxy) or not has_handlers(logging.root):
             recording.break_(REASON, "logging has no handler yet", touched=True)
             held = {name: plain(recording, value) for name, value in kwargs.items()}
-            values, frame = [plain(recording, arg) for arg in args], next(frames_of(recording), None)
-            return (lambda: by_logging(function, frame, values, held))()()
+            return function(*(plain(recording, arg) for arg in args), **held)
         recording.inputs.narrow(root._slot_, inputs.satisfies(has_handlers))
         return LoggerMethod(recording, root, function.__name__, function)(*args, **kwargs)
 

@@ -11,11 +11,8 @@ import warnings
 from types import FrameType
 from typing import Any
 
-from accel.platform.bodies import runs_body
 from accel.platform.filters import makes_no_error
-from accel.platform.own_code import PACKAGE
-from accel.platform.tracebacks import ON_BEHALF
-from accel.record.objects.names.namespaces import SubstitutedGlobals
+from accel.platform.warned import frames_of_program
 from accel.record.objects.sinks.show import Act, calling_frame, plain, show
 from accel.record.state import inputs
 from accel.record.state.on_behalf import on_behalf
@@ -71,18 +68,11 @@ def _noted(
 
 def _place(recording: Recording, frame: FrameType, above: int) -> Place:
     """The place that `warnings.warn` finds, `above` frames above `frame`."""
-    frames = []
-    each: FrameType | None = frame
-    while each is not None:
-        if isinstance(each.f_globals, SubstitutedGlobals) or not _is_accels(each):
-            frames.append(each)
-        each = each.f_back
+    frames = list(frames_of_program(frame))
     inside = [getattr(each.f_globals, "recording", None) is recording for each in frames]
     depth = len(frames) - inside[::-1].index(True)
     if not all(inside[:depth]):
         raise Unsupported(REASON, "a warning of code that a library calls")
-    if above >= depth and runs_body(frames[depth - 1].f_code):
-        raise Unsupported(REASON, "a warning of the code that calls a function with a lifted loop")
     if above >= depth:
         return above - depth
     found = frames[above]
@@ -91,7 +81,3 @@ def _place(recording: Recording, frame: FrameType, above: int) -> Place:
     if vars(sys.modules.get(name, sys)) is not namespace:
         raise Unsupported(REASON, "a warning of a module that is not among Python's")
     return found.f_code.co_filename, found.f_lineno, name
-
-
-def _is_accels(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(str(PACKAGE)) or frame.f_code.co_name == ON_BEHALF
