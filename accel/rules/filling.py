@@ -20,11 +20,16 @@ def are_allowed() -> bool:
 
 
 def filled(
-    function: Callable[..., None], read: Sequence[Any], shape: Sequence[int], dtype: Any, otherwise: Callable[..., Any]
+    function: Callable[..., None],
+    read: Sequence[Any],
+    shape: Sequence[int],
+    dtype: Any,
+    otherwise: Callable[..., Any] | None = None,
 ) -> Any:
     """Call `function(*read, result)`, which writes to its last argument, an array of this shape and dtype.
 
-    otherwise: XLA's own, of what is read: for many at once, as iterations of a loop that are computed together.
+    otherwise: XLA's own, of what is read: for many at once, as iterations of a loop that are computed together. None
+    for a function of one array, element by element, which computes many by itself.
     """
     import jax
     import numpy as np
@@ -39,6 +44,8 @@ def filled(
 
     @result.def_vmap
     def of_many(size: int, are_many: Any, read: Sequence[Any]) -> tuple[Any, bool]:
+        if otherwise is None:
+            return filled(function, read, (size, *shape), dtype), True
         axes = [0 if each else None for each in are_many[0]]
         return jax.vmap(otherwise, axes, axis_size=size)(*read), True
 
