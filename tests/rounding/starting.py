@@ -33,7 +33,7 @@ def main() -> int:
     speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
     budget.FIXED_S = budget.TARGET_FIXED_S = float("inf")
     gain.COMPILE_GAIN_S = gain.ONE_PROCESSOR_GAIN_S = gain.IMPORT_GAIN_S = 0.0
-    account.BURST_S, account.RELIABLE_CALL_S = float("inf"), 0.0
+    account.BURST_S, account.RELIABLE_CALL_S, account.LAUNCH_S = float("inf"), 0.0, 0.0
     rest.MAX_REST, rest.SMALL_CALL_S = 0, 0.0
     return run.main()
 
