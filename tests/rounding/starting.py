@@ -27,14 +27,14 @@ def paced(count: int) -> Iterator[int]:
 def main() -> int:
     """Run a script as `accel run` does."""
     from accel.platform import gain
-    from accel.policy import account, budget, rest, speed
+    from accel.policy import account, budget, prices, rest, speed
     from accel.tools.cli import run
 
     speed.SPEED_SAMPLES, speed.MAX_LOSS_S = 10**9, float("inf")
     budget.FIXED_S = budget.TARGET_FIXED_S = float("inf")
     gain.COMPILE_GAIN_S = gain.ONE_PROCESSOR_GAIN_S = gain.IMPORT_GAIN_S = 0.0
     account.BURST_S, account.RELIABLE_CALL_S, account.LAUNCH_S = float("inf"), 0.0, 0.0
-    rest.MAX_REST, rest.SMALL_CALL_S = 0, 0.0
+    rest.MAX_REST, rest.SMALL_CALL_S, prices.worker_s = 0, 0.0, 0.0
     return run.main()
 
 

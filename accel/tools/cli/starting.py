@@ -7,6 +7,7 @@ worker of joblib, a tool, an interactive session) catalogues are installed once 
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -90,7 +91,9 @@ def _is_of_accel(program: Sequence[str]) -> bool:
     """Whether accel starts itself: its command, or a process of its own."""
     first, named = [*program, "", ""][:2]
     if first == "-c":
-        return "accel" in named
+        words = named.replace(";", " ").split()  # a folder in it may have accel's name, too
+        pairs = itertools.pairwise(words)
+        return any(word in ("from", "import") and name.partition(".")[0] == "accel" for word, name in pairs)
     name = named if first == "-m" else os.path.basename(first).partition(".")[0]
     return name.partition(".")[0] == "accel"
 

@@ -23,7 +23,7 @@ _TABLE = {
         linalg.lu_solve(linalg.lu_factor(s), t) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=1) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=2)
     """,
     "loops with little to compute in a round": """
-        7 ** (n * 60) | special.ndtri(special.expit(a))
+        7 ** (n * 60)
     """,
     "sorts of several operands": """
         np.lexsort((v, n)) | np.lexsort((b, a)) | np.unique(a) | np.unique(n) | np.unique(n, return_counts=True)
@@ -34,8 +34,7 @@ _TABLE = {
     """,
     "special functions": """
         np.nextafter(a, b) | np.nextafter(a, 2) | np.nextafter(3, b) | np.nextafter(a, c) | np.i0(a) | np.corrcoef(s) | np.corrcoef(v, u)
-        special.i0(a) | special.i0e(a) | special.i1(a) | special.i1e(a) | special.erfinv(np.tanh(a)) | special.gammaln(np.abs(a) + 0.25)
-        special.gamma(np.abs(a) + 0.25) | special.psi(np.abs(a) + 0.25)
+        special.i0(a) | special.i0e(a) | special.i1(a) | special.i1e(a)
     """,
     "transforms": """
         np.fft.fft(a) | np.fft.ifft(a) | np.fft.fft(a, axis=0) | np.fft.fft(v, 8) | np.fft.fft(v, 4, norm="ortho") | np.fft.rfft(a) | np.fft.irfft(a)

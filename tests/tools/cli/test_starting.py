@@ -110,6 +110,19 @@ def test_children_are_accelerated_and_say_nothing(environment: Environment) -> N
     assert done.err.count(" calls compiled") == 1
 
 
+@pytest.mark.parametrize(
+    ("code", "is_own"),
+    [
+        ("import accel; accel.install()", True),
+        ("import os\nfrom accel.tools import x", True),
+        ("main(5, sys_path=['/home/x/accel', 'accel'])", False),
+        ("import accelerated", False),
+    ],
+)
+def test_code_that_imports_accel_starts_it_itself(code: str, is_own: bool) -> None:
+    assert starting._is_of_accel(["-c", code]) is is_own
+
+
 def test_ranks_and_workers_of_joblib_are_accelerated(environment: Environment) -> None:
     done = environment.run("script.py", QD_USE_JAX="1", OMPI_COMM_WORLD_RANK="1", OMPI_COMM_WORLD_SIZE="2")
     assert done.out.splitlines()[0].endswith(" 2.0 True []") and done.err == "", "rank 0 alone tells"
