@@ -83,6 +83,17 @@ def test_a_length_that_stays_is_recorded_twice_and_compiled() -> None:
 
 
 @pytest.mark.usefixtures("at_once")
+def test_a_length_that_python_knows_does_not_delay_a_program() -> None:
+    fast: Any = accel.accelerate(lambda x, n: np.sin(x) * 2.0 if len(x) == n else x, name="known")
+    x = np.linspace(0.0, 1.0, 20_000)
+    paths = fast._self_target.paths
+    for _ in range(30):
+        np.testing.assert_allclose(fast(x, 20_000), np.sin(x) * 2.0, rtol=1e-12)
+    assert not any(map(paths.may_scatter, paths))
+    assert len(paths) == 1 and fast._self_target.recordings.count == 1 and open_ledger("known").compiled_calls > 10
+
+
+@pytest.mark.usefixtures("at_once")
 def test_lengths_that_come_again_are_all_recorded() -> None:
     paths, ledger = play("again", lambda i: 0.02 * (i // 2 % 6))
     assert len(paths) == 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from accel.dispatch.paths.exits import parts_by_draws, starts_at_side_exit
@@ -21,6 +21,7 @@ from accel.policy.account import expected_gain_s
 
 if TYPE_CHECKING:
     from accel.dispatch.replay import SideExit
+    from accel.ir.tape import Outcome
     from accel.record import Trace
 
 MOST_JOINED = 32
@@ -179,10 +180,10 @@ class KnownPaths:
 
     def may_scatter(self, path: RecordedPath) -> bool:
         """Whether a number that Python needed of the path's arrays has not come twice yet: it may never do so."""
-        mine = _numbers(path)
+        mine = _numbers_of(path.outcomes)
         if not mine or self._recurs or self.with_program:
             return False
-        others = [_numbers(other) for other in self._paths if other is not path]
+        others = [_numbers_of(other.outcomes) for other in self._paths if other is not path]
         return not any(other.get(where) == number for where, number in mine.items() for other in others)
 
     def _apart(self) -> list[RecordedPath]:
@@ -337,7 +338,10 @@ class KnownPaths:
 
 def _numbers(path: RecordedPath) -> dict[tuple[Any, int], float]:
     """The numbers that the path expects, by the lines that needed them."""
-    outcomes = path.trace.tape.outcomes
+    return _numbers_of(path.trace.tape.outcomes)
+
+
+def _numbers_of(outcomes: Iterable[Outcome]) -> dict[tuple[Any, int], float]:
     return {outcome.where[:2]: outcome.expected for outcome in outcomes if type(outcome.expected) in (int, float)}
 
 
