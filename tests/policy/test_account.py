@@ -16,11 +16,6 @@ from accel.policy.account import EXPECTED_GAIN_SHARE, GUESSED_IN_S, GUESSED_OPER
 from accel.policy.call import Call
 
 
-@pytest.fixture(autouse=True)
-def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account, "recorded", account._Recorded())
-
-
 def account_of(call_s: float) -> Account:
     made = Account("target")
     made.call_s, made.numpy_calls = call_s, account.FIRST_CALLS

@@ -28,15 +28,12 @@ CODE: CodeType = compile("x = 1", "loop.py", "exec")
 
 
 @pytest.fixture
-def of_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
+def of_loop(unmeasured: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
     """The parts of a loop that no earlier run has compiled. This process is taken to have a program."""
     monkeypatch.setattr(current_run(), "device", "cpu")
     monkeypatch.setattr(prices, "IS_ALONE", False)
     monkeypatch.setattr(prices, "worker_s", 0.0)
     monkeypatch.setattr(prices, "ALONE", 1.0)
-    # as nothing has been measured yet
-    for name, price in (("recording", (1.5e-4, 0.004)), ("describing", (1.2e-4,)), ("compiling", (7e-4, 0.02))):
-        monkeypatch.setattr(prices, name, prices.Price(*price))
     monkeypatch.setattr(parts.recorded, "count", 0)
     with config.override(cache_dir=tmp_path, finish_s=0.0):
         yield Parts("loop", CODE)
