@@ -135,7 +135,7 @@ class Target:
         if mode == "off":
             ledger.refuse(OFF)
         self.state.look_again(spent)
-        self.account.begin_rest(COUNTING_S, spent, waits=False)
+        self.account.begin_rest(COUNTING_S, spent)
 
     def _answer_or_fall_back(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer a call, by NumPy if accel fails."""

@@ -133,7 +133,7 @@ class Account:
         self.total_s += seconds
         return calls, seconds
 
-    def begin_rest(self, looked_s: float, call_s: float, *, waits: bool) -> None:
+    def begin_rest(self, looked_s: float, call_s: float, *, waits: bool = False) -> None:
         """Leave as many calls to NumPy as pay for examining this one. waits: whether a program is being compiled."""
         # there every call is observed, whatever it costs
         if budget.for_later_runs:

@@ -170,7 +170,7 @@ class KnownPaths:
         unmet = self._unmet if len(self._unmet) >= MOST_SCATTERED else self._apart()
         if not unmet:
             return None
-        first, *others = map(_numbers, unmet)
+        first, *others = (_numbers(path.trace.tape.outcomes) for path in unmet)
         for where, number in first.items():
             numbers = [number, *(other[where] for other in others if where in other)]
             if len(set(numbers)) == len(unmet):
@@ -180,11 +180,12 @@ class KnownPaths:
 
     def may_scatter(self, path: RecordedPath) -> bool:
         """Whether a number that Python needed of the path's arrays has not come twice yet: it may never do so."""
-        mine = _numbers_of(path.outcomes)
-        if not mine or self._recurs or self.with_program:
+        if self._recurs or self.with_program:
             return False
-        others = [_numbers_of(other.outcomes) for other in self._paths if other is not path]
-        return not any(other.get(where) == number for where, number in mine.items() for other in others)
+        mine = _numbers(path.outcomes)
+        others = [_numbers(other.outcomes) for other in self._paths if other is not path]
+        come_twice = any(other.get(where) == number for where, number in mine.items() for other in others)
+        return bool(mine) and not come_twice
 
     def _apart(self) -> list[RecordedPath]:
         """The last recorded paths of a target without a program, if no call is known to have taken one of them again.
@@ -336,12 +337,8 @@ class KnownPaths:
         return list(map(figures, self.with_program))
 
 
-def _numbers(path: RecordedPath) -> dict[tuple[Any, int], float]:
-    """The numbers that the path expects, by the lines that needed them."""
-    return _numbers_of(path.trace.tape.outcomes)
-
-
-def _numbers_of(outcomes: Iterable[Outcome]) -> dict[tuple[Any, int], float]:
+def _numbers(outcomes: Iterable[Outcome]) -> dict[tuple[Any, int], float]:
+    """The numbers that outcomes expect, by the lines that needed them."""
     return {outcome.where[:2]: outcome.expected for outcome in outcomes if type(outcome.expected) in (int, float)}
 
 

@@ -45,7 +45,7 @@ def _in_jax(name: str) -> Callable[..., Any]:
 
 
 def _logit(x: Array) -> Any:
-    """As SciPy's: near 1/2, where it is 0, by the distance from there."""
+    """Compute the logit as SciPy does: near 1/2, where it is 0, by the distance from there."""
     twice = 2.0 * (x - 0.5)
     near = (x > 0.3) & (x < 0.65)
     twice = where(near, twice, number(0, x))

@@ -39,7 +39,7 @@ def _flat(x: Any, axis: Any, keepdims: bool) -> tuple[Any, tuple[int, ...]]:
 
 
 def _two_of(flat: Array, keys: Array, k: Array) -> tuple[Any, Any]:
-    """As `_by_selection`, by NumPy or with derivatives where these are asked for."""
+    """Select as `_by_selection` does, by NumPy or with derivatives where these are asked for."""
     if flat.ndim == 1 and flat.dtype.kind == "f" and order.are_called(flat):
         # the largest key, of NaN and of what does not count, stands for no element that is asked for
         largest = number(np.iinfo(keys.dtype).max, keys)
