@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import accel
+from accel.backend.underway import queues
 from accel.dispatch import compiling, recordings
 from accel.dispatch.paths import known
 from accel.entry.lift import shares
 from accel.platform import gain
 from accel.platform.ledger import Ledger, ledgers, open_ledger
-from accel.policy import account, rest
+from accel.policy import account, prices, rest
 from tests.conftest import WriteModules
 
 
@@ -30,6 +31,14 @@ def at_once(
     monkeypatch.setattr(account, "RELIABLE_CALL_S", 0.0)
     monkeypatch.setattr(rest, "SMALL_CALL_S", 0.0)
     monkeypatch.setattr(rest, "MAX_REST", 0)
+
+
+@pytest.fixture
+def free(at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling costs nothing and ends at once, whatever other tests have measured."""
+    monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
+    monkeypatch.setattr(account, "LAUNCH_S", 0.0)
+    monkeypatch.setattr(queues, "compile_in_background", lambda *given, **_: queues.compile_now(*given))
 
 
 def least(x: Any, limit: float) -> Any:
@@ -76,13 +85,13 @@ def test_the_statements_around_such_a_length_are_targets(
     assert parts <= {book.target for book in ledgers() if book.calls}
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("free")
 def test_a_length_that_stays_is_recorded_twice_and_compiled() -> None:
     paths, ledger = play("constant", lambda i: 0.5)
     assert len(paths) == 1 and ledger.compiled_calls > 20
 
 
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("free")
 def test_a_length_that_python_knows_does_not_delay_a_program() -> None:
     fast: Any = accel.accelerate(lambda x, n: np.sin(x) * 2.0 if len(x) == n else x, name="known")
     x = np.linspace(0.0, 1.0, 20_000)
