@@ -29,7 +29,7 @@ from accel.compiler.kernels.segments import (
     Segment,
     Segmented,
     While,
-    sharing,
+    body_of,
 )
 from accel.compiler.lower.precision.evaluation import ReducedEvaluation
 from accel.compiler.lower.precision.widths import AsTraced, scan_counts
@@ -233,7 +233,8 @@ class _Builder:
         module = module_of(importer.graph, [importer.node(each) for each in inputs], outputs)
         forms = tuple((each.shape, each.dtype) for each in made)
         given, results = self._numbered(inputs, made)
-        return Kernel(given, results, machine_code.object_of(*module.units), forms, module.size)
+        reused = tuple((given[source], results[target]) for source, target in module.reused)
+        return Kernel(given, results, machine_code.object_of(*module.units), forms, module.size, reused)
 
     def _on_host(self, steps: Sequence[Equation], made: Sequence[Variable]) -> HostCall:
         (step,) = steps
@@ -290,7 +291,7 @@ def _scan(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     forms = tuple((each.shape, each.dtype) for each in step.results[state:])
     return partial(
         Scan,
-        programs=(_round(params["jaxpr"], options),),
+        programs=(_round(params["jaxpr"], range(fixed, fixed + state), options),),
         fixed=fixed,
         state=state,
         rounds=params["length"],
@@ -304,8 +305,9 @@ def _while(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     goes_on = jaxprs.flat(params["cond_jaxpr"])
     if any(each.shape for each in goes_on.outputs if isinstance(each, Variable)):
         raise NotWorthwhile("it has a loop with a condition for each member")
-    programs = _inner(goes_on, options), _round(params["body_jaxpr"], options)
-    return partial(While, programs=programs, fixed=(params["cond_nconsts"], params["body_nconsts"]))
+    fixed, count = params["body_nconsts"], len(step.results)
+    programs = _inner(goes_on, options), _round(params["body_jaxpr"], range(fixed, fixed + count), options)
+    return partial(While, programs=programs, fixed=(params["cond_nconsts"], fixed))
 
 
 _PROGRAMS: Mapping[str, Callable[[Equation, Mapping[str, Any]], Callable[[_Numbers, _Numbers], Nested]]] = {
@@ -317,16 +319,23 @@ _PROGRAMS: Mapping[str, Callable[[Equation, Mapping[str, Any]], Callable[[_Numbe
 raises NotWorthwhile."""
 
 
-def _round(closed: Any, options: Mapping[str, Any]) -> Segmented:
-    """The program of a loop's iteration."""
+def _round(closed: Any, state: range, options: Mapping[str, Any]) -> Segmented:
+    """The program of a loop's iteration. state: the arguments that one iteration hands to the next."""
     body = jaxprs.flat(closed)
     computed = sum(map(_computed, body.steps))
     if computed < _LEAST_PER_ROUND:
         raise NotWorthwhile("it has a loop with little to compute in an iteration")
-    copied = sum(math.prod(step.results[0].shape) for step in body.steps if step.name in _WRITES)
+    program = body_of(_inner(body, options), state)
+    in_place = {body.inputs[number] for number in program.changed}
+    copied = 0
+    for step in body.steps:
+        if step.name in _WRITES and step.operands[0] in in_place:
+            in_place.update(step.results)
+        elif step.name in _WRITES:
+            copied += math.prod(step.results[0].shape)
     if copied > computed:
         raise NotWorthwhile("it has a loop that writes to parts of large arrays")
-    return sharing(_inner(body, options))
+    return program
 
 
 def _computed(step: Equation) -> int:

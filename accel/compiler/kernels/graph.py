@@ -32,7 +32,7 @@ REDUCE = "reduce"
 SCATTER = "scatter"
 """Operation: the first operand, with the updates (third operand) at the flat indices of the second.
 
-about: the operation that combines an element with an update.
+about: the operation that combines an element with an update, or "rows": at each index, several updates are stored.
 """
 
 CALLS = frozenset([REDUCE, SCATTER])
@@ -41,6 +41,10 @@ CALLS = frozenset([REDUCE, SCATTER])
 GATHER = "gather"
 """Operation: elements of the first operand. The other operands are the indices, one per axis, in the shape of the
 result."""
+
+BLOCK = "block"
+"""Operation: a block of the first operand, which lies inside. The other operands are its starts along the axes in
+`about`; along others it starts at 0."""
 
 HALO = 8
 """Number of elements repeated before and after a row. A wrap by more is read in pieces. Guess."""

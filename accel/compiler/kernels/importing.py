@@ -23,12 +23,14 @@ class Importer:
     def __init__(self, producers: Mapping[Variable, Equation]) -> None:
         """Create an empty graph.
 
-        producers: by value, the step that computes it. Moves of other kernels are repeated here if they cost nothing.
+        producers: by value, the step that computes it. Steps of other kernels are repeated here if they cost nothing:
+        moves, and operations on numbers.
         """
         self.graph = Graph()
         self.inputs: list[Variable] = []
         self._nodes: dict[Variable, KernelNode] = {}
         self._producers = producers
+        self._depth = 0
 
     def node(self, atom: Atom) -> KernelNode:
         """Return the node of a value. It is an input unless a translated step computes it."""
@@ -37,11 +39,20 @@ class Importer:
         if atom in self._nodes:
             return self._nodes[atom]
         producer = self._producers.get(atom)
-        if producer is not None and producer.name in MOVED and self.take(producer):
+        if producer is not None and _is_free(producer) and self._repeat(producer):
             return self._nodes[atom]
         self._nodes[atom] = self.graph.input(len(self.inputs), atom.shape, atom.dtype)
         self.inputs.append(atom)
         return self._nodes[atom]
+
+    def _repeat(self, step: Equation) -> bool:
+        if self._depth >= _MOST_REPEATED:
+            return False
+        self._depth += 1
+        try:
+            return self.take(step)
+        finally:
+            self._depth -= 1
 
     def take(self, step: Equation) -> bool:
         """Build the nodes of a step's results. Returns False if a kernel cannot compute it."""
@@ -50,6 +61,11 @@ class Importer:
             return False
         self._nodes.update(zip(step.results, found, strict=True))
         return True
+
+
+def _is_free(step: Equation) -> bool:
+    """Whether to repeat a step in another kernel costs less than to hand its results over."""
+    return step.name in MOVED or (step.name in OPERATIONS and not step.results[0].shape)
 
 
 def _taken(graph: Graph, step: Equation, node: Callable[[Atom], KernelNode]) -> list[KernelNode] | None:
@@ -274,6 +290,9 @@ def _tile(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNo
         found = graph.pieces([found] * count, dim)
     return found
 
+
+_MOST_REPEATED = 50
+"""Maximum length of a chain of repeated steps: each takes some frames of Python's stack."""
 
 _MOST_TILES = 64
 """Maximum repetitions of an array in a kernel: a loop nest is cut at each. Guess."""

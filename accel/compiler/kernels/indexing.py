@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accel.compiler.kernels.accumulators import joined, loop
-from accel.compiler.kernels.graph import GATHER, INPUT, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
+from accel.compiler.kernels.graph import BLOCK, GATHER, INPUT, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
 from accel.compiler.kernels.ir import MEMORY
 
 SCATTERED = {
@@ -24,6 +24,12 @@ SCATTERED = {
     "scatter-max": "max",
 }
 """Scatter operations of `jax.lax`, and how each combines an element with an update."""
+
+ROWS = "rows"
+"""How updates that lie one after the other in the array are stored: without an index for each."""
+
+_LEAST_IN_ROW = 8
+"""Minimum number of them. Guess."""
 
 _INDEX = np.dtype(np.int64)
 _DROPS = frozenset({"FILL_OR_DROP", "2"})
@@ -59,11 +65,32 @@ def scattered(graph: Graph, name: str, given: Sequence[KernelNode], params: Any)
         return target
     windows = _windows(target.shape, about.inserted_window_dims, about.operand_batching_dims, about.update_window_dims)
     sizes = [updates.shape[windows[dim]] if dim in windows else 1 for dim in range(len(target.shape))]
-    block = _Block(graph, updates.shape, target.shape, sizes)
+    row = _axes_in_row(target.shape, sizes, windows, updates.shape) if kind == "set" else 0
+    block = _Block(graph, _with_rows(updates.shape, row), target.shape, sizes)
     batching = zip(about.operand_batching_dims, about.scatter_indices_batching_dims, strict=True)
     block.lie(windows, batching, places, about.scatter_dims_to_operand_dims)
     clips = _mode(params) in _CLIPS
-    return _scatter(graph, target, block.flat(clips=clips), updates, kind)
+    return _scatter(graph, target, block.flat(clips=clips), updates, ROWS if row else kind)
+
+
+def _axes_in_row(whole: Shape, sizes: Sequence[int], inside: Mapping[int, int], shape: Shape) -> int:
+    """Return how many of the updates' last axes lie one after the other in the array; 0 if too few elements do.
+
+    sizes: of a block, along the array's axes. inside: by axis of the array, the updates' axis that runs through it.
+    """
+    count, length = 0, 1
+    for dim in reversed(range(len(whole))):
+        if inside.get(dim) != len(shape) - count - 1:
+            break
+        count, length = count + 1, length * sizes[dim]
+        if sizes[dim] != whole[dim]:
+            break
+    return count if length >= _LEAST_IN_ROW else 0
+
+
+def _with_rows(shape: Shape, row: int) -> Shape:
+    """Return the shape of the indices of rows."""
+    return (*shape[: len(shape) - row], *(1,) * row)
 
 
 def _windows(whole: Shape, single: Sequence[int], batching: Sequence[int], along: Sequence[int]) -> dict[int, int]:
@@ -90,24 +117,23 @@ def block_read(graph: Graph, source: KernelNode, starts: Sequence[KernelNode], s
     """Return a block of an array, shifted so that it lies inside."""
     if not source.size:
         return None
-    block = _block_at(graph, source.shape, starts, shape)
-    return graph.make(GATHER, (source, *block.places(clips=True)), shape, source.dtype)
+    block = _Block(graph, (), source.shape, shape)
+    block.starts.update(enumerate(starts))
+    dims = tuple(dim for dim, length in enumerate(shape) if length < source.shape[dim])
+    return graph.make(BLOCK, (source, *map(block.clipped, dims)), shape, source.dtype, dims)
 
 
 def block_written(graph: Graph, around: KernelNode, inner: KernelNode, starts: Sequence[KernelNode]) -> KernelNode:
     """Return an array with a block written over it, shifted so that it lies inside."""
     if not inner.size:
         return around
-    at = _block_at(graph, around.shape, starts, inner.shape).flat(clips=True)
-    return _scatter(graph, around, at, inner, "set")
-
-
-def _block_at(graph: Graph, whole: Shape, starts: Sequence[KernelNode], shape: Shape) -> _Block:
-    block = _Block(graph, shape, whole, shape)
+    row = _axes_in_row(around.shape, inner.shape, dict(enumerate(range(len(inner.shape)))), inner.shape)
+    shape = _with_rows(inner.shape, row)
+    block = _Block(graph, shape, around.shape, inner.shape)
     for dim, start in enumerate(starts):
         block.inside[dim] = dim
         block.starts[dim] = graph.view(start, shape, ())
-    return block
+    return _scatter(graph, around, block.flat(clips=True), inner, ROWS if row else "set")
 
 
 class _Block:
@@ -147,7 +173,8 @@ class _Block:
         """Return the last index at which a block may start."""
         return self._whole[dim] - self._sizes[dim]
 
-    def _clipped(self, dim: int) -> KernelNode:
+    def clipped(self, dim: int) -> KernelNode:
+        """Return the start of a block along an axis, moved so that the block lies inside."""
         start, last = self.starts[dim], self._last(dim)
         # in its own dtype: as int64, a large unsigned one would be less than 0
         if last <= np.iinfo(start.dtype).max:
@@ -166,7 +193,7 @@ class _Block:
             inside = self._graph.make(IOTA, (), self._shape, _INDEX, self.inside[dim]) if dim in self.inside else None
             start = None
             if dim in self.starts and (not clips or self._last(dim)):
-                start = self._clipped(dim) if clips else self._wide(self.starts[dim])
+                start = self.clipped(dim) if clips else self._wide(self.starts[dim])
             if start is not None and inside is not None and self._sizes[dim] > 1:
                 found.append(self._made("add", start, inside))
             else:
@@ -216,14 +243,19 @@ def _filling(params: Any, dtype: np.dtype[Any]) -> Any:
 def function_of(node: KernelNode) -> tuple[str, str]:
     """Return the name and the definition of the function that computes a scatter.
 
-    It takes pointers to the array, the indices, the updates and the result, and the numbers of elements and updates.
+    It takes pointers to the array, the indices, the updates and the result, and the numbers of elements, of indices and
+    of updates for each. The result may be where the array is.
     """
     kind, dtype = node.about, node.dtype
     stored = MEMORY[dtype]
     name = f"scatter_{kind}_{dtype.name}"
-    join = [f"store {stored} %new, ptr %to, align {dtype.itemsize}"]
-    if kind != "set":
+    new = f"%new = load {stored}, ptr %update, align {dtype.itemsize}"
+    join = [new, f"store {stored} %new, ptr %to, align {dtype.itemsize}"]
+    if kind == ROWS:
+        join = [f"%length = mul i64 %row, {dtype.itemsize}", _COPY.format("%to", "%update", "%length")]
+    elif kind != "set":
         join = [
+            new,
             f"%old = load {stored}, ptr %to, align {dtype.itemsize}",
             *joined(kind, dtype, stored, "%old", "%new", "%both"),
             f"store {stored} %both, ptr %to, align {dtype.itemsize}",
@@ -234,8 +266,8 @@ def function_of(node: KernelNode) -> tuple[str, str]:
         "%is_inside = icmp ult i64 %place, %size",
         "br i1 %is_inside, label %write, label %done",
         "write:",
-        f"%update = getelementptr {stored}, ptr %updates, i64 %i",
-        f"%new = load {stored}, ptr %update, align {dtype.itemsize}",
+        "%number = mul i64 %i, %row",
+        f"%update = getelementptr {stored}, ptr %updates, i64 %number",
         f"%to = getelementptr {stored}, ptr %result, i64 %place",
         *join,
         "br label %done",
@@ -243,10 +275,15 @@ def function_of(node: KernelNode) -> tuple[str, str]:
     ]
     text = "\n".join(
         [
-            f"define internal void @{name}(ptr %source, ptr %places, ptr %updates, ptr %result, i64 %size, i64 %count)"
-            " #0 {",
+            f"define internal void @{name}(ptr %source, ptr %places, ptr %updates, ptr %result, i64 %size, i64 %count,"
+            " i64 %row) #0 {",
+            "%is_there = icmp eq ptr %result, %source",
+            "br i1 %is_there, label %copied, label %copy",
+            "copy:",
             f"%bytes = mul i64 %size, {dtype.itemsize}",
-            "call void @llvm.memcpy.p0.p0.i64(ptr %result, ptr %source, i64 %bytes, i1 false)",
+            _COPY.format("%result", "%source", "%bytes"),
+            "br label %copied",
+            "copied:",
             *loop("i", "%count", update),
             "ret void",
             "}",
@@ -255,6 +292,10 @@ def function_of(node: KernelNode) -> tuple[str, str]:
     return name, text
 
 
-def lengths_of(node: KernelNode) -> tuple[int, int]:
-    """Return the number of elements, and that of updates."""
-    return node.size, node.operands[2].size
+_COPY = "call void @llvm.memcpy.p0.p0.i64(ptr {}, ptr {}, i64 {}, i1 false)"
+
+
+def lengths_of(node: KernelNode) -> tuple[int, int, int]:
+    """Return the numbers of elements, of indices, and of updates for each."""
+    _, at, updates = node.operands
+    return node.size, at.size, updates.size // at.size

@@ -70,14 +70,14 @@ class Addressing:
         """Return the location of a part or another shape of a stored node."""
         return _part_of(node, self.place(node.operands[0]))
 
-    def _place_to_gather(self, node: KernelNode, base: KernelNode) -> Location:
+    def place_to_gather(self, node: KernelNode, base: KernelNode) -> Location:
         """Return the location of a part of `base` inside `base`.
 
         Nodes between them may have a location of their own, but perhaps are not stored yet.
         """
         if node is base:
             return self.places[base.index]
-        return _part_of(node, self._place_to_gather(node.operands[0], base))
+        return _part_of(node, self.place_to_gather(node.operands[0], base))
 
     def address(
         self,
@@ -121,7 +121,7 @@ class Addressing:
         place = self.place(node) if place is None else place
         level = max([level_of(index), *(each.level for each in offsets.values())])
         emitter = self.emitter
-        if level == 0 and placed(node).op == INPUT:
+        if level == 0 and not offsets and placed(node).op == INPUT:
             # The program's numbers are elements of one input. A pointer to each keeps their places out of the text.
             fixed = place.offset + sum(stride * axis.offset for stride, axis in zip(place.strides, index, strict=True))
             return emitter.load(self.pointer(place.number, fixed * node.dtype.itemsize), node.dtype, level)
@@ -160,7 +160,7 @@ class Addressing:
 
     def gathered(self, source: KernelNode, places: Sequence[Value]) -> Value:
         """Load elements of a stored node at computed indices, one for each of its axes."""
-        place = self._place_to_gather(source, placed(source))
+        place = self.place_to_gather(source, placed(source))
         emitter, stored, address = self.emitter, MEMORY[source.dtype], self.pointer(place.number)
         offset = emitter.literal(place.offset, INT64)
         for stride, at, length in zip(place.strides, places, source.shape, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -67,10 +67,14 @@ class Size(NamedTuple):
 
 
 class Module(NamedTuple):
-    """A graph as LLVM IR: texts to compile each by itself, see accel.compiler.kernels.units."""
+    """A graph as LLVM IR: texts to compile each by itself, see accel.compiler.kernels.units.
+
+    reused: inputs and outputs, by their numbers, that may be one array: the module writes to it once it has read it.
+    """
 
     units: Sequence[str]
     size: Size
+    reused: Sequence[tuple[int, int]]
 
 
 def module_of(graph: Graph, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode]) -> Module:
@@ -126,8 +130,9 @@ class _Writer:
         for node in outputs:
             self._results[node.index].append(Location(self._count, strides_of(node.shape)))
             self._count += 1
-        self._last = self._count
+        self._inputs, self._last = len(inputs), self._count
         self._stages = self._without_copies(stages)
+        self._written = self._written_again()
         self._room_size = self._allocated()
         self._places.update({index: places[0] for index, places in self._results.items()})
 
@@ -135,7 +140,8 @@ class _Writer:
         functions: dict[str, str] = {}
         declared: set[str] = {accumulators.DECLARED}
         steps: list[_Step] = []
-        for stage in self._stages:
+        read: dict[int, int] = {}  # by number of a pointer, the last stage that is given it
+        for number, stage in enumerate(self._stages):
             step = self._call(stage.stored[0], functions)
             if step is None:
                 lanes = min(machine_code.lanes(max(node.dtype.itemsize for node in stage.stored)), _MOST_LANES)
@@ -147,6 +153,7 @@ class _Writer:
                 declared |= nest.declared
                 given = ", ".join([*map(_given, pointers), "i64 %chunk", "i64 %chunks"])
                 step = _Step([f"call void @{name}({given})"], set(pointers), chunks)
+            read.update((each.number, number) for each in step.pointers)
             if steps and step.chunks == steps[-1].chunks == 1:
                 steps[-1].add(step)
             else:
@@ -166,7 +173,33 @@ class _Writer:
         ]
         shared = sum(step.chunks for step in steps if step.chunks > 1)
         units = units_of({**functions, ENTRY: "\n".join(entry)}, declared, _ATTRIBUTES)
-        return Module(units, Size(self._room_size, len(steps), shared))
+        return Module(units, Size(self._room_size, len(steps), shared), list(self._reused(read)))
+
+    def _reused(self, read: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+        """Yield inputs that are read for the last time where updates of them are stored in an output."""
+        for number, stage in enumerate(self._stages):
+            node = stage.stored[0]
+            if node.op != SCATTER or node.operands[0].op != INPUT:
+                continue
+            source, (result, *others) = self._places[node.operands[0].index], self._results[node.index]
+            is_once = node.operands[0] not in node.operands[1:] and read[source.number] == number and not others
+            if is_once and self._inputs <= result.number < self._last:
+                yield source.number, result.number - self._inputs
+
+    def _written_again(self) -> dict[int, int]:
+        """Return stored values that are read for the last time where updates of them are stored, and what that gives:
+        both have the same memory."""
+        last_read, found = self._last_reads(), dict[int, int]()
+        for number, stage in reversed([*enumerate(self._stages)]):
+            node = stage.stored[0]
+            source = node.operands[0] if node.op == SCATTER else node
+            is_own = source is not node and source.op not in (INPUT, HALOED) and source.index not in self._results
+            if not is_own or last_read[source.index] != number or source in node.operands[1:]:
+                continue
+            found[source.index] = found.get(node.index, node.index)
+            if len(self._results.get(found[source.index], ())) > 1:
+                del found[source.index]
+        return found
 
     def _check(self, stage: NestStage, pointers: Iterable[Pointer]) -> None:
         """Raise RuntimeError if a nest takes own memory for other values than planned: it may hold others by then."""
@@ -234,6 +267,10 @@ class _Writer:
             for node in stage.stored:
                 if node.index in self._results:
                     continue
+                heir = self._written.get(node.index, node.index)
+                if heir in self._results:
+                    self._results[node.index].append(self._results[heir][0])
+                    continue
                 row = node.shape[-1] + 2 * HALO if node.op == HALOED else 0
                 strides = strides_of(node.shape, row)
                 count = (strides[0] * node.shape[0] if node.shape else 1) + _SLACK
@@ -247,7 +284,9 @@ class _Writer:
                 self._count += 1
                 self._room[self._count] = offset
                 self._results[node.index].append(Location(self._count, strides, HALO if row else 0))
-                ends[last_read.get(node.index, number)].append((bytes_needed, offset))
+                ends[last_read.get(heir, number)].append((bytes_needed, offset))
+                if heir != node.index:
+                    self._results[heir].append(self._results[node.index][0])
             free += ends.pop(number, [])
         return size
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from accel.compiler.kernels import machine_code
 from accel.compiler.kernels.graph import (
+    BLOCK,
     CONSTANT,
     GATHER,
     HALO,
@@ -34,7 +35,7 @@ from accel.compiler.kernels.graph import (
 from accel.compiler.kernels.ir import Emitter, Scope, Value
 from accel.compiler.kernels.memory import INT64, Addressing, Location, Pointer, level_of
 from accel.compiler.kernels.operations import OPERATIONS, as_integer
-from accel.compiler.kernels.plan import Index, NestStage, shifted
+from accel.compiler.kernels.plan import Index, NestStage, placed, shifted
 
 _MOST_ROWS = 0.75
 """Minimum share of the rows for which a value is computed, to compute it for all. Guess."""
@@ -234,6 +235,12 @@ class LoopNest:
         if node.op == GATHER:
             source, *places = node.operands
             return self._memory.gathered(source, [self._value(each, index) for each in places])
+        if node.op == BLOCK:
+            source, *starts = node.operands
+            offsets = {
+                dim: self._value(start, ()) + index[dim].offset for dim, start in zip(node.about, starts, strict=True)
+            }
+            return self._memory.loaded(source, index, offsets, self._memory.place_to_gather(source, placed(source)))
         return OPERATIONS[node.op].emit(node, [self._value(each, index) for each in node.operands])
 
     def _source(

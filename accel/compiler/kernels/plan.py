@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accel.compiler.kernels.graph import (
+    BLOCK,
     CALLS,
     CONSTANT,
     GATHER,
@@ -130,7 +131,7 @@ def _costs(graph: Graph) -> list[int]:
     found: list[int] = []
     for node in graph.nodes:
         own = OPERATIONS[node.op].cost if node.op in OPERATIONS else _GATHER_COST if node.op == GATHER else 0
-        rest = 0 if node.op in (*CALLS, HALOED) else sum(found[each.index] for each in node.operands)
+        rest = 0 if node.op in (*CALLS, HALOED, BLOCK) else sum(found[each.index] for each in node.operands)
         found.append(min(own + rest, _MOST_COST))
     return found
 
@@ -238,6 +239,9 @@ def _operands(node: KernelNode, index: Index) -> Iterator[tuple[KernelNode, Inde
     elif node.op == GATHER:
         yield placed(node.operands[0]), _WHOLE
         yield from ((each, index) for each in node.operands[1:])
+    elif node.op == BLOCK:
+        yield placed(node.operands[0]), _WHOLE
+        yield from ((each, ()) for each in node.operands[1:])
     else:
         yield from ((each, index) for each in node.operands)
 

@@ -74,17 +74,23 @@ class Segment:
 
 @dataclass(slots=True)
 class Kernel(Segment):
-    """A segment of machine code. forms: shape and dtype of the outputs."""
+    """A segment of machine code.
+
+    forms: shape and dtype of the outputs. reused: inputs and outputs that may be one array. in_place: by output, the
+    input whose array a run writes it to.
+    """
 
     code: bytes
     forms: tuple[Form, ...]
     size: Size
+    reused: tuple[tuple[int, int], ...] = ()
+    in_place: Mapping[int, int] = field(default_factory=dict)
     _loaded: machine_code.Loaded | None = None
     _call: Entry | None = None
     _rooms: list[Made] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.size)
+        return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.size, self.reused, self.in_place)
 
     def load(self) -> Entry:
         """Load the machine code and return its function. Raises any exception of llvmlite."""
@@ -98,7 +104,11 @@ class Kernel(Segment):
     def fill(self, values: ArrayTable, memory: Mapping[int, Made]) -> None:
         call = self._call or self.load()
         for number, form in zip(self.outputs, self.forms, strict=True):
-            values.set(number, *(memory.get(number) or made_at(*form)))
+            place = self.in_place.get(number)
+            made = (
+                memory.get(number) or made_at(*form) if place is None else (values.arrays[place], values.address(place))
+            )
+            values.set(number, *made)
         try:
             room = self._rooms.pop()
         except IndexError:
@@ -121,8 +131,8 @@ class Segmented:
     """A program.
 
     forms: shape and dtype of the arguments, which are the first values. constants: values by number. results: a
-    template of lists and dicts with numbers of values, and `Given` for a result that must be copied. spare: memory for
-    values between kernels.
+    template of lists and dicts with numbers of values, and `Given` for a result that must be copied. changed: arguments
+    that a run writes to. spare: memory for values between kernels.
     """
 
     forms: tuple[Form, ...]
@@ -130,11 +140,12 @@ class Segmented:
     segments: Sequence[Segment]
     results: Any
     count: int
+    changed: frozenset[int] = frozenset()
     spare: list[dict[int, Made]] = field(default_factory=list)
     _known: dict[int, Made] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Segmented, (self.forms, self.constants, self.segments, self.results, self.count)
+        return Segmented, (self.forms, self.constants, self.segments, self.results, self.count, self.changed)
 
     def __call__(self, arrays: Sequence[Any], constants: Sequence[Any], scalars: Mapping[str, Any]) -> Any:
         """Run the program. Returns new arrays in the form of its results."""
@@ -235,7 +246,8 @@ class Scan(Nested):
 
     def run(self, given: Sequence[Any]) -> Sequence[Any]:
         (body,), first = self.programs, self.fixed + self.state
-        state, collected = given[self.fixed : first], [aligned_array(*form) for form in self.forms]
+        state = _own(given[self.fixed : first], body, self.fixed)
+        collected = [aligned_array(*form) for form in self.forms]
         for number in reversed(range(self.rounds)) if self.backwards else range(self.rounds):
             rows = [array[number, ...] for array in given[first:]]
             found = body((*given[: self.fixed], *state, *rows), (), {})
@@ -257,10 +269,16 @@ class While(Nested):
 
     def run(self, given: Sequence[Any]) -> Sequence[Any]:
         (goes_on, body), (first, second) = self.programs, self.fixed
-        of_first, of_body, state = given[:first], given[first : first + second], given[first + second :]
+        of_first, of_body = given[:first], given[first : first + second]
+        state = _own(given[first + second :], body, second)
         while goes_on((*of_first, *state), (), {})[0]:
             state = body((*of_body, *state), (), {})
         return _apart(state, given, body)
+
+
+def _own(state: Sequence[Any], body: Segmented, first: int) -> Sequence[Any]:
+    """Return a loop's first state, with copies of the arrays that its body writes to. first: the body's argument."""
+    return [np.array(each) if first + at in body.changed else each for at, each in enumerate(state)]
 
 
 def _apart(state: Sequence[Any], given: Sequence[Any], body: Segmented) -> list[Any]:
@@ -287,9 +305,28 @@ class Given:
     number: int
 
 
-def sharing(program: Segmented) -> Segmented:
-    """Return the program for use as a loop body: it does not copy arguments that it returns."""
-    return replace(program, results=[each.number if isinstance(each, Given) else each for each in program.results])
+def body_of(program: Segmented, state: range) -> Segmented:
+    """Return the program for use as a loop body: it does not copy arguments that it returns, and writes to its state.
+
+    state: the arguments that its first results become in the next iteration.
+    """
+    results = [each.number if isinstance(each, Given) else each for each in program.results]
+    segments, changed = list(program.segments), set[int]()
+    for at, segment in enumerate(segments):
+        if isinstance(segment, Kernel):
+            in_place = {
+                target: source
+                for source, target in segment.reused
+                if source in state
+                and results[source - state.start] == target
+                and results.count(target) == 1
+                and source not in results
+                and all(isinstance(each, Kernel) for each in segments if {source, target} & {*each.inputs})
+                and not any(source in each.inputs for each in segments[at + 1 :])
+            }
+            segments[at] = replace(segment, in_place=in_place)
+            changed.update(in_place.values())
+    return replace(program, results=results, segments=tuple(segments), changed=frozenset(changed))
 
 
 def _numbers(template: Any) -> Iterator[int]:
