@@ -242,7 +242,7 @@ def test_numbers_are_computed_again_where_a_kernel_needs_them() -> None:
 
     made, number = built(scaled, WIDE, np.array(1.5)), 1.5
     first, _, last = made.segments
-    assert [len(each.outputs) for each in (first, last)] == [2, 1]
+    assert [len(each.outputs) for each in (first, last)] == [3, 1]  # two factors of the product, and one number
     factor = number * 2.0 + 1.0
     for _ in range(100):
         factor = factor * 0.5 + number
