@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -13,10 +12,6 @@ import numpy as np
 from accel.ir.fingerprint import digest
 from accel.ir.tape import Node
 from accel.platform import background, jax_internals
-
-_WIDE_VECTORS = MappingProxyType({"xla_cpu_prefer_vector_width": 512})
-"""Use the widest vectors that the processor has. By itself XLA uses 256 bits, as more slowed older processors down. The
-results have the same bits. An iteration of PyGCM's loop takes 0.92 of the time so."""
 
 _PLAIN_REDUCTIONS = MappingProxyType({"xla_cpu_experimental_ynn_fusion_type": ""})
 """Make reductions use XLA's own loops.
@@ -29,7 +24,11 @@ the library.
 
 
 _NUMPYS_ROUNDING = MappingProxyType({"xla_allow_excess_precision": False})
-"""Keep `x.astype(np.float32).astype(np.float64)`: by itself XLA drops such a pair of conversions, and its rounding."""
+"""Keep `x.astype(np.float32).astype(np.float64)`: by itself XLA drops such a pair of conversions, and its rounding.
+
+XLA's width of vectors stays at 256 bits: with 512, `arctan` of jaxlib 0.10.2 gives arbitrary numbers. Programs pass a
+vector to it in a register, and it reads an address.
+"""
 
 
 _MOST_AXES = 3
@@ -39,12 +38,10 @@ of 1000 x 1000 numbers takes 0.18 ms with it and 0.89 without."""
 
 
 def options_for(platform: str, *, plain_reductions: bool) -> dict[str, Any]:
-    """The options for one program. The width of vectors is the user's choice, if XLA_FLAGS names it."""
+    """The options for one program."""
     if platform != "cpu":
         return {}
-    set_by_user = os.environ.get("XLA_FLAGS", "")
-    wide = {name: value for name, value in _WIDE_VECTORS.items() if name not in set_by_user}
-    return {**_NUMPYS_ROUNDING, **wide, **(_PLAIN_REDUCTIONS if plain_reductions else {})}
+    return {**_NUMPYS_ROUNDING, **(_PLAIN_REDUCTIONS if plain_reductions else {})}
 
 
 def need_plain_reductions(nodes: Iterable[Node]) -> bool:
