@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.platform import interrupts
+from accel.platform import interrupts, underflow
 
 NAME = "accel_callback"
 """Name by which programs call the handler."""
@@ -201,7 +201,8 @@ def _handle(address: int) -> None:
         if frame.extension:
             _describe(frame)
         elif frame.stage == _EXECUTE:
-            _execute(frame)
+            with underflow.not_flushed():
+                _execute(frame)
     except BaseException as error:
         with contextlib.suppress(BaseException):
             if interrupts.raised_by_handler(error):

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage
+from scipy import ndimage, special
+from scipy.spatial import distance
 
 import accel
 from accel.platform import config
@@ -397,6 +398,18 @@ def test_a_flushed_number_is_seen_in_programs_with_outcomes(dtype: Any, steps: i
     assert not replay_mismatches(halved_and_counted, calls, f"halved and counted {dtype.__name__}")
 
 
+@pytest.mark.usefixtures("by_xla")
+def test_functions_that_programs_of_xla_call_keep_subnormal_numbers() -> None:
+    """XLA's mode of the processor made a tiny factor of SciPy's 0: beta was infinite, and iv 0.3 % off."""
+
+    def called(x: Any, y: Any) -> Any:
+        return special.iv(2.5, x), special.beta(-0.0927, y)
+
+    draw = np.random.default_rng(7)
+    calls = [(draw.uniform(*ends, 33), draw.uniform(-170.9, -170.1, 33)) for ends in [(1.0, 9.0), (699.5, 700.5)] * 6]
+    assert not replay_mismatches(called, calls, "called by XLA")
+
+
 @pytest.mark.parametrize("exponent", [3, 4, 6, 7, 12, 20, 64, -2, -3, -12])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_whole_powers_are_within_two_units(exponent: int, dtype: Any) -> None:
@@ -495,6 +508,22 @@ def test_no_nan_is_as_large_as_zero(dtype: Any, kernels: bool) -> None:
     calls = [tuple(draw.choice([np.nan, -2.0, 0.0, 0.5, 3.0], (2, 40)).astype(dtype)) for _ in range(20)]
     with config.override(kernels=kernels):
         assert not replay_mismatches(compared, calls, f"NaN and zero {np.dtype(dtype)} {kernels}")
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_cosine_distances_are_not_negative_at_any_scale(kernels: bool) -> None:
+    """The root of a distance between parallel vectors was NaN; the lengths' squares, multiplied, were infinite or 0."""
+
+    def distances(x: Any) -> Any:
+        across, pairs = distance.cdist(x, x, "cosine"), distance.pdist(x, "cosine")
+        return (across < 0.0).sum(), (pairs < 0.0).sum(), np.round(across, 9), np.round(pairs, 9)
+
+    draw = np.random.default_rng(7)
+    parallel = draw.choice([1.0, 3.0, -0.1], (20, 8, 1))
+    calls = [(draw.normal(size=(1, 5)) * each * scale,) for each in parallel for scale in (1.0, 1e80, 1e-90)]
+    calls += [(draw.normal(size=(8, 5)) * 1e85,)] * 3
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(distances, calls, f"cosines {kernels}")
 
 
 MASK = (np.arange(60) % 3 > 0) * 1.0

@@ -21,7 +21,9 @@ def _chebyshev(a: Any, b: Any) -> Any:
 
 
 def _cosine(a: Any, b: Any) -> Any:
-    return 1.0 - (a * b).sum(-1) / jnp.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+    """Never negative, as SciPy's. Each length has a root of its own: the product of squares of 1e80 is infinite."""
+    lengths = jnp.sqrt((a * a).sum(-1)) * jnp.sqrt((b * b).sum(-1))
+    return 1.0 - jnp.clip((a * b).sum(-1) / lengths, -1.0, 1.0)
 
 
 _METRICS: dict[str, Callable[[Any, Any], Any]] = {
