@@ -372,6 +372,22 @@ def test_clipped_zeros_keep_numpys_sign(kernels: bool, dtype: Any) -> None:
         assert not replay_mismatches(clipped, calls, f"clipped {dtype.__name__} {kernels}")
 
 
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.complex128])
+def test_known_zeros_that_are_added_keep_numpys_sign(kernels: bool, dtype: Any) -> None:
+    """XLA took `x - -0.0` for `x`, which may be -0.0 where NumPy has 0.0."""
+    zeros = np.array([0.0, -0.0, 1.0, -1.0], np.dtype(dtype).type(0).real.dtype)
+
+    def added(x: Any) -> Any:
+        known = x + 0.0, x + -0.0, x - 0.0, x - -0.0, 0.0 - x, -0.0 - x, x - np.full(77, -0.0), -x - np.zeros(77)
+        return tuple(part for each in known for part in (each.real, each.imag))
+
+    draw = np.random.default_rng(7)
+    calls = [(draw.choice(zeros, (77, 2 if dtype is np.complex128 else 1)).view(dtype)[:, 0],) for _ in range(20)]
+    with accel.override(kernels=kernels):
+        assert not replay_mismatches(added, calls, f"zeros {np.dtype(dtype)} {kernels}")
+
+
 @pytest.mark.parametrize("percent", [10, 30, 77.7])
 def test_quantiles_of_singles_are_interpolated_in_double_precision(percent: float) -> None:
     draw = np.random.default_rng(7)
