@@ -24,6 +24,7 @@ least = careful(jax.jit(lambda y: jnp.min(jnp.sin(y))).lower(y))(y)
 print(int(largest[5]), float(total[5]), bool(jnp.isnan(least)))
 """
 
+
 class Lowered:
     """A program of a jaxlib that has none of these options, or fails otherwise."""
 
