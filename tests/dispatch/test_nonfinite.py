@@ -150,17 +150,26 @@ def test_what_fills_up_is_compared_each_time_it_has_grown_by_a_factor() -> None:
     assert compared(inputs).comparisons == policy.FIRST_COMPARED + len(steps)
 
 
+def test_an_array_with_nan_is_compared_at_its_first_infinity() -> None:
+    """NaNs for land or for what is missing say nothing of infinities."""
+    inputs = [np.where(np.arange(12) < 3, np.nan, field(i).ravel()) for i in range(LATE)]
+    for x in inputs[-5:]:
+        x[5] = np.inf
+    assert compared(inputs).comparisons == policy.FIRST_COMPARED + 1
+
+
 def test_whole_numbers_and_texts_are_none_of_that() -> None:
     staged: Any = SimpleNamespace(
         unfetched=None, numbers=[1, True, 2.0, np.nan, np.float32(np.inf)], made=[np.arange(3), np.ones(2)], changed=[]
     )
-    assert nonfinite.counts_of(staged) == {3: 1, 4: 1}
+    assert nonfinite.counts_of(staged) == {(3, "nan"): 1, (4, "inf"): 1}
 
 
 def test_of_complex_numbers_both_parts_count() -> None:
     array = np.array([1.0, complex(np.nan, 1.0), complex(np.nan, np.inf)])
     staged: Any = SimpleNamespace(unfetched=None, numbers=[complex(1.0, np.inf), array[2]], made=[array], changed=[])
-    assert nonfinite.counts_of(staged) == {0: 1, 1: 2, 2: 3}
+    counts = {(0, "inf"): 1, (1, "nan"): 1, (1, "inf"): 1, (2, "nan"): 2, (2, "inf"): 1}
+    assert nonfinite.counts_of(staged) == counts
 
 
 def test_another_part_beside_a_nan_or_an_infinity_differs_and_rounding_of_it_does_not() -> None:
@@ -175,12 +184,12 @@ def test_another_part_beside_a_nan_or_an_infinity_differs_and_rounding_of_it_doe
 def test_of_a_large_array_the_views_are_looked_at_that_the_call_writes_to() -> None:
     written = Written([], [np.ones(3), np.array([1.0, np.nan, -np.inf])], {})
     staged: Any = SimpleNamespace(unfetched=None, numbers=[], made=[], changed=[written])
-    assert nonfinite.counts_of(staged) == {0: 2}
+    assert nonfinite.counts_of(staged) == {(0, "nan"): 1, (0, "inf"): 1}
 
 
 def test_arrays_on_a_device_are_not_fetched_for_it() -> None:
     staged: Any = SimpleNamespace(unfetched=object(), numbers=[np.nan], made=[np.full(2, np.nan)], changed=[])
-    assert nonfinite.counts_of(staged) == {0: 1}
+    assert nonfinite.counts_of(staged) == {(0, "nan"): 1}
 
 
 # -- which results may be wrong ----------------------------------------------------------------------------------------
