@@ -42,6 +42,7 @@ _first = vars(sys).get("_accel")
 """This package as the process imported it first."""
 if _first is not None:
     _bring_back(_first)
+import_module("accel.platform.hidden").watch()  # before accel imports what the program's files may hide
 import_module("accel.platform.ending")  # its exit handler has to be accel's first, so that it runs last
 
 if TYPE_CHECKING:

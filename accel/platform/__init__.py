@@ -33,6 +33,7 @@ codes           code objects, and those nested in them
 bodies          which functions are bodies of lifted loops
 tracebacks      tracebacks without accel's frames
 files           files that are written as a whole
+hidden          the program's files that have names of Python's own modules
 warned          `warnings.warn`, which counts the program's frames alone
 filters         what the filters of Python's warnings make of one
 bars            progress bars, whose code looks at nothing of the program's

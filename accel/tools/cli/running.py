@@ -13,7 +13,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accel.entry.hook import patching
 from accel.platform import config, files, freed, logs, project, ranks, status, timeline
@@ -31,9 +31,7 @@ from accel.tools.cli.commandline import CommandLine, Report
 from accel.tools.cli.lengths import History
 from accel.tools.cli.program import execute, is_broken_off
 from accel.tools.cli.starts import Start
-
-if TYPE_CHECKING:
-    from accel.tools.plugins.lines import Looking
+from accel.tools.plugins.lines import INTERVAL_S, RARE_S, Looking
 
 MISMATCH = 3
 """Exit code of a run in mode `verify` that found a mismatch and would otherwise have ended with 0.
@@ -153,8 +151,6 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
             freed.current.begin(history.last.freed)
     lines = None
     if plan.lines or (settings.enabled and settings.mode == "auto"):
-        from accel.tools.plugins.lines import INTERVAL_S, RARE_S, Looking
-
         lines = Looking(INTERVAL_S if plan.lines else RARE_S)
     # first, so that it runs after the program's own handlers
     atexit.register(_finish, plan, os.getpid(), choice, lines, history)
