@@ -524,6 +524,27 @@ def setting(x: Any, rng: Any) -> Any:
     return y * rng.random()
 
 
+@pytest.mark.parametrize("says", [False, True])
+def test_the_state_of_a_bit_generator_is_set_to_a_plain_dict(says: bool) -> None:
+    """Its C code takes nothing else. A call with `try` goes on where its recording ends. says: it ended before."""
+    rng, x = np.random.default_rng(0), np.arange(3.0)
+
+    @accel.accelerate
+    def restored(rng: Any, state: dict[str, Any], x: Any) -> Any:
+        try:
+            if says:
+                print(end="")
+            rng.bit_generator.state = state
+        except ValueError:
+            return None
+        return x + rng.random(3)
+
+    state = rng.bit_generator.state
+    expected = x + np.random.default_rng(0).random(3)
+    for _ in range(3):
+        np.testing.assert_array_equal(restored(rng, state, x), expected)
+
+
 @pytest.mark.parametrize(
     "function", [seeding, spawning, looking, telling, words, lists, of_lists, permuted_out, deep, unseeded, setting]
 )

@@ -32,18 +32,30 @@ class GeneratorProxy(Proxy):
         if name in OWN or name in ("as_operand", "_drawn_"):
             return object.__getattribute__(self, name)
         recording, plain = self._recording_, self._plain_
-        if not recording.active:
-            return getattr(plain, name)
-        if name in KINDS[type(plain)].methods:
+        if recording.active and name in KINDS[type(plain)].methods:
             return DrawingMethod(self, name)
         value = getattr(plain, name)
         if not callable(value):
             recording.break_("effect.random", f".{name} of a {type(plain).__name__}", touched=True)
-            return value
-        return Opaque(recording, value)
+            return PartProxy(recording, value)
+        return Opaque(recording, value) if recording.active else value
 
     def __setattr__(self, name: str, value: object) -> None:
         self._recording_.break_("effect.random", f".{name} of a {type(self._plain_).__name__} is set", touched=True)
+        setattr(self._plain_, name, unwrap(value))
+
+
+class PartProxy(Proxy):
+    """A generator's bit generator, in a recording that it has ended: C code is given plain values to set."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in OWN or name == "as_operand":
+            return object.__getattribute__(self, name)
+        return getattr(self._plain_, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(self._plain_, name, unwrap(value))
 
 
