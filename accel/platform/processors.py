@@ -10,12 +10,27 @@ from pathlib import Path
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 """File in which Linux keeps the quota of a container: microseconds of processor time, and the period."""
 
+_TIMES = Path("/proc/stat")
+"""File in which Linux keeps what each processor has done so far."""
+
 
 def usable() -> int:
     """The number of processors that this process may keep busy, at least 1: those that it may run on, and its quota."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     granted = _granted(_QUOTA)
     return max(1, count if granted is None else min(count, granted))
+
+
+def idle_s() -> float | None:
+    """The seconds for which the processors that this process may run on have had nothing to do, together; None where
+    nothing tells."""
+    try:
+        lines = [line.split() for line in _TIMES.read_text(encoding="ascii").splitlines() if line.startswith("cpu")]
+        own = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        ticks = sum(int(idle) + int(waiting) for name, _, _, _, idle, waiting, *_ in lines if name in own)
+        return ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 @functools.cache

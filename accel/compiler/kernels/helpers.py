@@ -80,16 +80,29 @@ class _Free:
 
     def __init__(self) -> None:
         self._count, self._looked = 1, -math.inf
+        self._had_s: float | None = None
 
     def count(self) -> int:
         """Return their number, at least 1 and at most `_MOST_THREADS`. Looks once in a second."""
         now = time.monotonic()
         if now - self._looked > _LOOK_AGAIN_S:
-            self._looked = now
-            # of the load, as many as this has allowed may be this process's own
-            others = max(os.getloadavg()[0] - self._count, 0.0) if hasattr(os, "getloadavg") else 0.0
-            self._count = max(min(round(processors.usable() - others), _MOST_THREADS), 1)
+            had_s = self._could_have_s()
+            if had_s is None or self._had_s is None:  # an average over a minute: what has just ended still counts
+                # of the load, as many as this has allowed may be this process's own
+                others = max(os.getloadavg()[0] - self._count, 0.0) if hasattr(os, "getloadavg") else 0.0
+                free = processors.usable() - others
+            else:
+                free = min((had_s - self._had_s) / (now - self._looked), processors.usable())
+            self._looked, self._had_s = now, had_s
+            self._count = max(min(round(free), _MOST_THREADS), 1)
         return self._count
+
+    @staticmethod
+    def _could_have_s() -> float | None:
+        """Return the processor seconds that this process has had so far, or that nobody has had; None if nothing
+        tells."""
+        idle_s = processors.idle_s()
+        return None if idle_s is None else idle_s + time.process_time()
 
 
 _free = _Free()

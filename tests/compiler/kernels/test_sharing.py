@@ -170,7 +170,8 @@ def test_the_number_of_threads_is_that_of_the_work_and_of_the_processors(
 
 
 def test_processors_at_which_other_programs_work_have_no_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own threads are part of the load."""
+    """Where there is only the load to tell, its own threads are part of it."""
+    monkeypatch.setattr(helpers.processors, "idle_s", lambda: None)
     free, load, now = helpers._Free(), [1.0], [0.0]
     monkeypatch.setattr(helpers.processors, "usable", lambda: 4)
     monkeypatch.setattr(os, "getloadavg", lambda: (load[0], 0.0, 0.0))
@@ -182,6 +183,21 @@ def test_processors_at_which_other_programs_work_have_no_helpers(monkeypatch: py
     assert found == [4, 4, 2, 2, 1, 3]
     load[0] = 0.0
     assert free.count() == 3  # it has just looked
+
+
+def test_what_has_just_ended_leaves_its_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    free, now, had = helpers._Free(), [0.0], [0.0]
+    monkeypatch.setattr(helpers.processors, "usable", lambda: 4)
+    monkeypatch.setattr(helpers.processors, "idle_s", lambda: had[0])
+    monkeypatch.setattr(os, "getloadavg", lambda: (9.0, 0.0, 0.0))
+    monkeypatch.setattr(clocks.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(clocks.time, "process_time", lambda: 0.0)
+    found = []
+    for each in (0.0, 4.0, 2.3, 0.2, 5.0):  # processors that were free in the last two seconds
+        now[0] += 2.0
+        had[0] += 2.0 * each
+        found.append(free.count())
+    assert found == [1, 4, 2, 1, 4]
 
 
 @pytest.mark.usefixtures("team", "tiny_chunks")
