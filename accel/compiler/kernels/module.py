@@ -187,18 +187,21 @@ class _Writer:
                 yield source.number, result.number - self._inputs
 
     def _written_again(self) -> dict[int, int]:
-        """Return stored values that are read for the last time where updates of them are stored, and what that gives:
-        both have the same memory."""
+        """Return the stored values to which a scatter writes as their last reader, by the last of such scatters.
+
+        All of these have one memory.
+        """
         last_read, found = self._last_reads(), dict[int, int]()
         for number, stage in reversed([*enumerate(self._stages)]):
             node = stage.stored[0]
-            source = node.operands[0] if node.op == SCATTER else node
-            is_own = source is not node and source.op not in (INPUT, HALOED) and source.index not in self._results
-            if not is_own or last_read[source.index] != number or source in node.operands[1:]:
+            if node.op != SCATTER:
                 continue
-            found[source.index] = found.get(node.index, node.index)
-            if len(self._results.get(found[source.index], ())) > 1:
-                del found[source.index]
+            source, *others = node.operands
+            last = found.get(node.index, node.index)
+            is_own = source.op not in (INPUT, HALOED) and source.index not in self._results
+            is_last_read = last_read.get(source.index) == number and source not in others
+            if is_own and is_last_read and len(self._results.get(last, ())) < 2:
+                found[source.index] = last
         return found
 
     def _check(self, stage: NestStage, pointers: Iterable[Pointer]) -> None:
@@ -267,9 +270,9 @@ class _Writer:
             for node in stage.stored:
                 if node.index in self._results:
                     continue
-                heir = self._written.get(node.index, node.index)
-                if heir in self._results:
-                    self._results[node.index].append(self._results[heir][0])
+                last = self._written.get(node.index, node.index)
+                if last in self._results:
+                    self._results[node.index].append(self._results[last][0])
                     continue
                 row = node.shape[-1] + 2 * HALO if node.op == HALOED else 0
                 strides = strides_of(node.shape, row)
@@ -284,9 +287,9 @@ class _Writer:
                 self._count += 1
                 self._room[self._count] = offset
                 self._results[node.index].append(Location(self._count, strides, HALO if row else 0))
-                ends[last_read.get(heir, number)].append((bytes_needed, offset))
-                if heir != node.index:
-                    self._results[heir].append(self._results[node.index][0])
+                ends[last_read.get(last, number)].append((bytes_needed, offset))
+                if last != node.index:
+                    self._results[last].append(self._results[node.index][0])
             free += ends.pop(number, [])
         return size
 
