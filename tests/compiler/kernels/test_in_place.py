@@ -11,6 +11,7 @@ import pytest
 
 from accel.backend import segmented
 from accel.compiler.kernels.segments import Kernel, Scan, Segmented, While
+from tests.compiler.kernels.merging import all_in_kernels
 from tests.compiler.kernels.test_segments import WIDE, built
 from tests.helpers import SEED, examples
 
@@ -146,10 +147,11 @@ def random_step(seed: int) -> Step:
     return step
 
 
-def test_random_bodies_give_what_numpy_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segmented, "_WRITES", {})  # all are kernels, whatever they copy
-    monkeypatch.setattr(segmented, "_LEAST_PER_ROUND", 0)
-    in_place = [tried(random_step(SEED + number)) for number in range(examples(30, 1000))]
+@pytest.mark.parametrize("threads", [1, 3])
+def test_random_bodies_give_what_numpy_gives(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segmented, "_WRITES", {})  # whatever they copy
+    with all_in_kernels(threads):
+        in_place = [tried(random_step(SEED + number)) for number in range(examples(30, 1000))]
     assert any(in_place)
     assert not all(in_place)
 
