@@ -291,7 +291,7 @@ def _scan(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     forms = tuple((each.shape, each.dtype) for each in step.results[state:])
     return partial(
         Scan,
-        programs=(_round(params["jaxpr"], range(fixed, fixed + state), options),),
+        programs=(_round(jaxprs.flat(params["jaxpr"]), range(fixed, fixed + state), options),),
         fixed=fixed,
         state=state,
         rounds=params["length"],
@@ -305,9 +305,10 @@ def _while(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     goes_on = jaxprs.flat(params["cond_jaxpr"])
     if any(each.shape for each in goes_on.outputs if isinstance(each, Variable)):
         raise NotWorthwhile("it has a loop with a condition for each member")
-    fixed, count = params["body_nconsts"], len(step.results)
-    programs = _inner(goes_on, options), _round(params["body_jaxpr"], range(fixed, fixed + count), options)
-    return partial(While, programs=programs, fixed=(params["cond_nconsts"], fixed))
+    first, second, count = params["cond_nconsts"], params["body_nconsts"], len(step.results)
+    body = jaxprs.iteration(params["cond_jaxpr"], params["body_jaxpr"], first)
+    state = range(first + second, first + second + count)
+    return partial(While, programs=(_inner(goes_on, options), _round(body, state, options)), fixed=(first, second))
 
 
 _PROGRAMS: Mapping[str, Callable[[Equation, Mapping[str, Any]], Callable[[_Numbers, _Numbers], Nested]]] = {
@@ -319,9 +320,8 @@ _PROGRAMS: Mapping[str, Callable[[Equation, Mapping[str, Any]], Callable[[_Numbe
 raises NotWorthwhile."""
 
 
-def _round(closed: Any, state: range, options: Mapping[str, Any]) -> Segmented:
+def _round(body: Flat, state: range, options: Mapping[str, Any]) -> Segmented:
     """The program of a loop's iteration. state: the arguments that one iteration hands to the next."""
-    body = jaxprs.flat(closed)
     computed = sum(map(_computed, body.steps))
     if computed < _LEAST_PER_ROUND:
         raise NotWorthwhile("it has a loop with little to compute in an iteration")

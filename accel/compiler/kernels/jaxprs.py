@@ -69,6 +69,17 @@ def flat(closed: Any) -> Flat:
     return Flat(inputs, outputs, steps)
 
 
+def iteration(goes_on: Any, body: Any, fixed: int) -> Flat:
+    """Return the operations of an iteration of `jax.lax.while_loop`, and of the question whether another one follows.
+
+    fixed: number of inputs of `goes_on` besides the state. They come first, then the inputs of `body`.
+    """
+    inputs = [_variable(var) for var in (*goes_on.jaxpr.invars[:fixed], *body.jaxpr.invars)]
+    steps: list[Equation] = []
+    state = _flatten(body, inputs[fixed:], steps)
+    return Flat(inputs, [*state, *_flatten(goes_on, [*inputs[:fixed], *state], steps)], steps)
+
+
 _JITTED = frozenset({"jit", "pjit"})
 """Names of operations that call a named function."""
 

@@ -259,20 +259,21 @@ class Scan(Nested):
 
 @dataclass(slots=True)
 class While(Nested):
-    """A segment that runs its second program as long as the first one returns True.
+    """A segment that runs its second program as long as that returns True last.
 
-    fixed: number of inputs passed to the first program each time, and number passed to the second. The rest is the
-    state.
+    The first program says whether to run it at all. fixed: number of inputs that both are passed, and number that the
+    second one is passed besides, after those. The rest is the state.
     """
 
     fixed: tuple[int, int]
 
     def run(self, given: Sequence[Any]) -> Sequence[Any]:
-        (goes_on, body), (first, second) = self.programs, self.fixed
-        of_first, of_body = given[:first], given[first : first + second]
-        state = _own(given[first + second :], body, second)
-        while goes_on((*of_first, *state), (), {})[0]:
-            state = body((*of_body, *state), (), {})
+        (begins, body), (first, second) = self.programs, self.fixed
+        fixed = given[: first + second]
+        state = _own(given[first + second :], body, first + second)
+        (goes_on,) = begins((*given[:first], *state), (), {})
+        while goes_on:
+            *state, goes_on = body((*fixed, *state), (), {})
         return _apart(state, given, body)
 
 
