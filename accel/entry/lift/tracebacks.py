@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from types import CodeType, TracebackType
+from collections.abc import Collection, Iterator
+from types import CodeType, FrameType, TracebackType
 
 from accel.platform.reasons import Refused
 from accel.platform.tracebacks import entries, is_ours, linked
@@ -41,9 +41,10 @@ def amended(error: BaseException, codes: Collection[CodeType], line: int) -> Non
     if body is None and _is_fault(error) and inner and is_ours(inner[-1]):
         error.__traceback__ = TracebackType(loop.tb_next, loop.tb_frame, loop.tb_lasti, line)
         return
-    again = next((place for place, each in enumerate(inner) if each.tb_frame is loop.tb_frame), None)
+    callers = set(_with_callers(loop.tb_frame))
+    again = next((place for place, each in enumerate(inner) if each.tb_frame in callers), None)
     if again is not None and (body is None or again < body):
-        # a bare `raise` in the body, of what was raised in the function: that leaves the traceback as it was
+        # a bare `raise` in the body, of what was raised in the function or its callers, that leaves the traceback alone
         error.__traceback__ = linked([each for each in inner[again:] if not is_ours(each)])
         return
     # the function that only calls the body is accel's, too
@@ -52,6 +53,12 @@ def amended(error: BaseException, codes: Collection[CodeType], line: int) -> Non
     at = loop.tb_lasti if body is None else _same_place(inner[body], loop.tb_frame.f_code, loop.tb_lasti)
     line = line if body is None else inner[body].tb_lineno
     error.__traceback__ = TracebackType(following, loop.tb_frame, at, line)
+
+
+def _with_callers(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def _is_fault(error: BaseException) -> bool:

@@ -281,6 +281,23 @@ def test_an_error_in_a_finally_that_looks_at_the_variables(load: Load) -> None:
     assert caught.traceback[-1].frame.f_locals["x"] == 10
 
 
+def test_a_bare_raise_in_a_loop_leaves_the_traceback_of_a_callers_error_alone(load: Load) -> None:
+    planet = load(
+        "def main():\n    try:\n        1 // 0\n    except ZeroDivisionError:\n        inner()\n\n\n"
+        "def inner():\n    for i in range(3):\n        if i == 2:\n            raise\n"
+    )
+    plain: list[int] = []
+    for lift in (False, True):
+        if lift:
+            lifted(planet.inner)
+        with pytest.raises(ZeroDivisionError) as caught:
+            planet.main()
+        lines = [each.lineno for each in caught.traceback[1:]]
+        assert lines == (plain or lines)
+        plain = lines
+    assert plain == [4, 2]
+
+
 # -- modules ----------------------------------------------------------------------------------------------------------
 
 
