@@ -78,8 +78,7 @@ class Executable:
 
         if self.shards is not None:
             return self._run_divided(self.shards, arguments, scalars)
-        unfilled = callbacks.unfilled()
-        with jax.enable_x64(True):
+        with callbacks.allowed(), jax.enable_x64(True):
             if not self.on_cpu:
                 # explicitly: the program may have forbidden other copies (`jax.transfer_guard`)
                 arguments, scalars = self._handed(arguments, scalars)
@@ -91,10 +90,9 @@ class Executable:
                 # what JAX takes for a copy is none: the program reads NumPy's memory
                 with jax.transfer_guard("allow"):
                     made, packs = self.compiled(arguments, self.constants, scalars)
-        underflow.note()
-        if callbacks.are_used():
-            jax.block_until_ready((made, packs))  # it lets other threads run Python meanwhile, which callbacks do
-            callbacks.raise_waiting(unfilled)
+            underflow.note()
+            if callbacks.are_used():
+                jax.block_until_ready((made, packs))  # it lets other threads run Python meanwhile, which callbacks do
         return made, packs
 
     def _run_divided(

@@ -66,9 +66,9 @@ class InXla(Segment):
     def run(self, given: Sequence[Any]) -> list[Any]:
         import jax
 
-        with jax.enable_x64(True):
+        with callbacks.allowed(), jax.enable_x64(True):
             found = jax.block_until_ready(self.compiled(np.True_, *given))
-        underflow.note()
+            underflow.note()
         # writable, as a kernel's: they may be the program's results
         return [shared(each, each.shape, np.dtype(each.dtype).str) for each in found]
 

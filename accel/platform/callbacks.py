@@ -15,8 +15,7 @@ import functools
 import math
 import pickle
 import re
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,25 +96,23 @@ class Failed(RuntimeError):
         return "a function of NumPy's raised in a program's run"
 
 
-_raised: list[BaseException] = []
-"""Errors raised by the program's signal handlers during a callback. They must not get lost."""
-
 _unfilled = 0
 """Number of errors from functions that were to fill a result, in any thread: in which run is not known."""
 
 
-def unfilled() -> int:
-    """Return the count that `raise_waiting` takes after a run, as it is before the run."""
-    return _unfilled
+@contextlib.contextmanager
+def allowed() -> Iterator[None]:
+    """A run, to its end, of a program that may call back. Raises Failed where results have not been filled.
 
-
-def raise_waiting(before: int) -> None:
-    """Raise what a signal handler of the program's raised while a callback ran in this thread, the main one.
-
-    before: `unfilled` before the run. Raises Failed where results have not been filled since.
+    The program's signal handlers run after it. In a callback they would compute without subnormal numbers, and what one
+    raises before `_handle`'s first line would be lost: XLA then took numbers of an earlier run, or crashed.
     """
-    if _raised and threading.current_thread() is threading.main_thread():
-        raise _raised.pop()
+    if not are_used():
+        yield
+        return
+    before = _unfilled
+    with interrupts.Deferral():
+        yield
     if _unfilled != before:
         raise Failed
 
@@ -196,17 +193,13 @@ def are_used() -> bool:
 def _handle(address: int) -> None:
     """Handle a call from XLA, in whatever thread runs the program. Returns a null pointer: there is no error."""
     # whatever goes wrong: the truth among the results was set to False at first, and stays so
-    try:
+    with contextlib.suppress(BaseException):
         frame = _Frame.from_address(address)
         if frame.extension:
             _describe(frame)
         elif frame.stage == _EXECUTE:
             with underflow.not_flushed():
                 _execute(frame)
-    except BaseException as error:
-        with contextlib.suppress(BaseException):
-            if interrupts.raised_by_handler(error):
-                _raised.append(error)
 
 
 _handler = ctypes.CFUNCTYPE(_POINTER, _POINTER)(_handle)

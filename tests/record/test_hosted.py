@@ -274,7 +274,7 @@ def test_numpys_evaluation_gives_the_same_forms() -> None:
 
 
 def test_a_signal_that_arrives_meanwhile_is_not_lost() -> None:
-    """A handler runs in the callback, in the main thread, and what it raises is the program's."""
+    """Its handler runs after the program, in the main thread, and what it raises is the program's."""
 
     class Stop(Exception):
         pass
@@ -311,6 +311,42 @@ def test_a_signal_that_arrives_meanwhile_is_not_lost() -> None:
         object.__setattr__(rule, "function", plain)
         signals.signal(signals.SIGUSR1, before)
     np.testing.assert_array_equal(fast(fields(8)), work(fields(8)))
+
+
+def test_a_signal_that_arrives_before_a_callback_waits_for_the_programs_end(by_xla: None) -> None:
+    """What its handler raised was lost, and results were an earlier run's, or the process crashed."""
+    kept = []
+
+    def handler(*_: object) -> None:
+        kept.append(np.float64(5e-324) * 1.0 > 0.0)
+        raise TimeoutError
+
+    def work(x: Any) -> Any:
+        least = np.partition(x[:20], 3)[0]
+        return np.partition(np.cos(np.cos(np.cos(np.cos(x - least)))), 3)
+
+    fast, arrays = accel.accelerate(work, name="ringing"), np.random.default_rng(1).normal(size=(2, 300_000))
+    for _ in range(6):
+        fast(arrays[0])
+    assert open_ledger("ringing").compiled_calls
+    rule, calls = lookup(np.partition), iter([True])
+    assert rule is not None
+    before, plain = signals.signal(signals.SIGVTALRM, handler), rule.function
+
+    def ringing(*args: Any, **kwargs: Any) -> Any:
+        if next(calls, False):
+            signals.setitimer(signals.ITIMER_VIRTUAL, 0.004)
+        return plain(*args, **kwargs)
+
+    try:
+        object.__setattr__(rule, "function", ringing)
+        with pytest.raises(TimeoutError):
+            fast(arrays[1])
+    finally:
+        object.__setattr__(rule, "function", plain)
+        signals.signal(signals.SIGVTALRM, before)
+    assert kept == [True]
+    np.testing.assert_allclose(fast(arrays[1]), work(arrays[1]), rtol=1e-12)
 
 
 def test_derivatives_are_refused() -> None:
