@@ -23,11 +23,19 @@ the library.
 """
 
 
-_NUMPYS_ROUNDING = MappingProxyType({"xla_allow_excess_precision": False})
+_NUMPYS_ROUNDING = MappingProxyType(
+    {
+        "xla_allow_excess_precision": False,
+        "xla_cpu_enable_fast_math": False,
+        "xla_cpu_enable_fast_min_max": False,
+        "xla_cpu_prefer_vector_width": 256,
+    }
+)
 """Keep `x.astype(np.float32).astype(np.float64)`: by itself XLA drops such a pair of conversions, and its rounding.
 
-XLA's width of vectors stays at 256 bits: with 512, `arctan` of jaxlib 0.10.2 gives arbitrary numbers. Programs pass a
-vector to it in a register, and it reads an address.
+The others are XLA's own values, for users whose `XLA_FLAGS` have different ones. Fast arithmetic takes `x * 0.0` for 0
+though x is NaN. With vectors of 512 bits, `arctan` of jaxlib 0.10.2 gives arbitrary numbers: programs pass a vector to
+it in a register, and it reads an address.
 """
 
 

@@ -25,6 +25,19 @@ print(int(largest[5]), float(total[5]), bool(jnp.isnan(least)))
 """
 
 
+FLAGS_OF_THE_USER = """
+import os
+os.environ["XLA_FLAGS"] = "--xla_cpu_enable_fast_math=true --xla_cpu_prefer_vector_width=512"
+import jax, numpy as np, jax.numpy as jnp
+from accel.backend.options import compile_with, options_for
+usual = lambda f: compile_with(jax.jit(f).lower(x), options_for("cpu", plain_reductions=False))(x)
+x = np.linspace(0.1, 0.9, 1000, dtype=np.float32)
+print(np.allclose(usual(jnp.arctan), np.arctan(x), rtol=1e-6))
+x = np.full(1000, np.nan, np.float32)
+print(np.isnan(usual(lambda x: x * 0)).all())
+"""
+
+
 class Lowered:
     """A program of a jaxlib that has none of these options, or fails otherwise."""
 
@@ -43,6 +56,10 @@ def test_reductions_of_a_program_compiled_with_care_are_right() -> None:
     assert said_by(EIGHT_BITS) == "145 2238.0 True"
 
 
+def test_flags_that_the_user_has_set_do_not_change_numbers() -> None:
+    assert said_by(FLAGS_OF_THE_USER).split() == ["True", "True"]
+
+
 def test_options_that_a_version_does_not_have_are_left_out() -> None:
     text = "INVALID_ARGUMENT: No such compile option: '{}'"
     assert compile_with(Lowered(text, "a", "c"), {"a": 1, "b": 2, "c": 3}) == {"b": 2}
@@ -52,7 +69,7 @@ def test_options_that_a_version_does_not_have_are_left_out() -> None:
 
 
 def test_only_programs_for_a_cpu_have_options() -> None:
-    always = {"xla_allow_excess_precision": False}
-    assert options_for("cpu", plain_reductions=False) == always
+    always = options_for("cpu", plain_reductions=False)
+    assert always["xla_allow_excess_precision"] is False
     assert list(options_for("cpu", plain_reductions=True)) == [*always, "xla_cpu_experimental_ynn_fusion_type"]
     assert options_for("gpu", plain_reductions=True) == {}
