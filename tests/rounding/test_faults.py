@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage, special
+from scipy import linalg, ndimage, special
 from scipy.spatial import distance
 
 import accel
 from accel.platform import config
+from accel.platform.ledger import open_ledger
 from tests.rounding.bits import Call, differs_in_kind, replay_mismatches
 
 pytestmark = pytest.mark.usefixtures("foreground", "optimized")
@@ -524,6 +525,25 @@ def test_no_nan_is_as_large_as_zero(dtype: Any, kernels: bool) -> None:
     calls = [tuple(draw.choice([np.nan, -2.0, 0.0, 0.5, 3.0], (2, 40)).astype(dtype)) for _ in range(20)]
     with config.override(kernels=kernels):
         assert not replay_mismatches(compared, calls, f"NaN and zero {np.dtype(dtype)} {kernels}")
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_scipys_norm_neither_overflows_nor_vanishes(dtype: Any, kernels: bool) -> None:
+    """BLAS scales what it squares; the squares of 1e200 are infinite."""
+
+    def norms(x: Any) -> Any:
+        return linalg.norm(x), linalg.norm(x, 2), linalg.norm(x[:4], check_finite=False)
+
+    def is_far(got: Any, wanted: Any) -> Any:
+        return np.asarray(not np.allclose(got, wanted, rtol=1e-6, atol=0.0))
+
+    far = 1e30 if dtype is np.float32 else 1e200
+    usual = np.random.default_rng(3).normal(size=50).astype(dtype)
+    calls = [(usual,)] * 30 + [((usual * scale).astype(dtype),) for scale in (far, 1.0 / far, 0.0) * 5]
+    with config.override(kernels=kernels):
+        assert not replay_mismatches(norms, calls, name := f"norms {dtype.__name__} {kernels}", is_far)
+    assert "verify.mismatch" not in {each.reason for each in open_ledger(name).refusals}
 
 
 @pytest.mark.parametrize("kernels", [True, False])

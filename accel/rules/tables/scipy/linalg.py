@@ -76,7 +76,12 @@ def det(a: Any, check_finite: bool = True) -> Any:
 
 @rewritten(linalg.norm, "a | ord axis keepdims check_finite", holds=_finite)
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
-    return np.linalg.norm(a, ord, axis, keepdims)
+    if axis is not None or keepdims or ord not in (None, 2) or a.ndim != 1 or a.dtype.char not in "fdFD" or not a.size:
+        return np.linalg.norm(a, ord, axis, keepdims)
+    # BLAS's, of which no square overflows or underflows
+    largest = np.abs(a).max()
+    scale = np.where((largest > 0) & (largest < np.inf), largest, largest.dtype.type(1))
+    return (np.linalg.norm(a / scale) * scale).astype(float)
 
 
 @rule(linalg.solve_triangular, "a b | trans lower unit_diagonal check_finite", holds=_finite, special=Finite())
