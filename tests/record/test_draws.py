@@ -545,6 +545,32 @@ def test_the_state_of_a_bit_generator_is_set_to_a_plain_dict(says: bool) -> None
         np.testing.assert_array_equal(restored(rng, state, x), expected)
 
 
+@pytest.mark.parametrize("looped", [False, True])
+def test_a_recording_that_has_ended_leaves_no_proxies_to_the_rest_of_a_line(looped: bool) -> None:
+    """Python tells of lines. Here the generator is read anew, as it is, in the second statement of one."""
+    rng, count = np.random.default_rng(0), 0
+
+    @accel.accelerate
+    def restored(x: Any, state: dict[str, Any]) -> Any:
+        nonlocal count
+        try:  # so that the call goes on where its recording ends
+            # fmt: off
+            if looped:
+                for _ in x: print(end=str(x)[:0]); rng.bit_generator.state = state; count += 1  # noqa: E701, E702
+            else:
+                print(end=str(x)[:0]); rng.bit_generator.state = state; count += 1  # noqa: E702
+            # fmt: on
+        except ValueError:
+            return None
+        return x + rng.random(3)
+
+    x, state = np.arange(3.0), rng.bit_generator.state
+    expected = x + np.random.default_rng(0).random(3)
+    for _ in range(3):
+        np.testing.assert_array_equal(restored(x, state), expected)
+    assert count == (9 if looped else 3)
+
+
 @pytest.mark.parametrize(
     "function", [seeding, spawning, looking, telling, words, lists, of_lists, permuted_out, deep, unseeded, setting]
 )

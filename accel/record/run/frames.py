@@ -12,6 +12,7 @@ from accel.platform.tracebacks import without_ours
 from accel.record.objects.builtins import plain_builtins
 from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.scan import handles_exceptions
+from accel.record.run.loops.code import begins_statement
 from accel.record.run.monitoring import Monitored
 from accel.record.run.stepping import Stepper
 from accel.record.run.tracing import Traced
@@ -99,12 +100,14 @@ class FrameWatch:
         self._steps.before(frame, frame.f_code, frame.f_lasti)
 
     def on_instruction(self, frame: FrameType) -> bool:
-        if frame in self._with_wrappers:
-            self._with_wrappers.discard(frame)
-            self._make_plain(frame, proxies=False)
-        elif self._recording.active:
+        if self._recording.active:
             self._recording.heads.exchange(frame)
-        return bool(self._recording.active and self._tell_joins(self._recording.joins.at, frame))
+            return bool(self._tell_joins(self._recording.joins.at, frame))
+        is_next = begins_statement(frame.f_code, frame.f_lasti)  # several may share a line
+        if is_next or frame in self._with_wrappers:
+            self._make_plain(frame, proxies=is_next)
+        self._with_wrappers.discard(frame)
+        return not is_next
 
     def on_line(self, frame: FrameType) -> None:
         if not self._recording.active:

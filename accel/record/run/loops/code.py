@@ -79,6 +79,11 @@ class _Code(ControlFlow):
             waiting.extend(self.handlers(place))
         return depths
 
+    def values_above_iterators(self, place: int) -> int:
+        """Number of values on the stack before an instruction, besides the iterators of the `for` loops around it."""
+        inside = [first for first, inside in self.loops.items() if place in inside]
+        return (self.depths[place] or 0) - sum(self.instructions[first].opname == "FOR_ITER" for first in inside)
+
     def _predecessors(self) -> list[list[int]]:
         before: list[list[int]] = [[] for _ in self.instructions]
         for place in range(len(self.instructions)):
@@ -238,6 +243,17 @@ def _escapes(known: _Code, place: int, first: int) -> bool:
     while known.instructions[jump].opname in _ASKING:
         jump += 1
     return any(after not in inside for each in inside for after in known.following[each] if each != jump)
+
+
+@functools.lru_cache(maxsize=4096)
+def begins_statement(code: CodeType, offset: int) -> bool:
+    """Whether the stack holds no more values at an instruction than where its line begins, but for iterators."""
+    known = _code(code)
+    place = first = known.place(offset)
+    lines = [each.positions.lineno if each.positions else None for each in known.instructions[: place + 1]]
+    while first and lines[first - 1] == lines[place]:
+        first -= 1
+    return known.values_above_iterators(place) <= known.values_above_iterators(first)
 
 
 @functools.lru_cache(maxsize=4096)
