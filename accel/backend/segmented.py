@@ -22,6 +22,7 @@ from accel.compiler.kernels.module import module_of
 from accel.compiler.kernels.segments import (
     Choice,
     Given,
+    HostCall,
     Kernel,
     MatrixProduct,
     Nested,
@@ -34,8 +35,7 @@ from accel.compiler.kernels.segments import (
 from accel.compiler.lower.precision.evaluation import ReducedEvaluation
 from accel.compiler.lower.precision.widths import AsTraced, scan_counts
 from accel.compiler.lower.rounding import rounded_as_numpy
-from accel.platform import callbacks, config, interrupts, logs, underflow
-from accel.platform.alignment import aligned_array
+from accel.platform import callbacks, config, logs, underflow
 from accel.platform.config import FLOAT64
 
 _LEAST_PER_ROUND = 200_000
@@ -71,34 +71,6 @@ class InXla(Segment):
             underflow.note()
         # writable, as a kernel's: they may be the program's results
         return [shared(each, each.shape, np.dtype(each.dtype).str) for each in found]
-
-
-@dataclass(slots=True)
-class HostCall(Segment):
-    """A segment that a function of Python's computes, see `accel.platform.callbacks`."""
-
-    function: Callable[..., Any]
-    forms: Sequence[callbacks.Form]
-    fills: bool
-
-    def run(self, given: Sequence[Any]) -> list[Any]:
-        if self.fills:
-            filled = [aligned_array(shape, np.dtype(dtype)) for shape, dtype in self.forms]
-            try:
-                callbacks.fill(self.function, given, filled)
-            except Exception as error:
-                interrupts.pass_on(error)
-                raise callbacks.Failed from error
-            return [*filled, np.array(True)]
-        try:
-            found = callbacks.results_of(self.function, given, self.forms)
-            if found is not None:
-                # copies: the function may keep what it gives
-                return [*(np.array(each, order="C") for each in found), np.array(True)]
-        except Exception as error:
-            interrupts.pass_on(error)
-            logs.LOGGER.debug("a function that a program calls raised", exc_info=True)
-        return [*(np.zeros(shape, dtype) for shape, dtype in self.forms), np.array(False)]
 
 
 def built(function: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Segmented:

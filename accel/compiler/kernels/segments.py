@@ -9,7 +9,7 @@ import ctypes
 import math
 import struct
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from accel.compiler.kernels import helpers, machine_code
 from accel.compiler.kernels.helpers import Entry
 from accel.compiler.kernels.module import ENTRY, Size
 from accel.compiler.kernels.sharing import COUNTERS
+from accel.platform import callbacks, interrupts, logs
 from accel.platform.alignment import address_of, aligned_array, made_at
 
 _loading = threading.Lock()
@@ -211,6 +212,34 @@ class MatrixProduct(Segment):
         groups = self.batched[which], self._own(array, which), self.summed[which]
         lengths = [math.prod(array.shape[dim] for dim in group) for group in groups]
         return array.transpose([dim for group in groups for dim in group]).reshape(lengths)
+
+
+@dataclass(slots=True)
+class HostCall(Segment):
+    """A segment that a function of Python's computes, see `accel.platform.callbacks`."""
+
+    function: Callable[..., Any]
+    forms: Sequence[callbacks.Form]
+    fills: bool
+
+    def run(self, given: Sequence[Any]) -> list[Any]:
+        if self.fills:
+            filled = [aligned_array(shape, np.dtype(dtype)) for shape, dtype in self.forms]
+            try:
+                callbacks.fill(self.function, given, filled)
+            except Exception as error:
+                interrupts.pass_on(error)
+                raise callbacks.Failed from error
+            return [*filled, np.array(True)]
+        try:
+            found = callbacks.results_of(self.function, given, self.forms)
+            if found is not None:
+                # copies: the function may keep what it gives
+                return [*(np.array(each, order="C") for each in found), np.array(True)]
+        except Exception as error:
+            interrupts.pass_on(error)
+            logs.LOGGER.debug("a function that a program calls raised", exc_info=True)
+        return [*(np.zeros(shape, dtype) for shape, dtype in self.forms), np.array(False)]
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from accel.backend import compile as compiling
 from accel.backend import options, segmented
 from accel.backend.executable import Executable
 from accel.compiler.kernels import machine_code
-from accel.compiler.kernels.segments import Choice, Kernel, Scan, Segmented, While
+from accel.compiler.kernels.segments import Choice, HostCall, Kernel, Scan, Segmented, While
 from accel.compiler.lower.passes.loops import scan
 from accel.platform import config, ledger
 from tests.helpers import some
@@ -313,7 +313,7 @@ def test_numpy_solves_and_inverts_between_kernels() -> None:
 
     a, b = some(5, 20, 3, 3) + 3.0 * np.eye(3), some(6, 20, 3, 2)
     made = executable_of(solved, a, b)
-    assert {type(each) for each in made.compiled.segments} == {Kernel, segmented.HostCall}
+    assert {type(each) for each in made.compiled.segments} == {Kernel, HostCall}
     for mine, theirs in zip(made([a, b], {})[0], solved(a, b), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-13, atol=1e-15)
     step = accel.accelerate(solved)
