@@ -112,6 +112,6 @@ print(sorted(heavy), sorted(name for name in sys.modules if name.startswith("acc
 
 def test_it_costs_nothing_where_it_is_not_used() -> None:
     done = subprocess.run([sys.executable, "-c", UNUSED], cwd=ROOT, capture_output=True, text=True)
-    few = ["platform", *(f"platform.{name}" for name in ("clocks", "ending", "forks"))]
+    few = ["platform", *(f"platform.{name}" for name in ("clocks", "ending", "forks", "hidden"))]
     few += ["tools", "tools.plugins", "tools.plugins.pytest_options"]
     assert done.stdout.split(" ", 1) == ["[]", f"{[f'accel.{name}' for name in few]}\n"], done.stderr
