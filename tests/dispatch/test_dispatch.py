@@ -189,8 +189,8 @@ def test_larger_arrays_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> N
             time.sleep(0.25)
         return run(self, values)
 
-    small, large = 2_000, 400_000
-    monkeypatch.setattr(second_look, "LONG_CALL_FACTOR", 60.0)  # of 100: a small call may take a millisecond, too
+    small, large = 2_000, 2_000_000
+    monkeypatch.setattr(second_look, "LONG_CALL_FACTOR", 60.0)  # of 400: a small call may take a millisecond, too
     monkeypatch.setattr(Variant, "run", slow)
     monkeypatch.setattr(speed, "MAX_LOSS_S", 0.5)
     fast = accel.accelerate(smoothed, name="grown")
