@@ -40,10 +40,12 @@ def counts_of(staged: StagedOutputs) -> dict[tuple[int, str], int]:
     Arrays whose values are on the device alone are left out: they would have to be fetched.
     """
     values = [*staged.numbers] if staged.unfetched is not None else [*staged.numbers, *staged.made, *staged.changed]
-    # measured: 7 us for 121 x 240 numbers, as long as copying them takes
-    found = [(position, value) for position, value in enumerate(values) if _count(value)]
-    kinds = {"nan": np.isnan, "inf": np.isinf}
-    counts = {(position, kind): _count(value, test) for position, value in found for kind, test in kinds.items()}
+    counts: dict[tuple[int, str], int] = {}
+    for position, value in enumerate(values):
+        # measured: 7 us for 121 x 240 numbers, as long as copying them takes
+        if both := _count(value):
+            nans = _count(value, np.isnan)
+            counts |= {(position, "nan"): nans, (position, "inf"): both - nans}
     return {key: count for key, count in counts.items() if count}
 
 
