@@ -215,7 +215,7 @@ def columns(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
         f"%to = getelementptr {stored}, ptr %result, i64 %out",
         f"call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 {width * size}, i1 false)"
         if kind == "add"
-        else f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
+        else COPY.format("%to", "%from", width * size),
         *loop("i", "%length", row, first=0 if kind == "add" else 1),
     ]
     return _reduction(name, loop("g", "%count", group))
@@ -250,7 +250,7 @@ def running(name: str, kind: str, dtype: np.dtype[Any], width: int) -> str:
         "%start = mul i64 %i, %group",
         f"%from = getelementptr {stored}, ptr %source, i64 %start",
         f"%to = getelementptr {stored}, ptr %result, i64 %start",
-        f"call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 {width * size}, i1 false)",
+        COPY.format("%to", "%from", width * size),
         *loop("j", "%group", element, first=width),
     ]
     return _reduction(name, loop("i", "%count", group))
@@ -294,5 +294,8 @@ def places(name: str, kind: str, dtype: np.dtype[Any], result: str) -> str:
     ]
     return _reduction(name, loop("i", "%count", row))
 
+
+COPY = "call void @llvm.memcpy.p0.p0.i64(ptr {}, ptr {}, i64 {}, i1 false)"
+"""The instruction that copies to a pointer, from another one, this number of bytes."""
 
 DECLARED = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"

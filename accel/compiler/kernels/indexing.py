@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compiler.kernels.accumulators import joined, loop
+from accel.compiler.kernels.accumulators import COPY, joined, loop
 from accel.compiler.kernels.graph import BLOCK, GATHER, INPUT, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
 from accel.compiler.kernels.ir import MEMORY
 
@@ -65,19 +65,27 @@ def scattered(graph: Graph, name: str, given: Sequence[KernelNode], params: Any)
         return target
     windows = _windows(target.shape, about.inserted_window_dims, about.operand_batching_dims, about.update_window_dims)
     sizes = [updates.shape[windows[dim]] if dim in windows else 1 for dim in range(len(target.shape))]
-    row = _axes_in_row(target.shape, sizes, windows, updates.shape) if kind == "set" else 0
-    block = _Block(graph, _with_rows(updates.shape, row), target.shape, sizes)
+    block, kind = _blocks_of(graph, target.shape, sizes, windows, updates.shape, kind)
     batching = zip(about.operand_batching_dims, about.scatter_indices_batching_dims, strict=True)
     block.lie(windows, batching, places, about.scatter_dims_to_operand_dims)
     clips = _mode(params) in _CLIPS
-    return _scatter(graph, target, block.flat(clips=clips), updates, ROWS if row else kind)
+    return _scatter(graph, target, block.flat(clips=clips), updates, kind)
 
 
-def _axes_in_row(whole: Shape, sizes: Sequence[int], inside: Mapping[int, int], shape: Shape) -> int:
-    """Return how many of the updates' last axes lie one after the other in the array; 0 if too few elements do.
+def _blocks_of(
+    graph: Graph, whole: Shape, sizes: Sequence[int], inside: Mapping[int, int], shape: Shape, kind: str
+) -> tuple[_Block, str]:
+    """Return the blocks of updates of this shape, each with an index for what lies one after the other, and the kind of
+    scatter.
 
     sizes: of a block, along the array's axes. inside: by axis of the array, the updates' axis that runs through it.
     """
+    row = _axes_in_row(whole, sizes, inside, shape) if kind == "set" else 0
+    return _Block(graph, (*shape[: len(shape) - row], *(1,) * row), whole, sizes), ROWS if row else kind
+
+
+def _axes_in_row(whole: Shape, sizes: Sequence[int], inside: Mapping[int, int], shape: Shape) -> int:
+    """Return how many of the updates' last axes lie one after the other in the array; 0 if too few elements do."""
     count, length = 0, 1
     for dim in reversed(range(len(whole))):
         if inside.get(dim) != len(shape) - count - 1:
@@ -86,11 +94,6 @@ def _axes_in_row(whole: Shape, sizes: Sequence[int], inside: Mapping[int, int], 
         if sizes[dim] != whole[dim]:
             break
     return count if length >= _LEAST_IN_ROW else 0
-
-
-def _with_rows(shape: Shape, row: int) -> Shape:
-    """Return the shape of the indices of rows."""
-    return (*shape[: len(shape) - row], *(1,) * row)
 
 
 def _windows(whole: Shape, single: Sequence[int], batching: Sequence[int], along: Sequence[int]) -> dict[int, int]:
@@ -127,13 +130,11 @@ def block_written(graph: Graph, around: KernelNode, inner: KernelNode, starts: S
     """Return an array with a block written over it, shifted so that it lies inside."""
     if not inner.size:
         return around
-    row = _axes_in_row(around.shape, inner.shape, dict(enumerate(range(len(inner.shape)))), inner.shape)
-    shape = _with_rows(inner.shape, row)
-    block = _Block(graph, shape, around.shape, inner.shape)
-    for dim, start in enumerate(starts):
-        block.inside[dim] = dim
-        block.starts[dim] = graph.view(start, shape, ())
-    return _scatter(graph, around, block.flat(clips=True), inner, ROWS if row else "set")
+    inside = {dim: dim for dim in range(len(inner.shape))}
+    block, kind = _blocks_of(graph, around.shape, inner.shape, inside, inner.shape, "set")
+    block.inside.update(inside)
+    block.starts.update((dim, graph.view(start, block.shape, ())) for dim, start in enumerate(starts))
+    return _scatter(graph, around, block.flat(clips=True), inner, kind)
 
 
 class _Block:
@@ -145,7 +146,7 @@ class _Block:
     """
 
     def __init__(self, graph: Graph, shape: Shape, whole: Shape, sizes: Sequence[int]) -> None:
-        self._graph, self._shape, self._whole, self._sizes = graph, shape, whole, sizes
+        self._graph, self.shape, self._whole, self._sizes = graph, shape, whole, sizes
         self.inside: dict[int, int] = {}
         self.starts: dict[int, KernelNode] = {}
 
@@ -156,18 +157,18 @@ class _Block:
 
         The last axis of `places` holds a start for each of `dims`; the others run along the axes of no window.
         """
-        batch = [dim for dim in range(len(self._shape)) if dim not in windows.values()]
+        batch = [dim for dim in range(len(self.shape)) if dim not in windows.values()]
         self.inside.update(windows)
         self.inside.update((dim, batch[place]) for dim, place in batching)
         for number, dim in enumerate(dims):
             axes = [*(Axis(along, 1, 0) for along in batch), Axis(None, 0, number)]
-            self.starts[dim] = self._graph.view(places, self._shape, axes)
+            self.starts[dim] = self._graph.view(places, self.shape, axes)
 
     def _made(self, op: str, *given: KernelNode, dtype: Any = None) -> KernelNode:
-        return self._graph.make(op, given, self._shape, dtype or given[0].dtype)
+        return self._graph.make(op, given, self.shape, dtype or given[0].dtype)
 
     def _constant(self, value: int, dtype: Any = _INDEX) -> KernelNode:
-        return self._graph.constant(value, self._shape, dtype)
+        return self._graph.constant(value, self.shape, dtype)
 
     def _last(self, dim: int) -> int:
         """Return the last index at which a block may start."""
@@ -190,7 +191,7 @@ class _Block:
         """Return, along each axis of the array, the index of each element."""
         found = []
         for dim in range(len(self._whole)):
-            inside = self._graph.make(IOTA, (), self._shape, _INDEX, self.inside[dim]) if dim in self.inside else None
+            inside = self._graph.make(IOTA, (), self.shape, _INDEX, self.inside[dim]) if dim in self.inside else None
             start = None
             if dim in self.starts and (not clips or self._last(dim)):
                 start = self.clipped(dim) if clips else self._wide(self.starts[dim])
@@ -252,7 +253,7 @@ def function_of(node: KernelNode) -> tuple[str, str]:
     new = f"%new = load {stored}, ptr %update, align {dtype.itemsize}"
     join = [new, f"store {stored} %new, ptr %to, align {dtype.itemsize}"]
     if kind == ROWS:
-        join = [f"%length = mul i64 %row, {dtype.itemsize}", _COPY.format("%to", "%update", "%length")]
+        join = [f"%length = mul i64 %row, {dtype.itemsize}", COPY.format("%to", "%update", "%length")]
     elif kind != "set":
         join = [
             new,
@@ -281,7 +282,7 @@ def function_of(node: KernelNode) -> tuple[str, str]:
             "br i1 %is_there, label %copied, label %copy",
             "copy:",
             f"%bytes = mul i64 %size, {dtype.itemsize}",
-            _COPY.format("%result", "%source", "%bytes"),
+            COPY.format("%result", "%source", "%bytes"),
             "br label %copied",
             "copied:",
             *loop("i", "%count", update),
@@ -290,9 +291,6 @@ def function_of(node: KernelNode) -> tuple[str, str]:
         ]
     )
     return name, text
-
-
-_COPY = "call void @llvm.memcpy.p0.p0.i64(ptr {}, ptr {}, i64 {}, i1 false)"
 
 
 def lengths_of(node: KernelNode) -> tuple[int, int, int]:

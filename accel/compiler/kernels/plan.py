@@ -236,12 +236,9 @@ def _operands(node: KernelNode, index: Index) -> Iterator[tuple[KernelNode, Inde
         yield node.operands[0], shifted(index, *node.about)
     elif node.op == RESHAPE or node.op in CALLS:
         yield from ((each, _WHOLE) for each in node.operands)
-    elif node.op == GATHER:
+    elif node.op in (GATHER, BLOCK):
         yield placed(node.operands[0]), _WHOLE
-        yield from ((each, index) for each in node.operands[1:])
-    elif node.op == BLOCK:
-        yield placed(node.operands[0]), _WHOLE
-        yield from ((each, ()) for each in node.operands[1:])
+        yield from ((each, index if node.op == GATHER else ()) for each in node.operands[1:])
     else:
         yield from ((each, index) for each in node.operands)
 

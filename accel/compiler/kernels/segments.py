@@ -105,11 +105,10 @@ class Kernel(Segment):
     def fill(self, values: ArrayTable, memory: Mapping[int, Made]) -> None:
         call = self._call or self.load()
         for number, form in zip(self.outputs, self.forms, strict=True):
-            place = self.in_place.get(number)
-            made = (
-                memory.get(number) or made_at(*form) if place is None else (values.arrays[place], values.address(place))
-            )
-            values.set(number, *made)
+            if (place := self.in_place.get(number)) is None:
+                values.set(number, *(memory.get(number) or made_at(*form)))
+            else:
+                values.set(number, values.arrays[place], values.address(place))
         try:
             room = self._rooms.pop()
         except IndexError:
