@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import linecache
 import os
-from collections.abc import Sequence
-from types import CodeType, TracebackType
+from collections.abc import Iterator, Sequence
+from types import CodeType, FrameType, TracebackType
 
 ON_BEHALF = "<called by accel>"
 """The name of a frame of accel's with the file and line of the program's (see accel.record.state.on_behalf)."""
@@ -23,6 +23,13 @@ def entries(traceback: TracebackType | None) -> list[TracebackType]:
         found.append(traceback)
         traceback = traceback.tb_next
     return found
+
+
+def with_callers(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield a frame and those that wait for it, the innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def linked(chosen: Sequence[TracebackType]) -> TracebackType | None:

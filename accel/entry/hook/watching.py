@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import CodeType, FrameType
 
 from accel.catalogue import Row
@@ -22,6 +22,7 @@ from accel.platform import freed
 from accel.platform.bodies import runs_body
 from accel.platform.clocks import time
 from accel.platform.own_code import is_project_file
+from accel.platform.tracebacks import with_callers
 
 INTERVAL_S, LONGEST_S = 0.01, 60.0
 """Seconds between two samples, and seconds after which sampling ends."""
@@ -89,7 +90,7 @@ class Watch:
         if called is not None:
             self._called[called] += 1
         now: set[CodeType] = set()
-        for each in _frames(frame):
+        for each in with_callers(frame):
             code = each.f_code
             # the body of an outlined loop is a target already
             if code not in self._decided and is_project_file(code.co_filename) and not runs_body(code):
@@ -116,19 +117,13 @@ class Watch:
                 self._choose(Row(self._modules[code], code.co_qualname, self._why))
 
 
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
 def _called_by_project(frame: FrameType) -> str | None:
     """The function of compiled code that the program's own code is waiting for; None if that runs itself.
 
     >>> _called_by_project(sys._getframe())
     """
     name = None
-    for each in _frames(frame):
+    for each in with_callers(frame):
         if is_project_file(each.f_code.co_filename):
             return name
         module = each.f_globals.get("__name__") or ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from types import CodeType, FrameType, TracebackType
+from collections.abc import Collection
+from types import CodeType, TracebackType
 
 from accel.platform.reasons import Refused
-from accel.platform.tracebacks import entries, is_ours, linked
+from accel.platform.tracebacks import entries, is_ours, linked, with_callers
 
 _UNBOUND = "cannot access free variable {!r} where it is not associated with a value in enclosing scope"
 _UNBOUND_LOCAL = "cannot access local variable {!r} where it is not associated with a value"
@@ -41,7 +41,7 @@ def amended(error: BaseException, codes: Collection[CodeType], line: int) -> Non
     if body is None and _is_fault(error) and inner and is_ours(inner[-1]):
         error.__traceback__ = TracebackType(loop.tb_next, loop.tb_frame, loop.tb_lasti, line)
         return
-    callers = set(_with_callers(loop.tb_frame))
+    callers = set(with_callers(loop.tb_frame))
     again = next((place for place, each in enumerate(inner) if each.tb_frame in callers), None)
     if again is not None and (body is None or again < body):
         # a bare `raise` in the body, of what was raised in the function or its callers, that leaves the traceback alone
@@ -53,12 +53,6 @@ def amended(error: BaseException, codes: Collection[CodeType], line: int) -> Non
     at = loop.tb_lasti if body is None else _same_place(inner[body], loop.tb_frame.f_code, loop.tb_lasti)
     line = line if body is None else inner[body].tb_lineno
     error.__traceback__ = TracebackType(following, loop.tb_frame, at, line)
-
-
-def _with_callers(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _is_fault(error: BaseException) -> bool:
