@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.fft
 
 import accel
 
@@ -92,3 +93,36 @@ def test_integers_of_8_bits_wrap_in_front_of_reductions(
     assert fast._self_target.ledger.compiled_calls
     for given in (spoilt, x, spoilt):
         np.testing.assert_allclose(fast(given), case(given), rtol=1e-12)
+
+
+TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "fft": lambda x, norm: np.fft.fft(x, axis=0, norm=norm),
+    "ifft": lambda x, norm: np.fft.ifft(x, 11, norm=norm),
+    "rfft": lambda x, norm: np.fft.rfft(x, 6, norm=norm),
+    "ihfft": lambda x, norm: np.fft.ihfft(x, norm=norm),
+    "fft2": lambda x, norm: np.fft.fft2(x, norm=norm),
+    "ifftn": lambda x, norm: np.fft.ifftn(x, (3, 9), (0, 1), norm=norm),
+    "rfftn": lambda x, norm: np.fft.rfftn(x, axes=(1, 0), norm=norm),
+    "scipy": lambda x, norm: scipy.fft.rfft(x, norm=norm),
+}
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("name", list(TRANSFORMS))
+def test_scaling_a_transform_keeps_real_and_imaginary_parts_apart(name: str, norm: str, foreground: None) -> None:
+    fast: Any = accel.accelerate(lambda x: TRANSFORMS[name](x, norm))
+    plain = np.random.default_rng(0).standard_normal((6, 8))
+    for number in range(4):
+        fast(plain + number)
+    assert any(path.program.has_program for path in fast._self_target.paths)
+    for path in fast._self_target.paths:
+        path.replays = path.compared_at = 10**6  # nothing is compared any more
+    before = fast._self_target.ledger.compiled_calls
+    for value in (0.0, np.nan, np.inf, -np.inf):
+        x = plain.copy()
+        x[2, 3] = value
+        with np.errstate(invalid="ignore"):
+            given, want = fast(x), TRANSFORMS[name](x, norm)
+        np.testing.assert_allclose(given.real, want.real, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(given.imag, want.imag, rtol=1e-12, atol=1e-12)
+    assert fast._self_target.ledger.compiled_calls == before + 4

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from accel.rules.lowering import jnp, same
+from accel.rules.lowering import jnp, lax, same
 from accel.rules.rule import Unsupported, add_rule
 
 _function: Any
@@ -24,9 +25,30 @@ def transform(name: str, operand: str) -> Callable[..., Any]:
         if (axes is not None and len({axis % a.ndim for axis in axes}) < len(axes)) or -1 in (sizes or ()):
             raise Unsupported("rule.parameter", "an axis that is transformed twice, or a size of -1")
         a = a.astype(float) if a.dtype.kind in "biu" else a
-        return getattr(jnp.fft, name)(a, **bound)
+        if "irfft" in name or name == "hfft":
+            return getattr(jnp.fft, name)(a, **bound)
+        if name == "ihfft":
+            swapped = {"ortho": "ortho", "forward": "backward"}.get(bound.pop("norm", None), "forward")
+            return jnp.conj(_scaled("rfft", a, norm=swapped, **bound))
+        return _scaled(name, a, **bound)
 
     return lower
+
+
+def _scaled(name: str, a: Any, *, norm: str | None = None, **bound: Any) -> Any:
+    """Scale real and imaginary parts one by one: in a complex product, a NaN in one would reach the other."""
+    found = getattr(jnp.fft, name)(a, **bound)
+    if norm not in ("ortho", "forward"):
+        return found
+    if name in ("fft", "ifft", "rfft"):
+        lengths = [bound.get("n") or a.shape[bound.get("axis", -1)]]
+    else:
+        sizes, axes = bound.get("s"), bound.get("axes", (-2, -1) if name.endswith("2") else None)
+        lengths = sizes or [a.shape[axis] for axis in (range(a.ndim) if axes is None else axes)]
+    count = math.prod(lengths)
+    factor = math.sqrt(count) if norm == "ortho" else count
+    factor = np.asarray(factor if name.startswith("i") else 1 / factor, found.real.dtype)
+    return lax.complex(found.real * factor, found.imag * factor)
 
 
 for _name, _names in (
