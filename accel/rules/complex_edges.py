@@ -63,25 +63,38 @@ def _exp(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
     return real, where(lost & (a < zero), jnp.copysign(zero, b), where(b == zero, b, q))
 
 
+def _scaled(name: str, a: Any, by: Any) -> Any:
+    """sinh or cosh of a real number times one of at most 1; it overflows only where the product does."""
+    function, half = function_of(name), jnp.exp(abs(a) / number(2, a))
+    sign = jnp.sign(a) if name == "sinh" else number(1, a)
+    return where(abs(a) > number(80, a), half / number(2, a) * by * half * sign, function(a) * by)
+
+
 def _sinh(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
     """By real functions: XLA's complex one overflows too early."""
     at_zero = (a == number(0, a)) & ~jnp.isfinite(b)
-    real = where(at_zero, a, where(_is_lost(a, b), number(np.inf, a), jnp.sinh(a) * jnp.cos(b)))
-    return real, where(b == number(0, b), b, jnp.cosh(a) * jnp.sin(b))
+    real = where(at_zero, a, where(_is_lost(a, b), number(np.inf, a), _scaled("sinh", a, jnp.cos(b))))
+    return real, where(b == number(0, b), b, _scaled("cosh", a, jnp.sin(b)))
 
 
 def _cosh(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
     zero, one = number(0, a), number(1, a)
     on_axis = where(jnp.isnan(a), b, b * jnp.copysign(one, a))
-    imag = where((a == zero) & ~jnp.isfinite(b), zero, jnp.sinh(a) * jnp.sin(b))
-    real = where(_is_lost(a, b), number(np.inf, a), jnp.cosh(a) * jnp.cos(b))
+    imag = where((a == zero) & ~jnp.isfinite(b), zero, _scaled("sinh", a, jnp.sin(b)))
+    real = where(_is_lost(a, b), number(np.inf, a), _scaled("cosh", a, jnp.cos(b)))
     return real, where(b == zero, on_axis, imag)
 
 
 def _tanh(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
-    zero = number(0, a)
-    real = where((a == zero) & ~jnp.isfinite(b), a, p)
-    return real, where(b == zero, b, where(_is_lost(a, b), jnp.copysign(zero, b), q))
+    """By real functions: near its poles, XLA's complex one has no digit right."""
+    zero, far = number(0, a), abs(a) > number(20, a)
+    near, sine, cosine = where(far, zero, a), jnp.sin(b), jnp.cos(b)
+    rise = jnp.sinh(near)
+    below = rise * rise + cosine * cosine
+    real = where(far, where(jnp.isfinite(b) | jnp.isinf(a), jnp.sign(a), b - b), rise * jnp.cosh(near) / below)
+    real = where((a == zero) & ~jnp.isfinite(b), a, real)
+    imag = sine * cosine * where(far, number(4, a) * jnp.exp(number(-2, a) * abs(a)), number(1, a) / below)
+    return real, where(b == zero, b, where(_is_lost(a, b), jnp.copysign(zero, b), imag))
 
 
 def _sin(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:

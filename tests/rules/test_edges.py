@@ -227,6 +227,27 @@ def test_scipys_functions_at_the_edges(name: str, dtype: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@pytest.mark.parametrize("name", ["tan", "tanh", "sin", "cos", "sinh", "cosh"])
+def test_complex_functions_near_poles_and_near_the_largest_number(name: str, dtype: Any) -> None:
+    import jax
+
+    apart = np.outer([1e-15, 1e-9, 1e-6, 1e-3, 0.1], np.exp(1j * np.arange(6))).ravel()
+    largest = np.log(np.finfo(dtype).max)
+    turned = largest + np.array([-1.0, 0.1, 0.5, 0.6]) + 1j * np.array([[0.3], [1.5], [-1.4], [3.0]])
+    values = np.concatenate([apart + pole * np.pi / 2 for pole in (0, 1, -1, 2, 3)] + [turned.ravel(), -turned[0]])
+    values = (values if name in ("tan", "sin", "cos") else 1j * values).astype(dtype)
+    values = np.concatenate([values, (1j * values).conj()])
+    operands, loop, lower = prepared(getattr(np, name), values) or pytest.fail("there is no rule")
+    with jax.enable_x64(True):
+        found = np.asarray(jax.jit(lambda *given: lower(*given, loop=loop))(*operands))
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(values)
+    for part, its in zip(parts(expected), parts(found), strict=True):
+        wrong = np.flatnonzero(differs(name, part, its, abs(part)))
+        assert not wrong.size, [(values[i], part[i], its[i]) for i in wrong[:5]]
+
+
 @pytest.mark.parametrize("ufunc", [_umath_tests.matmul, np.frompyfunc(lambda x: x, 1, 1)], ids=["C", "Python"])
 def test_another_librarys_ufunc_is_not_taken_for_numpys(ufunc: np.ufunc) -> None:
     """Its name may be that of one of NumPy's: these have no module."""
