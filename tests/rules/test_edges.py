@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy._core import _umath_tests
-from scipy import special
+from scipy import linalg, special
 
 from accel.rules import load
-from accel.rules.rule import Unsupported
+from accel.rules.rule import Unsupported, lookup
 from accel.rules.tables import ufuncs
 from tests.xla_options import QUICK, known
 
@@ -246,6 +246,24 @@ def test_complex_functions_near_poles_and_near_the_largest_number(name: str, dty
     for part, its in zip(parts(expected), parts(found), strict=True):
         wrong = np.flatnonzero(differs(name, part, its, abs(part)))
         assert not wrong.size, [(values[i], part[i], its[i]) for i in wrong[:5]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+@pytest.mark.parametrize("size", [1, 3])
+def test_exponentials_of_matrices_of_any_norm(size: int, dtype: Any) -> None:
+    """JAX's own loses half of the digits where the norm is a little less than that of another halving."""
+    import jax
+
+    lower = lookup(linalg.expm).lower
+    with jax.enable_x64(True):
+        mine = jax.jit(lambda a: lower(A=a))
+        for norm in (1.0, 5.0, 6.0, 8.0, 10.0, 11.0, 20.0, 40.0):
+            matrix = np.diag(-np.full(size, norm)) + np.diag(np.ones(size - 1), 1)
+            found = np.asarray(mine(matrix.astype(dtype)))
+            expected = linalg.expm(matrix)
+            assert found.dtype == dtype
+            near = 2e-4 if dtype == np.float32 else 1e-11
+            np.testing.assert_allclose(found, expected, rtol=near, atol=near * expected.max())
 
 
 @pytest.mark.parametrize("ufunc", [_umath_tests.matmul, np.frompyfunc(lambda x: x, 1, 1)], ids=["C", "Python"])
