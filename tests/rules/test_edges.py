@@ -257,7 +257,7 @@ def test_exponentials_of_matrices_of_any_norm(size: int, dtype: Any) -> None:
     lower = lookup(linalg.expm).lower
     with jax.enable_x64(True):
         mine = jax.jit(lambda a: lower(A=a))
-        for norm in (1.0, 5.0, 6.0, 8.0, 10.0, 11.0, 20.0, 40.0):
+        for norm in (1.0, 7.5, 10.5, 15.0, 21.0, 31.0):
             matrix = np.diag(-np.full(size, norm)) + np.diag(np.ones(size - 1), 1)
             found = np.asarray(mine(matrix.astype(dtype)))
             expected = linalg.expm(matrix)
