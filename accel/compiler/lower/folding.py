@@ -16,6 +16,9 @@ from accel.ir.tape import Node
 from accel.record import Trace
 from accel.rules.evaluation import evaluate
 
+_HANDED_BYTES = 4096
+"""Minimum size of arrays that are handed to a program rather than compared in each call. Guess."""
+
 
 class Folding:
     """The fixed nodes of a trace, which depend on constants alone, and their values.
@@ -88,10 +91,13 @@ def foldable(trace: Trace) -> frozenset[int]:
     return frozenset(arrays | set(trace.scalar_slots))
 
 
-def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
-    """The slots of floats that no program gains by knowing: they meet arrays that change, in plain arithmetic alone.
+def not_worth_folding(trace: Lowerable, known: Known, *, are_arrays_free: bool) -> Collection[int]:
+    """The slots of floats, and of arrays of them, that no program gains by knowing.
 
-    What is computed from them before that, Python computes, and only when one of them has changed.
+    are_arrays_free: whether programs read NumPy's arrays where they are. Constants stay on a device.
+
+    They meet arrays that change, in plain arithmetic alone. What is computed from numbers before that, Python computes,
+    and only when one of them has changed.
     """
     folding = Folding(trace, known)
     floats: set[int] = set()
@@ -100,7 +106,10 @@ def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
     for node in trace.tape.nodes:
         if node.is_input:
             slot = node.args[0]
-            is_float = isinstance(known.scalars.get(slot), float)  # NumPy's float64 among them
+            # NumPy's float64 among them
+            is_float = isinstance(known.scalars.get(slot), float) or (
+                are_arrays_free and _is_of_floats(known.arrays.get(slot))
+            )
             behind[node.index] = frozenset({slot} if is_float else ())
             floats |= behind[node.index]
             continue
@@ -111,3 +120,8 @@ def not_worth_folding(trace: Lowerable, known: Known) -> Collection[int]:
             needed |= behind[node.index]
         behind[node.index] = frozenset()  # beyond, it is an array's value, which changes anyway
     return floats - needed
+
+
+def _is_of_floats(array: Any) -> bool:
+    """Whether to compare an array with its constant in each call takes longer than to hand it over."""
+    return array is not None and array.dtype.kind == "f" and array.nbytes >= _HANDED_BYTES

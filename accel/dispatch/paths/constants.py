@@ -96,9 +96,11 @@ class PathConstants:
 
     def worth_folding(self, trace: Lowerable) -> Known:
         """Return the inputs that the next program is to treat as constants."""
+        from accel.backend import devices
         from accel.compiler.lower.folding import not_worth_folding
 
-        self._not_worth = frozenset(not_worth_folding(trace, as_known(self.values)))
+        free = devices.is_cpu_alone()
+        self._not_worth = frozenset(not_worth_folding(trace, as_known(self.values), are_arrays_free=free))
         return as_known({slot: value for slot, value in self.values.items() if slot not in self._not_worth})
 
 

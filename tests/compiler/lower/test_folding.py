@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import accel
 from accel.compiler.lower import Known, lower
 from accel.compiler.lower.arguments import ProgramArguments
-from accel.compiler.lower.folding import Folding, not_worth_folding
+from accel.compiler.lower.folding import Folding, foldable, not_worth_folding
 from accel.compiler.lower.program import Fixed
 from accel.ir.fingerprint import Indescribable
 from accel.platform import config
@@ -41,7 +41,7 @@ def left_open(program: Any) -> set[str]:
         {slot: values[slot] for slot in trace.scalar_slots},
         {slot: values[slot] for slot in weights},
     )
-    return {trace.inputs.name(slot) for slot in not_worth_folding(trace, known)}
+    return {trace.inputs.name(slot) for slot in not_worth_folding(trace, known, are_arrays_free=True)}
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,27 @@ def left_open(program: Any) -> set[str]:
 )
 def test_numbers_in_plain_arithmetic_with_what_changes_are_not_worth_folding(program: Any, is_open: bool) -> None:
     assert left_open(program) == ({"o.rate"} if is_open else set())
+
+
+@pytest.mark.parametrize(
+    ("program", "size", "is_open"),
+    [
+        (lambda w, x: x * w + 1.0, 600, True),
+        (lambda w, x: np.where(x > w, x, w), 600, True),
+        (lambda w, x: x * w + 1.0, 30, False),  # comparing it is as quick
+        (lambda w, x: x * (w * 2.0), 600, False),
+        (lambda w, x: x[1:] * w[1:], 600, False),
+        (lambda w, x: x + w.sum(), 600, False),
+    ],
+)
+def test_large_arrays_that_a_program_only_reads_are_handed_over(program: Any, size: int, is_open: bool) -> None:
+    w, x = np.linspace(0.0, 1.0, size), np.linspace(1.0, 2.0, size)
+    recorded = record(lambda x: program(w, x), (x,), {}, max_nodes=1000)
+    assert recorded.trace is not None, recorded.refusal
+    (slot,) = foldable(recorded.trace) & set(recorded.trace.array_slots)
+    known = Known({}, {slot: w})
+    assert not_worth_folding(recorded.trace, known, are_arrays_free=True) == ({slot} if is_open else set())
+    assert not not_worth_folding(recorded.trace, known, are_arrays_free=False), "constants stay on a device"
 
 
 class Tuned:
