@@ -62,6 +62,16 @@ class Executable:
         """Run it. Returns, as device values, the new and changed arrays, and the packed outcomes and numbers."""
         return self.run(self.prepare_arrays(arrays), scalars)
 
+    def run_checked(
+        self, arrays: Sequence[Any], scalars: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any], Sequence[Any]]:
+        """Run it as `__call__` does. Returns also those arrays that are known to have no NaN and no infinity."""
+        if not isinstance(self.compiled, Segmented):
+            return *self(arrays, scalars), ()
+        _check_crew()
+        (made, packs), finite = self.compiled.run(arrays, self.constants, scalars)
+        return made, packs, finite
+
     def prepare_arrays(self, arrays: Sequence[Any]) -> list[Any]:
         """The arrays as the program takes them: of XLA's on the CPU, those that are not aligned are copied."""
         if not self.on_cpu or isinstance(self.compiled, Segmented):
@@ -70,8 +80,7 @@ class Executable:
 
     def run(self, arguments: list[Any], scalars: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Run it on prepared arrays; returns as `__call__` does."""
-        if crew.current is not None:
-            crew.current.check()  # of programs for one device, too: they are no way around a lost rank
+        _check_crew()
         if isinstance(self.compiled, Segmented):
             return self.compiled(arguments, self.constants, scalars)  # type: ignore[no-any-return]
         import jax
@@ -173,6 +182,12 @@ class Executable:
         for each in itertools.chain(self.fetched(copied), *contents):
             np.array(each)
         return time.perf_counter() - started
+
+
+def _check_crew() -> None:
+    """Raise if a rank is lost. Programs for one device, too, are no way around it."""
+    if crew.current is not None:
+        crew.current.check()
 
 
 def leak_executables() -> None:

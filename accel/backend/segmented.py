@@ -150,7 +150,8 @@ class _Builder:
         self._asked: set[int] = set()
         self._producers = program.producers()
         # what later parts read of earlier ones: found from the end
-        self._read: set[Variable] = {each for each in program.outputs if isinstance(each, Variable)}
+        self._outputs = {each for each in program.outputs if isinstance(each, Variable)}
+        self._read = set(self._outputs)
 
     def segmented(self, tree: Any) -> Segmented:
         import jax
@@ -202,11 +203,13 @@ class _Builder:
         needed = reachable(outputs)
         inputs = [each for each in importer.inputs if importer.node(each) in needed]
         self._read.update(inputs)
-        module = module_of(importer.graph, [importer.node(each) for each in inputs], outputs)
+        checked = [at for at, each in enumerate(made) if each in self._outputs]
+        module = module_of(importer.graph, [importer.node(each) for each in inputs], outputs, checked)
         forms = tuple((each.shape, each.dtype) for each in made)
         given, results = self._numbered(inputs, made)
         reused = tuple((given[source], results[target]) for source, target in module.reused)
-        return Kernel(given, results, machine_code.object_of(*module.units), forms, module.size, reused)
+        found = tuple(results[at] for at in module.checked)
+        return Kernel(given, results, machine_code.object_of(*module.units), forms, module.size, reused, found)
 
     def _on_host(self, steps: Sequence[Equation], made: Sequence[Variable]) -> HostCall:
         (step,) = steps

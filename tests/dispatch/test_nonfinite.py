@@ -160,14 +160,27 @@ def test_an_array_with_nan_is_compared_at_its_first_infinity() -> None:
 
 def test_whole_numbers_and_texts_are_none_of_that() -> None:
     staged: Any = SimpleNamespace(
-        unfetched=None, numbers=[1, True, 2.0, np.nan, np.float32(np.inf)], made=[np.arange(3), np.ones(2)], changed=[]
+        finite=(),
+        unfetched=None,
+        numbers=[1, True, 2.0, np.nan, np.float32(np.inf)],
+        made=[np.arange(3), np.ones(2)],
+        changed=[],
     )
     assert nonfinite.counts_of(staged) == {(3, "nan"): 1, (4, "inf"): 1}
 
 
+def test_arrays_that_are_known_to_be_finite_are_not_looked_at() -> None:
+    known, other = np.array([np.nan]), np.array([np.nan])
+    written = Written([], [known, other], {})
+    staged: Any = SimpleNamespace(finite=[known], unfetched=None, numbers=[], made=[known, other], changed=[written])
+    assert nonfinite.counts_of(staged) == {(1, "nan"): 1, (2, "nan"): 1}
+
+
 def test_of_complex_numbers_both_parts_count() -> None:
     array = np.array([1.0, complex(np.nan, 1.0), complex(np.nan, np.inf)])
-    staged: Any = SimpleNamespace(unfetched=None, numbers=[complex(1.0, np.inf), array[2]], made=[array], changed=[])
+    staged: Any = SimpleNamespace(
+        finite=(), unfetched=None, numbers=[complex(1.0, np.inf), array[2]], made=[array], changed=[]
+    )
     counts = {(0, "inf"): 1, (1, "nan"): 1, (1, "inf"): 1, (2, "nan"): 2, (2, "inf"): 1}
     assert nonfinite.counts_of(staged) == counts
 
@@ -183,12 +196,14 @@ def test_another_part_beside_a_nan_or_an_infinity_differs_and_rounding_of_it_doe
 
 def test_of_a_large_array_the_views_are_looked_at_that_the_call_writes_to() -> None:
     written = Written([], [np.ones(3), np.array([1.0, np.nan, -np.inf])], {})
-    staged: Any = SimpleNamespace(unfetched=None, numbers=[], made=[], changed=[written])
+    staged: Any = SimpleNamespace(finite=(), unfetched=None, numbers=[], made=[], changed=[written])
     assert nonfinite.counts_of(staged) == {(0, "nan"): 1, (0, "inf"): 1}
 
 
 def test_arrays_on_a_device_are_not_fetched_for_it() -> None:
-    staged: Any = SimpleNamespace(unfetched=object(), numbers=[np.nan], made=[np.full(2, np.nan)], changed=[])
+    staged: Any = SimpleNamespace(
+        finite=(), unfetched=object(), numbers=[np.nan], made=[np.full(2, np.nan)], changed=[]
+    )
     assert nonfinite.counts_of(staged) == {(0, "nan"): 1}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -58,8 +58,9 @@ _ATTRIBUTES = (
 
 
 class Size(NamedTuple):
-    """room: bytes of scratch memory that a run needs. steps: number of functions that are run one after the other.
-    chunks: number of chunks into which these are divided, but for those of a single one."""
+    """room: bytes of scratch memory that a run needs; the first of them becomes 1 if a checked output has NaN or
+    infinity. steps: number of functions that are run one after the other. chunks: number of chunks into which these are
+    divided, but for those of a single one."""
 
     room: int
     steps: int
@@ -70,19 +71,23 @@ class Module(NamedTuple):
     """A graph as LLVM IR: texts to compile each by itself, see accel.compiler.kernels.units.
 
     reused: inputs and outputs, by their numbers, that may be one array: the module writes to it once it has read it.
+    checked: numbers of the outputs that are checked for NaN and infinity.
     """
 
     units: Sequence[str]
     size: Size
     reused: Sequence[tuple[int, int]]
+    checked: Sequence[int]
 
 
-def module_of(graph: Graph, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode]) -> Module:
-    """Return the module that computes these outputs."""
+def module_of(
+    graph: Graph, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode], checked: Collection[int] = ()
+) -> Module:
+    """Return the module that computes these outputs. checked: numbers of those to check for NaN and infinity."""
     # an input that is given back, and a value that is asked for twice, are copied
     wanted = [_own(graph, node) for node in outputs]
     stages = planned(graph, [each for each in wanted if each.size])
-    return _Writer(inputs, wanted, stages).module()
+    return _Writer(inputs, wanted, stages, checked).module()
 
 
 def _unshaped(node: KernelNode) -> KernelNode:
@@ -119,7 +124,11 @@ class _Step:
 
 class _Writer:
     def __init__(
-        self, inputs: Sequence[KernelNode], outputs: Sequence[KernelNode], stages: Sequence[NestStage]
+        self,
+        inputs: Sequence[KernelNode],
+        outputs: Sequence[KernelNode],
+        stages: Sequence[NestStage],
+        checked: Collection[int],
     ) -> None:
         self._places: dict[int, Location] = {
             node.index: Location(n, strides_of(node.shape)) for n, node in enumerate(inputs)
@@ -133,7 +142,11 @@ class _Writer:
         self._inputs, self._last = len(inputs), self._count
         self._stages = self._without_copies(stages)
         self._written = self._written_again()
+        self._flag = self._own_memory(0)
         self._room_size = self._allocated()
+        self._checked = {
+            self._inputs + number for number in checked if outputs[number].dtype.kind == "f"
+        } - self._unchecked()
         self._places.update({index: places[0] for index, places in self._results.items()})
 
     def module(self) -> Module:
@@ -146,7 +159,7 @@ class _Writer:
             if step is None:
                 lanes = min(machine_code.lanes(max(node.dtype.itemsize for node in stage.stored)), _MOST_LANES)
                 chunks = sharing.chunks_of(stage)
-                nest = LoopNest(stage, self._places, self._results, lanes, chunks > 1)
+                nest = LoopNest(stage, self._places, self._results, lanes, chunks > 1, self._checked, self._flag)
                 name, functions[name], pointers = nest.text()
                 self._check(stage, pointers)
                 functions.update(nest.functions)
@@ -173,7 +186,19 @@ class _Writer:
         ]
         shared = sum(step.chunks for step in steps if step.chunks > 1)
         units = units_of({**functions, ENTRY: "\n".join(entry)}, declared, _ATTRIBUTES)
-        return Module(units, Size(self._room_size, len(steps), shared), list(self._reused(read)))
+        checked = [each - self._inputs for each in sorted(self._checked)]
+        return Module(units, Size(self._room_size, len(steps), shared), list(self._reused(read)), checked)
+
+    def _unchecked(self) -> set[int]:
+        """Return the numbers of locations that others than the innermost loop of a nest write to."""
+        stages = [each for each in self._stages if each.stored[0].op in CALLS or not each.shape]
+        return {place.number for each in stages for node in each.stored for place in self._results.get(node.index, ())}
+
+    def _own_memory(self, offset: int) -> int:
+        """Return the number of a new pointer to scratch memory."""
+        self._count += 1
+        self._room[self._count] = offset
+        return self._count
 
     def _reused(self, read: Mapping[int, int]) -> Iterator[tuple[int, int]]:
         """Yield inputs that are read for the last time where updates of them are stored in an output."""
@@ -207,7 +232,7 @@ class _Writer:
     def _check(self, stage: NestStage, pointers: Iterable[Pointer]) -> None:
         """Raise RuntimeError if a nest takes own memory for other values than planned: it may hold others by then."""
         planned = {*stage.reads, *(node.index for node in stage.stored)}
-        known = {place.number for index in planned for place in self._results.get(index, ())}
+        known = {place.number for index in planned for place in self._results.get(index, ())} | {self._flag}
         if self._room.keys() & {each.number for each in pointers} - known:
             raise RuntimeError("a kernel's loop nest reads a value that was not planned")
 
@@ -265,7 +290,7 @@ class _Writer:
         last_read = self._last_reads()
         free: list[tuple[int, int]] = []  # size, offset
         ends: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        size = 0
+        size = _ALIGNED
         for number, stage in enumerate(self._stages):
             for node in stage.stored:
                 if node.index in self._results:
@@ -284,9 +309,8 @@ class _Writer:
                     free.remove(fitting[-1])
                 else:
                     offset, size = size, size + bytes_needed
-                self._count += 1
-                self._room[self._count] = offset
-                self._results[node.index].append(Location(self._count, strides, HALO if row else 0))
+                place = Location(self._own_memory(offset), strides, HALO if row else 0)
+                self._results[node.index].append(place)
                 ends[last_read.get(last, number)].append((bytes_needed, offset))
                 if last != node.index:
                     self._results[last].append(self._results[node.index][0])

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from accel.compiler.kernels import machine_code
+from accel.compiler.kernels.finite import Check, check_of
 from accel.compiler.kernels.graph import (
     BLOCK,
     CONSTANT,
@@ -65,6 +66,7 @@ class LoopNest:
 
     places: locations of inputs and stored values, by node. results: locations to which a stored value is written.
     divided: the function computes one chunk of the outermost loop; its last arguments are its number and that of all.
+    checked: numbers of locations. If NaN or infinity is written to one, the byte at the location `flag` becomes 1.
     """
 
     def __init__(
@@ -74,9 +76,12 @@ class LoopNest:
         results: Mapping[int, Sequence[Location]],
         lanes: int,
         divided: bool,
+        checked: Collection[int],
+        flag: int,
     ) -> None:
         self._stage, self._places, self._results = stage, places, results
         self._lanes, self._is_divided = lanes, divided
+        self._checked, self._flag, self._check = checked, flag, Check()
         self._rank = len(stage.shape)
         self._emitter = Emitter(innermost=self._rank)
         self._memory = Addressing(self._emitter, places)
@@ -152,8 +157,9 @@ class LoopNest:
                 f"%m{label} = mul i64 %k{label}, {lanes}\n%a{label} = add i64 %m{label}, {first}\n"
                 f"{counter} = call i64 @llvm.smin.i64(i64 %a{label}, i64 {last - lanes})"
             )
+        check = self._check if is_innermost else Check()
         if rounds == 1 and not (loop == 0 and self._is_divided):
-            return [f"{counter} = add i64 0, {first}", *scope.lines, *inner]
+            return [f"{counter} = add i64 0, {first}", *check.alone, *scope.lines, *check.body, *inner, *check.end]
         begin, end, entered = "0", str(rounds), [f"br label %loop{label}"]
         if loop == 0 and self._is_divided:
             begin, end, entered = f"%begin{label}", f"%end{label}", self._bounds(label, rounds)
@@ -163,15 +169,18 @@ class LoopNest:
             *entered,
             f"loop{label}:",
             f"%k{label} = phi i64 [ {begin}, %before{label} ], [ %n{label}, %next{label} ]",
+            *check.carried,
             step,
             *scope.lines,
+            *check.body,
             *inner,
             f"br label %next{label}",
             f"next{label}:",
             f"%n{label} = add i64 %k{label}, 1",
             f"%c{label} = icmp slt i64 %n{label}, {end}",
-            f"br i1 %c{label}, label %loop{label}, label %after{label}",
-            f"after{label}:",
+            f"br i1 %c{label}, label %loop{label}, label %done{label}",
+            f"done{label}:",
+            *(check.end or [f"br label %after{label}", f"after{label}:"]),
         ]
 
     def _bounds(self, label: int, rounds: int) -> list[str]:
@@ -186,13 +195,17 @@ class LoopNest:
         ]
 
     def _compute(self) -> None:
-        own = identity(self._rank)
+        own, checked = identity(self._rank), list[Value]()
         for node in self._stage.stored:
             value = self._value(node, own, is_first=True)
             self._scope(self._rank).known[node.index, own] = value
             for place in self._results[node.index]:
                 address = self._memory.address(place, node.dtype, own, {})
                 self._emitter.store(value, address, self._rank)
+                if place.number in self._checked:
+                    checked.append(value)
+        if checked:
+            self._check = check_of(self._emitter, checked, self._memory.pointer(self._flag), self._labels)
 
     def _scope(self, level: int) -> Scope:
         return self._emitter.scopes[level]

@@ -33,13 +33,17 @@ Made = tuple[np.ndarray[Any, Any], int]
 
 
 class ArrayTable:
-    """The values of a run, by number: arrays, and the addresses of those that kernels have asked for."""
+    """The values of a run, by number: arrays, and the addresses of those that kernels have asked for.
 
-    __slots__ = ("addresses", "arrays")
+    finite: those that have neither NaN nor infinity, as far as known.
+    """
+
+    __slots__ = ("addresses", "arrays", "finite")
 
     def __init__(self, count: int, known: Mapping[int, Made]) -> None:
         self.arrays: list[Any] = [None] * count
         self.addresses: list[int | None] = [None] * count
+        self.finite: set[int] = set()
         for number, made in known.items():
             self.set(number, *made)
 
@@ -77,21 +81,23 @@ class Segment:
 class Kernel(Segment):
     """A segment of machine code.
 
-    forms: shape and dtype of the outputs. reused: inputs and outputs that may be one array. in_place: by output, the
-    input whose array a run writes it to.
+    forms: shape and dtype of the outputs. reused: inputs and outputs that may be one array. checked: outputs that it
+    checks for NaN and infinity. in_place: by output, the input whose array a run writes it to.
     """
 
     code: bytes
     forms: tuple[Form, ...]
     size: Size
     reused: tuple[tuple[int, int], ...] = ()
+    checked: tuple[int, ...] = ()
     in_place: Mapping[int, int] = field(default_factory=dict)
     _loaded: machine_code.Loaded | None = None
     _call: Entry | None = None
     _rooms: list[Made] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Kernel, (self.inputs, self.outputs, self.code, self.forms, self.size, self.reused, self.in_place)
+        about = self.forms, self.size, self.reused, self.checked, self.in_place
+        return Kernel, (self.inputs, self.outputs, self.code, *about)
 
     def load(self) -> Entry:
         """Load the machine code and return its function. Raises any exception of llvmlite."""
@@ -114,6 +120,7 @@ class Kernel(Segment):
         except IndexError:
             # a thread makes one, so that two runs at once have their own
             room = made_at((self.size.room,), np.dtype(np.uint8))
+        room[0][0] = 0
         table = [*map(values.address, self.inputs), *map(values.address, self.outputs), room[1]]
         threads = helpers.threads_for(self.size.chunks)
         if threads > 1:
@@ -123,6 +130,8 @@ class Kernel(Segment):
             helpers.run(call, packed, threads, (self, counters))
         else:
             call(struct.pack(f"{len(table)}P", *table), 0, 1)
+        if not room[0][0]:
+            values.finite.update(self.checked)
         self._rooms.append(room)
 
 
@@ -143,12 +152,20 @@ class Segmented:
     changed: frozenset[int] = frozenset()
     spare: list[dict[int, Made]] = field(default_factory=list)
     _known: dict[int, Made] = field(default_factory=dict)
+    _given: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._given = frozenset(_numbers(self.results))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Segmented, (self.forms, self.constants, self.segments, self.results, self.count, self.changed)
 
     def __call__(self, arrays: Sequence[Any], constants: Sequence[Any], scalars: Mapping[str, Any]) -> Any:
         """Run the program. Returns new arrays in the form of its results."""
+        return self.run(arrays, constants, scalars)[0]
+
+    def run(self, arrays: Sequence[Any], constants: Sequence[Any], scalars: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+        """Run the program. Returns its results, and those of them that are known to be finite."""
         if len(self._known) < len(self.constants):
             self._known = {number: (array, address_of(array)) for number, array in self.constants.items()}
         values = ArrayTable(self.count, self._known)
@@ -163,17 +180,17 @@ class Segmented:
         for segment in self.segments:
             segment.fill(values, memory)
         self.spare.append(memory)
-        return _filled(self.results, values.arrays)
+        finite = [values.arrays[number] for number in values.finite & self._given]
+        return _filled(self.results, values.arrays), finite
 
     def _memory(self) -> dict[int, Made]:
         """Return memory for kernel outputs that only later segments read. A run's results are new arrays."""
-        results = set(_numbers(self.results))
         return {
             number: made_at(*form)
             for segment in self.segments
             if isinstance(segment, Kernel)
             for number, form in zip(segment.outputs, segment.forms, strict=True)
-            if number not in results
+            if number not in self._given
         }
 
 
@@ -252,10 +269,13 @@ class Nested(Segment):
 class Choice(Nested):
     """A segment that runs one of several programs. The first input is its number; the others are its arguments."""
 
-    def run(self, given: Sequence[Any]) -> Sequence[Any]:
-        number = min(max(int(given[0]), 0), len(self.programs) - 1)
-        found: Sequence[Any] = self.programs[number](given[1:], (), {})
-        return found
+    def fill(self, values: ArrayTable, memory: Mapping[int, Made]) -> None:
+        which, *given = [values.arrays[number] for number in self.inputs]
+        found, finite = self.programs[min(max(int(which), 0), len(self.programs) - 1)].run(given, (), {})
+        for number, array in zip(self.outputs, found, strict=True):
+            values.set(number, array)
+            if any(array is each for each in finite):
+                values.finite.add(number)
 
 
 @dataclass(slots=True)

@@ -40,11 +40,14 @@ def counts_of(staged: StagedOutputs) -> dict[tuple[int, str], int]:
     Arrays whose values are on the device alone are left out: they would have to be fetched.
     """
     values = [*staged.numbers] if staged.unfetched is not None else [*staged.numbers, *staged.made, *staged.changed]
+    finite = {id(each) for each in staged.finite}
     counts: dict[tuple[int, str], int] = {}
     for position, value in enumerate(values):
+        written = value.contents if isinstance(value, Written) else (value,)
+        parts = [each for each in written if id(each) not in finite]
         # measured: 7 us for 121 x 240 numbers, as long as copying them takes
-        if both := _count(value):
-            nans = _count(value, np.isnan)
+        if both := sum(map(_count, parts)):
+            nans = sum(_count(each, np.isnan) for each in parts)
             counts |= {(position, "nan"): nans, (position, "inf"): both - nans}
     return {key: count for key, count in counts.items() if count}
 
@@ -58,7 +61,5 @@ def _count(value: Any, test: Callable[[Any], Any] | None = None) -> int:
         if test is None:
             return sum(part.size - int(np.count_nonzero(np.isfinite(part))) for part in parts)
         return sum(int(np.count_nonzero(test(part))) for part in parts)
-    if isinstance(value, Written):
-        return sum(_count(each, test) for each in value.contents)
     is_finite = not isinstance(value, (float, complex, np.inexact)) or cmath.isfinite(value)
     return 0 if is_finite else _count(np.asarray(value), test)

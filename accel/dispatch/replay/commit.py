@@ -30,8 +30,8 @@ class StagedOutputs:
 
     trace: of the path that the call takes. values: of its slots. made: new arrays. changed: new contents of the arrays
     that the call changes in place, or of views of them. numbers: the trace's numbers, in order. given: the arrays that
-    the program took. drawn: the generators that it has drawn from. unfetched: the arrays that are still on the device
-    alone.
+    the program took. finite: new arrays and contents that are known to have no NaN and no infinity. drawn: the
+    generators that it has drawn from. unfetched: the arrays that are still on the device alone.
     """
 
     trace: Trace
@@ -40,6 +40,7 @@ class StagedOutputs:
     changed: list[Any]
     numbers: list[Any]
     given: list[Any]
+    finite: Sequence[Any] = ()
     drawn: Drawn | None = None
     unfetched: Unfetched | None = None
 

@@ -93,7 +93,7 @@ class Computed:
     """Results of one run, before it is known which path it took.
 
     values: of the slots. given: the arrays that the program took. host: what Python computed, by index. made: new
-    arrays, then changed ones. numbers, outcomes: those of the program, in order.
+    arrays, then changed ones. numbers, outcomes: those of the program, in order. finite: as of StagedOutputs.
     """
 
     values: list[Any]
@@ -102,6 +102,7 @@ class Computed:
     made: list[Any]
     numbers: list[Any]
     outcomes: NDArray[Any]
+    finite: Sequence[Any]
 
 
 @dataclass(slots=True)
@@ -219,7 +220,7 @@ class Variant:
         if resident.current.is_open:
             self._constants.refresh(values)
             self.launches.spared.update(self.executable.on_device(given))
-        made, packs = self.executable(given, scalars)
+        made, packs, finite = self.executable.run_checked(given, scalars)
         changed = self._constants.changed_arrays(values)
         if changed:
             _wait_for([*made, *packs.values()])  # until then it reads the caller's arrays
@@ -231,7 +232,7 @@ class Variant:
         current_run().launched_s += time.perf_counter() - launched
         numbers = [_number(source, packed, host) for source in program.numbers]
         outcomes = packed.get("f", _NO_OUTCOMES)[: len(program.outcomes)]
-        return self._staged(Computed(values, given, host, made, numbers, outcomes))
+        return self._staged(Computed(values, given, host, made, numbers, outcomes, finite))
 
     def _given(self, values: list[Any]) -> list[Any]:
         """The arrays that the program takes; any where the paths that read one are not taken."""
@@ -265,7 +266,7 @@ class Variant:
             values = side.values(values)
         new = len(side.forms)
         own, changed, unfetched = self._kept(made[:new], made[new:], side)
-        return StagedOutputs(side.trace, values, own, changed, numbers, run.given, unfetched=unfetched)
+        return StagedOutputs(side.trace, values, own, changed, numbers, run.given, run.finite, unfetched=unfetched)
 
     def _prepare(self, values: list[Any]) -> tuple[dict[int, Any], dict[str, Any]]:
         """The values of the host nodes, and the same packed by dtype for the program. Raises HostError.

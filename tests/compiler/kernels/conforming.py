@@ -118,6 +118,8 @@ def problems(job: Job, variant: Variant, units: float | None) -> Iterator[str]:
         if not isinstance(staged, StagedOutputs):
             continue  # an outcome differs: the call would be recorded anew
         hits += 1
+        if not all(np.isfinite(each).all() for each in staged.finite):
+            yield f"{job.name} {seed}: an array with NaN or infinity is known to be finite"
         if expected.error is not None:
             yield f"{job.name} {seed}: the replay did not raise {expected.error!r}"
             continue
