@@ -115,11 +115,7 @@ class Kernel(Segment):
                 values.set(number, *(memory.get(number) or made_at(*form)))
             else:
                 values.set(number, values.arrays[place], values.address(place))
-        try:
-            room = self._rooms.pop()
-        except IndexError:
-            # a thread makes one, so that two runs at once have their own
-            room = made_at((self.size.room,), np.dtype(np.uint8))
+        room = self.take_room()
         room[0][0] = 0
         table = [*map(values.address, self.inputs), *map(values.address, self.outputs), room[1]]
         threads = helpers.threads_for(self.size.chunks)
@@ -132,6 +128,18 @@ class Kernel(Segment):
             call(struct.pack(f"{len(table)}P", *table), 0, 1)
         if not room[0][0]:
             values.finite.update(self.checked)
+        self.give_room(room)
+
+    def take_room(self) -> Made:
+        """Return scratch memory for one run, see `Size.room`."""
+        try:
+            return self._rooms.pop()
+        except IndexError:
+            # a thread makes one, so that two runs at once have their own
+            return made_at((self.size.room,), np.dtype(np.uint8))
+
+    def give_room(self, room: Made) -> None:
+        """Take scratch memory back."""
         self._rooms.append(room)
 
 
@@ -172,19 +180,20 @@ class Segmented:
         given = (*arrays, *constants, *(scalars[name] for name in sorted(scalars)))
         for number, (array, (_, dtype)) in enumerate(zip(given, self.forms, strict=True)):
             values.arrays[number] = np.asarray(array, dtype, order="C")
-        # taken out while it is used, so that two runs at once have their own
-        try:
-            memory = self.spare.pop()
-        except IndexError:
-            memory = self._memory()
+        memory = self.take_memory()
         for segment in self.segments:
             segment.fill(values, memory)
         self.spare.append(memory)
         finite = [values.arrays[number] for number in values.finite & self._given]
         return _filled(self.results, values.arrays), finite
 
-    def _memory(self) -> dict[int, Made]:
+    def take_memory(self) -> dict[int, Made]:
         """Return memory for kernel outputs that only later segments read. A run's results are new arrays."""
+        # taken out while it is used, so that two runs at once have their own
+        try:
+            return self.spare.pop()
+        except IndexError:
+            pass
         return {
             number: made_at(*form)
             for segment in self.segments
@@ -256,95 +265,6 @@ class HostCall(Segment):
             interrupts.pass_on(error)
             logs.LOGGER.debug("a function that a program calls raised", exc_info=True)
         return [*(np.zeros(shape, dtype) for shape, dtype in self.forms), np.array(False)]
-
-
-@dataclass(slots=True)
-class Nested(Segment):
-    """A segment that runs other programs, which return lists."""
-
-    programs: tuple[Segmented, ...]
-
-
-@dataclass(slots=True)
-class Choice(Nested):
-    """A segment that runs one of several programs. The first input is its number; the others are its arguments."""
-
-    def fill(self, values: ArrayTable, memory: Mapping[int, Made]) -> None:
-        which, *given = [values.arrays[number] for number in self.inputs]
-        found, finite = self.programs[min(max(int(which), 0), len(self.programs) - 1)].run(given, (), {})
-        for number, array in zip(self.outputs, found, strict=True):
-            values.set(number, array)
-            if any(array is each for each in finite):
-                values.finite.add(number)
-
-
-@dataclass(slots=True)
-class Scan(Nested):
-    """A segment that runs a program for a fixed number of iterations; `backwards`: from the last row to the first.
-
-    fixed: number of inputs passed to each iteration. state: number of inputs, after those, that an iteration passes to
-    the next. The other inputs are passed row by row. forms: shape and dtype of the stacked outputs besides the state.
-    """
-
-    fixed: int
-    state: int
-    rounds: int
-    backwards: bool
-    forms: tuple[Form, ...]
-
-    def run(self, given: Sequence[Any]) -> Sequence[Any]:
-        (body,), first = self.programs, self.fixed + self.state
-        state = _own(given[self.fixed : first], body, self.fixed)
-        collected = [aligned_array(*form) for form in self.forms]
-        for number in reversed(range(self.rounds)) if self.backwards else range(self.rounds):
-            rows = [array[number, ...] for array in given[first:]]
-            found = body((*given[: self.fixed], *state, *rows), (), {})
-            state = found[: self.state]
-            for array, row in zip(collected, found[self.state :], strict=True):
-                array[number] = row
-        return [*_apart(state, given, body), *collected]
-
-
-@dataclass(slots=True)
-class While(Nested):
-    """A segment that runs its second program as long as that returns True last.
-
-    The first program says whether to run it at all. fixed: number of inputs that both are passed, and number that the
-    second one is passed besides, after those. The rest is the state.
-    """
-
-    fixed: tuple[int, int]
-
-    def run(self, given: Sequence[Any]) -> Sequence[Any]:
-        (begins, body), (first, second) = self.programs, self.fixed
-        fixed = given[: first + second]
-        state = _own(given[first + second :], body, first + second)
-        (goes_on,) = begins((*given[:first], *state), (), {})
-        while goes_on:
-            *state, goes_on = body((*fixed, *state), (), {})
-        return _apart(state, given, body)
-
-
-def _own(state: Sequence[Any], body: Segmented, first: int) -> Sequence[Any]:
-    """Return a loop's first state, with copies of the arrays that its body writes to. first: the body's argument."""
-    return [np.array(each) if first + at in body.changed else each for at, each in enumerate(state)]
-
-
-def _apart(state: Sequence[Any], given: Sequence[Any], body: Segmented) -> list[Any]:
-    """Return a loop's last state, with copies of arrays that are inputs or their rows, constants of its body, or
-    duplicates."""
-    taken = {owner for each in (*given, *body.constants.values()) for owner in _owners(each)}
-    apart = []
-    for each in state:
-        owners = _owners(each)
-        apart.append(each if taken.isdisjoint(owners) else np.array(each))
-        taken |= owners
-    return apart
-
-
-def _owners(array: np.ndarray[Any, Any]) -> set[int]:
-    """Return the ids of the array and of what it is a view of."""
-    return {id(array)} if array.base is None else {id(array), id(array.base)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ def all_in_kernels(threads: int) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for module, name, value in (
             (segmented, "_LEAST_PER_ROUND", 0),
+            (segmented, "_LEAST_OF_SEGMENTS", 0),
             (segmented, "_STEPS_PER_PART", 0),
             (segmented, "_MOST_SEGMENTS", 10_000),
             (sharing, "_CHUNK_COST", 500),

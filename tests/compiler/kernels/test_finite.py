@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accel.backend import segmented
-from accel.compiler.kernels.segments import Choice
+from accel.compiler.kernels.nested import Choice
 from tests.compiler.kernels.merging import all_in_kernels
 from tests.compiler.kernels.test_segments import built
 

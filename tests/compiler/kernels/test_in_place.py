@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from accel.backend import segmented
-from accel.compiler.kernels.segments import Kernel, Scan, Segmented, While
+from accel.compiler.kernels.nested import Scan, While
+from accel.compiler.kernels.segments import Kernel, Segmented
 from tests.compiler.kernels.merging import all_in_kernels
 from tests.compiler.kernels.test_segments import WIDE, built
 from tests.helpers import SEED, examples
@@ -161,12 +162,12 @@ def tried(step: Step) -> bool:
     from jax import lax
 
     def looped(*arrays: Any) -> Any:
-        return list(lax.fori_loop(0, 4, lambda n, state: tuple(step(Writes(False), [*state], n)), arrays))
+        return list(lax.fori_loop(0, 7, lambda n, state: tuple(step(Writes(False), [*state], n)), arrays))
 
     start = [ROWS[:, :40, :24] * factor for factor in (1.0, 2.0, -1.0)]
     made = built(looped, *start)
     expected: Sequence[Any] = start
-    for number in range(4):
+    for number in range(7):
         expected = step(Writes(True), [*expected], number)
     given = [each.copy() for each in start]
     for _ in range(2):

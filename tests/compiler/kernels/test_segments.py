@@ -17,7 +17,8 @@ from accel.backend import compile as compiling
 from accel.backend import options, segmented
 from accel.backend.executable import Executable
 from accel.compiler.kernels import machine_code
-from accel.compiler.kernels.segments import Choice, HostCall, Kernel, Scan, Segmented, While
+from accel.compiler.kernels.nested import Choice, Scan, While
+from accel.compiler.kernels.segments import HostCall, Kernel, Segmented
 from accel.compiler.lower.passes.loops import scan
 from accel.platform import config, ledger
 from tests.helpers import some

@@ -1,0 +1,118 @@
+"""Iterating: the body of a loop, run again and again on memory that is found once.
+
+To find the arrays and addresses of one run takes 25 us, longer than many a body computes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accel.compiler.kernels import helpers
+from accel.compiler.kernels.segments import Form, Kernel, Made, Segmented
+from accel.platform.alignment import address_of, made_at
+
+_MOST_BYTES = 1 << 18
+"""Maximum size of one argument of a body. Where arrays are larger, finding them is quick beside computing."""
+
+
+class _Tables(NamedTuple):
+    """One iteration: its kernels with their pointer tables. results: numbers of arrays."""
+
+    calls: Sequence[tuple[Callable[[bytes, int, int], None], bytes]]
+    results: tuple[int, ...]
+
+
+class Iterations:
+    """A loop in progress. arguments: the first iteration's. state: numbers of arrays that the next one is given.
+
+    An iteration whose state lies where that of an earlier one did has the same tables.
+    """
+
+    def __init__(self, body: Segmented, given: Sequence[Any], state: range) -> None:
+        """given: the body's arguments. state: which of them are an iteration's first results in the next one."""
+        self._body = body
+        self._arrays: list[Made] = []
+        self._state = state
+        self._known = {number: self._add(array) for number, array in body.constants.items()}
+        self.arguments = given
+        self._known.update(enumerate(map(self._add, given)))
+        self.state = tuple(self._known[number] for number in state)
+        self._rooms = [(kernel, kernel.take_room()) for kernel in body.segments if isinstance(kernel, Kernel)]
+        self._spare = body.take_memory()
+        self._buffers: dict[int, list[int]] = defaultdict(list)
+        self._tables: dict[tuple[int, ...], _Tables] = {}
+
+    def array(self, number: int) -> np.ndarray[Any, Any]:
+        return self._arrays[number][0]
+
+    def iterate(self) -> Sequence[int]:
+        """Run one iteration. Returns the numbers of the results behind the state."""
+        tables = self._tables.get(self.state)
+        if tables is None:
+            tables = self._tables[self.state] = self._made()
+        for call, table in tables.calls:
+            call(table, 0, 1)
+        self.state = tables.results[: len(self._state)]
+        return tables.results[len(self._state) :]
+
+    def end(self) -> list[np.ndarray[Any, Any]]:
+        """Return the last state, and give back what the body lends."""
+        for kernel, room in self._rooms:
+            kernel.give_room(room)
+        self._body.spare.append(self._spare)
+        return [self.array(each) for each in self.state]
+
+    def _add(self, array: np.ndarray[Any, Any]) -> int:
+        self._arrays.append((array, address_of(array)))
+        return len(self._arrays) - 1
+
+    def _made(self) -> _Tables:
+        numbers = self._known | dict(zip(self._state, self.state, strict=True))
+        calls, results = [], set(self._body.results)
+        for kernel, room in self._rooms:
+            for output, form in zip(kernel.outputs, kernel.forms, strict=True):
+                if output in kernel.in_place:
+                    numbers[output] = numbers[kernel.in_place[output]]
+                elif output in results:
+                    numbers[output] = self._buffer(output, form)
+                else:
+                    numbers[output] = self._kept(output)
+            addresses = [self._arrays[numbers[each]][1] for each in (*kernel.inputs, *kernel.outputs)]
+            calls.append((kernel.load(), struct.pack(f"{len(addresses) + 1}P", *addresses, room[1])))
+        return _Tables(calls, tuple(numbers[each] for each in self._body.results))
+
+    def _buffer(self, output: int, form: Form) -> int:
+        """Return the number of an array for a result that this iteration does not read."""
+        for number in self._buffers[output]:
+            if number not in self.state:
+                return number
+        self._arrays.append(made_at(*form))
+        self._buffers[output].append(len(self._arrays) - 1)
+        return len(self._arrays) - 1
+
+    def _kept(self, output: int) -> int:
+        if not self._buffers[output]:
+            self._arrays.append(self._spare[output])
+            self._buffers[output].append(len(self._arrays) - 1)
+        return self._buffers[output][0]
+
+
+def iterations_of(body: Segmented, given: Sequence[Any], state: range) -> Iterations | None:
+    """Return the loop, or None where the body's own runs are as quick or needed.
+
+    These are needed for segments that are no kernels, and where several threads compute them. given: with arrays of the
+    caller's in the place of rows, which it fills anew for each iteration.
+    """
+    if any(number in range(state.stop, len(given)) for number in body.results[: len(state)]):
+        return None  # a row stays in the state
+    if any(type(each) is not Kernel or helpers.threads_for(each.size.chunks) > 1 for each in body.segments):
+        return None
+    arrays = [np.asarray(array, dtype, order="C") for array, (_, dtype) in zip(given, body.forms, strict=True)]
+    if any(array.nbytes > _MOST_BYTES for array in arrays):
+        return None
+    return Iterations(body, arrays, state)

@@ -1,0 +1,167 @@
+"""Loops of kernels whose iterations find their memory once: NumPy's bits, whatever the state is made of."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accel.compiler.kernels import iterating, nested
+from accel.compiler.kernels.iterating import Iterations
+from tests.compiler.kernels.merging import all_in_kernels
+from tests.compiler.kernels.test_segments import built
+
+pytest.importorskip("llvmlite")
+
+X = np.linspace(-1.0, 2.0, 35).reshape(7, 5)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Iterations]:
+    """The loops that find their memory once."""
+    found: list[Iterations] = []
+
+    def noted(*given: Any) -> Iterations | None:
+        loop = iterating.iterations_of(*given)
+        found.extend([] if loop is None else [loop])
+        return loop
+
+    monkeypatch.setattr(nested, "iterations_of", noted)
+    return found
+
+
+def results(function: Callable[..., Any], *given: Any) -> list[Any]:
+    """A program's results, which two runs give, and which leave its arguments and the first results as they were."""
+    with all_in_kernels(threads=1):
+        program = built(function, *given)
+    before = [np.array(each) for each in given]
+    first, _ = program(given, [], {})
+    kept = [np.array(each) for each in first]
+    again, _ = program(given, [], {})
+    for one, other, copy in zip(first, again, kept, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one, copy)
+        one[...] = 1
+        np.testing.assert_array_equal(other, copy)
+    for one, other in zip(given, before, strict=True):
+        np.testing.assert_array_equal(one, other)
+    return again
+
+
+def test_tables_are_made_for_each_place_of_the_state_and_no_more(made: list[Iterations]) -> None:
+    from jax import lax
+
+    def turned(x: Any) -> Any:
+        # three arrays change places, so that a state comes back to its place after a few iterations
+        return list(lax.fori_loop(0, 50, lambda n, s: (s[1] + 1.0, s[2], s[0] * 0.5), (x, x + 1.0, x * 2.0)))
+
+    found, state = results(turned, X), (X, X + 1.0, X * 2.0)
+    for _ in range(50):
+        state = state[1] + 1.0, state[2], state[0] * 0.5
+    for mine, theirs in zip(found, state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert len(made) == 2 and all(len(each._tables) < 12 for each in made)
+
+
+def test_rows_come_one_by_one_and_results_are_collected(made: list[Iterations]) -> None:
+    from jax import lax
+
+    def summed(rows: Any, start: Any) -> Any:
+        last, all_of_them = lax.scan(lambda s, row: (s * 0.5 + row, (s - row, row * 2.0)), start, rows)
+        back, others = lax.scan(lambda s, row: (s + row, s), start, rows, reverse=True)
+        return [last, *all_of_them, back, others]
+
+    last, differences, doubled, back, others = results(summed, X, X[0])
+    assert len(made) == 4
+    state = X[0]
+    for number, row in enumerate(X):
+        np.testing.assert_array_equal(differences[number], state - row)
+        state = state * 0.5 + row
+    np.testing.assert_array_equal(last, state)
+    np.testing.assert_array_equal(doubled, X * 2.0)
+    state = X[0]
+    for number in reversed(range(len(X))):
+        np.testing.assert_array_equal(others[number], state)
+        state = state + X[number]
+    np.testing.assert_array_equal(back, state)
+
+
+def test_a_row_that_stays_in_the_state_is_none_of_the_next_iteration(made: list[Iterations]) -> None:
+    from jax import lax
+
+    def before(rows: Any) -> Any:
+        return list(lax.scan(lambda s, row: (row, s + row), rows[0] * 0.0, rows))
+
+    last, sums = results(before, X)
+    assert not made
+    np.testing.assert_array_equal(last, X[-1])
+    np.testing.assert_array_equal(sums[1:], X[:-1] + X[1:])
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 3])
+def test_few_iterations_and_a_state_that_stays(rounds: int) -> None:
+    from jax import lax
+
+    def few(x: Any) -> Any:
+        held = np.full((7, 5), 3.0)
+        return list(lax.fori_loop(0, rounds, lambda n, s: (s[1], s[1], held, s[3] + n), (x, x * 2.0, x, 0)))
+
+    first, second, third, count = results(few, X)
+    np.testing.assert_array_equal(first, X * 2.0 if rounds else X)
+    np.testing.assert_array_equal(second, X * 2.0)
+    np.testing.assert_array_equal(third, np.full((7, 5), 3.0) if rounds else X)
+    assert count == sum(range(rounds))
+
+
+@pytest.mark.parametrize("limit", [-5.0, 1.0, 1e3])
+def test_a_loop_goes_on_until_its_condition_fails(limit: float, made: list[Iterations]) -> None:
+    from jax import lax
+
+    def doubled(x: Any, limit: Any) -> Any:
+        return list(lax.while_loop(lambda s: s[0].max() < limit, lambda s: (s[0] * 2.0, s[1] + 1), (x, 0)))
+
+    found, count = results(doubled, X, np.array(limit))
+    expected, times = X, 0
+    while expected.max() < limit:
+        expected, times = expected * 2.0, times + 1
+    np.testing.assert_array_equal(found, expected)
+    assert count == times and len(made) == (2 if times else 0)
+
+
+def test_threads_run_one_loop_at_once() -> None:
+    from jax import lax
+
+    with all_in_kernels(threads=1):
+        program = built(lambda x: [lax.fori_loop(0, 300, lambda n, s: s * 0.999 + n, x)], X)
+    expected, wrong = {}, []
+    for factor in range(4):
+        state = X * factor
+        for number in range(300):
+            state = state * 0.999 + number
+        expected[factor] = state
+
+    def run(factor: int) -> None:
+        for _ in range(20):
+            if not np.array_equal(program([X * factor], [], {})[0][0], expected[factor]):
+                wrong.append(factor)
+
+    threads = [threading.Thread(target=run, args=(factor,)) for factor in expected]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
+
+
+def test_large_arrays_and_several_threads_find_their_memory_anew(made: list[Iterations]) -> None:
+    from jax import lax
+
+    large = np.ones((200, 200))
+    results(lambda x: [lax.fori_loop(0, 3, lambda n, s: s + 1.0, x)], large)
+    with all_in_kernels(threads=3):
+        program = built(lambda x: [lax.fori_loop(0, 3, lambda n, s: s + 1.0, x)], np.ones((90, 90)))
+        np.testing.assert_array_equal(program([np.ones((90, 90))], [], {})[0][0], np.full((90, 90), 4.0))
+    assert not made
