@@ -27,7 +27,7 @@ class _Tables(NamedTuple):
     results: tuple[int, ...]
 
 
-class Iterations:
+class LoopRun:
     """A loop in progress. arguments: the first iteration's. state: numbers of arrays that the next one is given.
 
     An iteration whose state lies where that of an earlier one did has the same tables.
@@ -102,7 +102,7 @@ class Iterations:
         return self._buffers[output][0]
 
 
-def iterations_of(body: Segmented, given: Sequence[Any], state: range) -> Iterations | None:
+def loop_run(body: Segmented, given: Sequence[Any], state: range) -> LoopRun | None:
     """Return the loop, or None where the body's own runs are as quick or needed.
 
     These are needed for segments that are no kernels, and where several threads compute them. given: with arrays of the
@@ -115,4 +115,4 @@ def iterations_of(body: Segmented, given: Sequence[Any], state: range) -> Iterat
     arrays = [np.asarray(array, dtype, order="C") for array, (_, dtype) in zip(given, body.forms, strict=True)]
     if any(array.nbytes > _MOST_BYTES for array in arrays):
         return None
-    return Iterations(body, arrays, state)
+    return LoopRun(body, arrays, state)

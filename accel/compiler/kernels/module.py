@@ -162,8 +162,8 @@ class _Writer:
                 nest = LoopNest(stage, self._places, self._results, lanes, chunks > 1, self._checked, self._flag)
                 name, functions[name], pointers = nest.text()
                 self._check(stage, pointers)
-                functions.update(nest.functions)
-                declared |= nest.declared
+                functions.update(nest.emitter.functions)
+                declared |= nest.emitter.declared
                 given = ", ".join([*map(_given, pointers), "i64 %chunk", "i64 %chunks"])
                 step = _Step([f"call void @{name}({given})"], set(pointers), chunks)
             read.update((each.number, number) for each in step.pointers)

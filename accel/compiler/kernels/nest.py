@@ -67,6 +67,7 @@ class LoopNest:
     places: locations of inputs and stored values, by node. results: locations to which a stored value is written.
     divided: the function computes one chunk of the outermost loop; its last arguments are its number and that of all.
     checked: numbers of locations. If NaN or infinity is written to one, the byte at the location `flag` becomes 1.
+    emitter: has the functions and declarations that it needs.
     """
 
     def __init__(
@@ -83,18 +84,10 @@ class LoopNest:
         self._lanes, self._is_divided = lanes, divided
         self._checked, self._flag, self._check = checked, flag, Check()
         self._rank = len(stage.shape)
-        self._emitter = Emitter(innermost=self._rank)
-        self._memory = Addressing(self._emitter, places)
+        self.emitter = Emitter(innermost=self._rank)
+        self._memory = Addressing(self.emitter, places)
         self._region: dict[int, tuple[int, int]] = {}
         self._labels = 0
-
-    @property
-    def declared(self) -> set[str]:
-        return self._emitter.declared
-
-    @property
-    def functions(self) -> Mapping[str, str]:
-        return self._emitter.functions
 
     def text(self) -> tuple[str, str, list[Pointer]]:
         """Return the function's name, its definition, and the pointers that it takes.
@@ -104,7 +97,7 @@ class LoopNest:
         inner, taken = self._nest(0), dict[str, str]()
         body = _POINTER.sub(
             lambda found: taken.setdefault(found[0], f"%p{len(taken)}"),
-            "\n".join([*self._emitter.scopes[0].lines, *inner]),
+            "\n".join([*self.emitter.scopes[0].lines, *inner]),
         )
         given = ", ".join([*(f"ptr noalias {name}" for name in taken.values()), "i64 %chunk", "i64 %chunks"])
         quick = machine_code.holds_vectors() or not self._is_divided
@@ -132,7 +125,7 @@ class LoopNest:
         return [*lines, *self._halos()] if is_innermost else lines
 
     def _loop(self, loop: int, first: int, last: int) -> list[str]:
-        emitter = self._emitter
+        emitter = self.emitter
         self._region[loop] = first, last
         is_innermost = loop == self._rank - 1
         lanes = self._lanes if is_innermost and last - first >= self._lanes else 1
@@ -201,14 +194,14 @@ class LoopNest:
             self._scope(self._rank).known[node.index, own] = value
             for place in self._results[node.index]:
                 address = self._memory.address(place, node.dtype, own, {})
-                self._emitter.store(value, address, self._rank)
+                self.emitter.store(value, address, self._rank)
                 if place.number in self._checked:
                     checked.append(value)
         if checked:
-            self._check = check_of(self._emitter, checked, self._memory.pointer(self._flag), self._labels)
+            self._check = check_of(self.emitter, checked, self._memory.pointer(self._flag), self._labels)
 
     def _scope(self, level: int) -> Scope:
-        return self._emitter.scopes[level]
+        return self.emitter.scopes[level]
 
     # -- values -------------------------------------------------------------------------------------------------------
 
@@ -223,7 +216,7 @@ class LoopNest:
             if cut.loop == self._rank - 1:
                 raise
             return self._merged(self._parts(node, index, cut.loop, self._region[cut.loop], is_first=is_first), cut.loop)
-        for scope in reversed(self._emitter.scopes):
+        for scope in reversed(self.emitter.scopes):
             if (source.index, at) in scope.known:
                 return scope.known[source.index, at]
         is_loaded = self._is_stored(source) and not (is_first and source is node)
@@ -238,7 +231,7 @@ class LoopNest:
 
     def _computed(self, node: KernelNode, index: Index) -> Value:
         if node.op == CONSTANT:
-            return self._emitter.literal(np.frombuffer(node.about, node.dtype)[0], node.dtype)
+            return self.emitter.literal(np.frombuffer(node.about, node.dtype)[0], node.dtype)
         if node.op == RESHAPE:
             return self._memory.loaded(node, index, {}, self._memory.place_of_part(node))
         if node.op == HALOED:
@@ -314,7 +307,7 @@ class LoopNest:
     def _merged(self, parts: Sequence[_Part], loop: int) -> Value:
         """Return one value for all rows. Raises _Cut if they are not computed alike."""
         key = loop, *((rows, node.index, index) for rows, node, index in parts)
-        for scope in reversed(self._emitter.scopes):
+        for scope in reversed(self.emitter.scopes):
             if key in scope.known:
                 return scope.known[key]
         (_, first, index), *others = parts
@@ -376,14 +369,14 @@ class LoopNest:
         (dim,) = differing
         if any(each[dim][:2] != index[dim][:2] for _, _, each in parts) or index[dim].dim not in (loop, None):
             raise cut
-        offsets = [self._emitter.literal(each[dim].offset, INT64) for _, _, each in parts]
+        offsets = [self.emitter.literal(each[dim].offset, INT64) for _, _, each in parts]
         chosen = self._chosen(offsets, parts, loop)
         return self._memory.loaded(first, index, {dim: chosen})
 
     def _chosen(self, values: Sequence[Value], parts: Sequence[_Part], loop: int) -> Value:
         """Select the value of the part that contains the row."""
         found = values[-1]
-        row = Value(self._emitter, self._memory.loops[loop], INT64, loop + 1)
+        row = Value(self.emitter, self._memory.loops[loop], INT64, loop + 1)
         for value, (rows, _, _) in reversed(list(zip(values[:-1], parts[:-1], strict=True))):
             if value.text != found.text:
                 found = row.compare("lt", rows[1]).where(value, found)

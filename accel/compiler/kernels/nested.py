@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compiler.kernels.iterating import Iterations, iterations_of
+from accel.compiler.kernels.iterating import LoopRun, loop_run
 from accel.compiler.kernels.segments import ArrayTable, Form, Made, Segment, Segmented
 from accel.platform.alignment import aligned_array
 
@@ -54,7 +54,7 @@ class Scan(Nested):
         order = range(self.rounds)[:: -1 if self.backwards else 1]
         if self.rounds > 1:
             rows = [np.array(array[0, ...]) for array in given[first:]]
-            loop = iterations_of(body, (*given[: self.fixed], *state, *rows), range(self.fixed, first))
+            loop = loop_run(body, (*given[: self.fixed], *state, *rows), range(self.fixed, first))
             if loop is not None:
                 state = _iterated(loop, order, given[first:], collected)
                 return [*_apart(state, given, body), *collected]
@@ -82,7 +82,7 @@ class While(Nested):
         fixed = given[: first + second]
         state = _own(given[first + second :], body, first + second)
         (goes_on,) = begins((*given[:first], *state), (), {})
-        loop = iterations_of(body, (*fixed, *state), range(first + second, len(given))) if goes_on else None
+        loop = loop_run(body, (*fixed, *state), range(first + second, len(given))) if goes_on else None
         if loop is not None:
             while goes_on:
                 (last,) = loop.iterate()
@@ -93,7 +93,7 @@ class While(Nested):
         return _apart(state, given, body)
 
 
-def _iterated(loop: Iterations, order: Iterable[int], rows: Sequence[Any], collected: Sequence[Any]) -> Sequence[Any]:
+def _iterated(loop: LoopRun, order: Iterable[int], rows: Sequence[Any], collected: Sequence[Any]) -> Sequence[Any]:
     """Run a loop. Returns its last state. rows: arrays that it is passed row by row; collected: those that it fills."""
     buffers = loop.arguments[len(loop.arguments) - len(rows) :]
     for number in order:

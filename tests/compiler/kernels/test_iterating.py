@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accel.compiler.kernels import iterating, nested
-from accel.compiler.kernels.iterating import Iterations
+from accel.compiler.kernels.iterating import LoopRun
 from tests.compiler.kernels.merging import all_in_kernels
 from tests.compiler.kernels.test_segments import built
 
@@ -20,16 +20,16 @@ X = np.linspace(-1.0, 2.0, 35).reshape(7, 5)
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Iterations]:
+def made(monkeypatch: pytest.MonkeyPatch) -> list[LoopRun]:
     """The loops that find their memory once."""
-    found: list[Iterations] = []
+    found: list[LoopRun] = []
 
-    def noted(*given: Any) -> Iterations | None:
-        loop = iterating.iterations_of(*given)
+    def noted(*given: Any) -> LoopRun | None:
+        loop = iterating.loop_run(*given)
         found.extend([] if loop is None else [loop])
         return loop
 
-    monkeypatch.setattr(nested, "iterations_of", noted)
+    monkeypatch.setattr(nested, "loop_run", noted)
     return found
 
 
@@ -51,7 +51,7 @@ def results(function: Callable[..., Any], *given: Any) -> list[Any]:
     return again
 
 
-def test_tables_are_made_for_each_place_of_the_state_and_no_more(made: list[Iterations]) -> None:
+def test_tables_are_made_for_each_place_of_the_state_and_no_more(made: list[LoopRun]) -> None:
     from jax import lax
 
     def turned(x: Any) -> Any:
@@ -66,7 +66,7 @@ def test_tables_are_made_for_each_place_of_the_state_and_no_more(made: list[Iter
     assert len(made) == 2 and all(len(each._tables) < 12 for each in made)
 
 
-def test_rows_come_one_by_one_and_results_are_collected(made: list[Iterations]) -> None:
+def test_rows_come_one_by_one_and_results_are_collected(made: list[LoopRun]) -> None:
     from jax import lax
 
     def summed(rows: Any, start: Any) -> Any:
@@ -89,7 +89,7 @@ def test_rows_come_one_by_one_and_results_are_collected(made: list[Iterations]) 
     np.testing.assert_array_equal(back, state)
 
 
-def test_a_row_that_stays_in_the_state_is_none_of_the_next_iteration(made: list[Iterations]) -> None:
+def test_a_row_that_stays_in_the_state_is_none_of_the_next_iteration(made: list[LoopRun]) -> None:
     from jax import lax
 
     def before(rows: Any) -> Any:
@@ -117,7 +117,7 @@ def test_few_iterations_and_a_state_that_stays(rounds: int) -> None:
 
 
 @pytest.mark.parametrize("limit", [-5.0, 1.0, 1e3])
-def test_a_loop_goes_on_until_its_condition_fails(limit: float, made: list[Iterations]) -> None:
+def test_a_loop_goes_on_until_its_condition_fails(limit: float, made: list[LoopRun]) -> None:
     from jax import lax
 
     def doubled(x: Any, limit: Any) -> Any:
@@ -156,7 +156,7 @@ def test_threads_run_one_loop_at_once() -> None:
     assert not wrong
 
 
-def test_large_arrays_and_several_threads_find_their_memory_anew(made: list[Iterations]) -> None:
+def test_large_arrays_and_several_threads_find_their_memory_anew(made: list[LoopRun]) -> None:
     from jax import lax
 
     large = np.ones((200, 200))
