@@ -465,6 +465,26 @@ def test_a_later_run_takes_the_whole_program_with_its_first_path(
     assert [program["found_on_disk"] for program in programs] == [True]
 
 
+def of_kind(x: Any, kind: int) -> Any:
+    y = x * 2.0
+    if kind > 1:
+        y = np.sin(y) + 1.0
+    if kind % 2:
+        y = np.roll(y, 1)
+    return y.sum(axis=0), y
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_paths_of_an_earlier_run_that_do_not_come_are_left_out(in_background: Path) -> None:
+    first, second = (accel.accelerate(of_kind, name="kinds") for _ in range(2))
+    play(of_kind, first, [(x, 2 + n % 2) for n, x in enumerate(fields(0, 40))])
+    assert len(members_of(first)) == 2
+    play(of_kind, second, [(x, n % 2) for n, x in enumerate(fields(1, 40))])
+    assert len(target_of(second).paths) == 4 and len(members_of(second)) == 2
+    play(of_kind, second, [(x, n % 4) for n, x in enumerate(fields(2, 60))])
+    assert len(members_of(second)) == 4
+
+
 def test_the_report_names_lines_of_this_run_where_an_earlier_text_has_left_the_program(in_background: Path) -> None:
     first = accel.accelerate(two_branches, name="first")
     play(two_branches, first, [(x,) for x in fields(0, 80)])

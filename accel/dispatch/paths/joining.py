@@ -34,7 +34,8 @@ def joint_with(path: RecordedPath, paths: Iterable[RecordedPath]) -> Program | N
     """The program to compile of a path and others; None where it gets a program of its own.
 
     What earlier runs have compiled for it and other paths is taken from disk, whether the others have been recorded
-    again or not.
+    again or not. Where there is none, paths of earlier runs are left out that no call of this run has taken: a program
+    of more paths takes longer to compile, and to run.
     """
     if not may_join(path):
         return None
@@ -45,7 +46,7 @@ def joint_with(path: RecordedPath, paths: Iterable[RecordedPath]) -> Program | N
     if any(other.is_joined and other not in pool for other in others):
         path.apart = "others have one program, which draws different random numbers"
         return None
-    return _from_disk(path, pool) or joint_of(pool)
+    return _from_disk(path, pool) or joint_of([other for other in pool if other.is_seen])
 
 
 def _from_disk(path: RecordedPath, pool: list[RecordedPath]) -> Program | None:

@@ -106,6 +106,11 @@ class RecordedPath:
         return not waits and self.key is not None and bool(experience.read(self.key).together)
 
     @property
+    def is_seen(self) -> bool:
+        """Whether a call of this run seems to have taken it: it was recorded then, or observed."""
+        return self.trace.key is None or self.observed > 0 or self.is_joined
+
+    @property
     def is_coming(self) -> bool:
         """Whether its program is likely to come from disk within its next few calls."""
         return self.is_on_disk and self.waited_s < COMES_WITHIN_S
