@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accel.platform.numpy_internals import address_of
+
 ALIGNED = 64
 """XLA on the CPU reads a NumPy array in place if it starts at a multiple of this many bytes; else it copies it."""
 
@@ -26,25 +28,13 @@ def aligned_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def made_at(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
     """A new array that XLA reads in place, and its address."""
-    room, address = _room(math.prod(shape) * dtype.itemsize)
-    return room.view(dtype).reshape(shape), address
+    # NumPy aligns to 16 bytes only: take 64 more, and begin at the first aligned one
+    room = np.empty(math.prod(shape) * dtype.itemsize + ALIGNED, np.uint8)
+    address = address_of(room)
+    first = -address % ALIGNED
+    return np.ndarray(shape, dtype, room, first), address + first
 
 
 def is_aligned(array: NDArray[Any]) -> bool:
     """Whether XLA on the CPU can read the array in place."""
-    return bool(address_of(array) % ALIGNED == 0 and array.flags.c_contiguous)
-
-
-def _room(nbytes: int) -> tuple[np.ndarray[Any, Any], int]:
-    """New aligned memory of `nbytes` bytes, and its address."""
-    room = np.empty(nbytes + ALIGNED, np.uint8)
-    # NumPy aligns to 16 bytes only: take 64 more, and begin at the first aligned one
-    address = address_of(room)
-    first = -address % ALIGNED
-    return room[first : first + nbytes], address + first
-
-
-def address_of(array: NDArray[Any]) -> int:
-    """Return the address of an array's memory. Takes half as long as `array.ctypes.data`."""
-    address: int = array.__array_interface__["data"][0]
-    return address
+    return bool(array.__array_interface__["data"][0] % ALIGNED == 0 and array.flags.c_contiguous)

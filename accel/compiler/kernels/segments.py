@@ -20,7 +20,8 @@ from accel.compiler.kernels.helpers import Entry
 from accel.compiler.kernels.module import ENTRY, Size
 from accel.compiler.kernels.sharing import COUNTERS
 from accel.platform import callbacks, interrupts, logs
-from accel.platform.alignment import address_of, aligned_array, made_at
+from accel.platform.alignment import aligned_array, made_at
+from accel.platform.numpy_internals import address_of
 
 _loading = threading.Lock()
 
@@ -313,4 +314,6 @@ def _filled(template: Any, values: Sequence[Any]) -> Any:
         return np.array(values[template.number])
     if isinstance(template, dict):
         return {name: _filled(each, values) for name, each in template.items()}
-    return type(template)(_filled(each, values) for each in template)
+    # most are numbers: a call for each takes as long as a small kernel
+    found = [values[each] if type(each) is int else _filled(each, values) for each in template]
+    return found if type(template) is list else type(template)(found)
