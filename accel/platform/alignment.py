@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.platform.numpy_internals import address_of
+from accel.platform.addresses import address_of
 
 ALIGNED = 64
 """XLA on the CPU reads a NumPy array in place if it starts at a multiple of this many bytes; else it copies it."""

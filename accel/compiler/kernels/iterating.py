@@ -14,8 +14,8 @@ import numpy as np
 
 from accel.compiler.kernels import helpers
 from accel.compiler.kernels.segments import Form, Kernel, Made, Segmented
+from accel.platform.addresses import address_of
 from accel.platform.alignment import made_at
-from accel.platform.numpy_internals import address_of
 
 _MOST_BYTES = 1 << 18
 """Maximum size of one argument of a body. Where arrays are larger, finding them is quick beside computing."""

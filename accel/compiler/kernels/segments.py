@@ -20,8 +20,8 @@ from accel.compiler.kernels.helpers import Entry
 from accel.compiler.kernels.module import ENTRY, Size
 from accel.compiler.kernels.sharing import COUNTERS
 from accel.platform import callbacks, interrupts, logs
+from accel.platform.addresses import address_of
 from accel.platform.alignment import aligned_array, made_at
-from accel.platform.numpy_internals import address_of
 
 _loading = threading.Lock()
 

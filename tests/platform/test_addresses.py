@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.platform import numpy_internals
+from accel.platform import addresses
 from accel.platform.alignment import ALIGNED, made_at
 
 WHOLE = np.arange(60.0).reshape(6, 10)
@@ -16,7 +16,7 @@ WHOLE = np.arange(60.0).reshape(6, 10)
 
 @pytest.mark.skipif(platform.python_implementation() != "CPython", reason="other objects")
 def test_an_array_has_its_address_where_it_is_looked_for() -> None:
-    assert numpy_internals.address_of is numpy_internals._from_object
+    assert addresses.address_of is addresses._from_object
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_an_array_has_its_address_where_it_is_looked_for() -> None:
 )
 def test_the_address_is_numpys(array: Any) -> None:
     array = np.asarray(array)
-    assert numpy_internals.address_of(array) == array.ctypes.data == array.__array_interface__["data"][0]
+    assert addresses.address_of(array) == array.ctypes.data == array.__array_interface__["data"][0]
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (1,), (7,), (40, 25)], ids=str)

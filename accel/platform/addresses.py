@@ -1,4 +1,4 @@
-"""What accel knows of the inside of NumPy's arrays. tests/platform/test_internals.py fails where it changes."""
+"""What accel knows of the inside of NumPy's arrays. tests/platform/test_addresses.py fails where it changes."""
 
 from __future__ import annotations
 
