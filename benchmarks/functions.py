@@ -328,9 +328,9 @@ class Captured:
         self.executable = executable
         self.inputs: tuple[Any, Any] | None = None
 
-    def __call__(self, arrays: Any, scalars: Any) -> Any:
+    def run_checked(self, arrays: Any, scalars: Any) -> Any:
         self.inputs = list(arrays), dict(scalars)
-        return self.executable(arrays, scalars)
+        return self.executable.run_checked(arrays, scalars)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.executable, name)
