@@ -34,10 +34,16 @@ def divide(x: Any, y: Any) -> Any:
     large, small = where(wide, c, d), where(wide, d, c)
     ratio = small / large
     # by the larger part of the divisor: `c*c + d*d` of the plain formula overflows where the quotient does not
-    scale = number(1, c) / (large + small * ratio)
-    real = where(wide, a + b * ratio, a * ratio + b) * scale
-    imag = where(wide, b - a * ratio, b * ratio - a) * scale
+    scale, shift = _inverse(large + small * ratio)
+    real = where(wide, a + b * ratio, a * ratio + b) * scale * shift
+    imag = where(wide, b - a * ratio, b * ratio - a) * scale * shift
     return lax.complex(where(zero, a / abs(c), real), where(zero, b / abs(c), imag))
+
+
+def _inverse(divisor: Any) -> tuple[Any, Any]:
+    """1 / divisor in two factors, of which none is a subnormal number: those are 0 to XLA."""
+    shift = where(abs(divisor) > number(2.0**100, divisor), number(2.0**-27, divisor), number(1, divisor))
+    return number(1, divisor) / (divisor * shift), shift
 
 
 def reciprocal(x: Any) -> Any:

@@ -10,8 +10,10 @@ import numpy as np
 
 from accel.ir.tape import Node
 from accel.rules.columns import Rounding
+from accel.rules.complex_edges import with_edges
+from accel.rules.complexes import divide, reciprocal
 from accel.rules.core import cast
-from accel.rules.derivatives import always_with_slopes, with_slopes
+from accel.rules.derivatives import always_with_slopes, derived_from, with_slopes
 from accel.rules.lowering import function_of, jnp, lax, number, where
 from accel.rules.tracing import current
 
@@ -48,11 +50,15 @@ def power(x: Any, y: Any) -> Any:
 def _power_of_constant(x: Any, y: float, dtype: np.dtype[Any]) -> Any:
     """The power by multiplication or by roots; None where neither is as exact as NumPy's `pow`."""
     is_real = dtype.kind == "f"
-    if y == 0.5 and is_real:
-        return jnp.sqrt(x)
+    if y == 0.5:
+        return with_edges("sqrt")(x)
     if y.is_integer() and abs(y) <= 64:
-        if not is_real or current().has_derivatives:
+        if current().has_derivatives:
             return lax.integer_pow(x, int(y))
+        if not is_real and y > 0:
+            return _multiplied(x, int(y))
+        if not is_real:
+            return reciprocal(x) if y == -1 else _complex_power(x, number(y, x))
         if dtype.itemsize < 8 and y not in _ROUNDED_ONCE:
             return cast(lax.integer_pow(cast(x, np.float64), int(y)), dtype)
         if y in _MULTIPLIED:
@@ -117,12 +123,39 @@ def _at_edges(x: object, power: object) -> Any:
     return where(x == number(-np.inf, x), number(np.inf, x), power)
 
 
+_MOST_MULTIPLIED = 99
+"""The largest whole exponent of a complex number for which NumPy multiplies."""
+
+
 def _complex_power(x: object, y: Any) -> Any:
-    """NumPy's edge cases: anything to the power of 0 is 1; 0 is 0 where the power's real part is positive."""
+    """NumPy's ways: multiplications for whole exponents below 100, which keep real numbers real, else the C library's.
+
+    Anything to the power of 0 is 1; 0 is 0 where the power's real part is positive.
+    """
     x, y = jnp.broadcast_arrays(x, y)
     zero, one, nan = number(0, x), number(1, x), number(complex(np.nan, np.nan), x)
     at_zero = where(y.real > 0, zero, nan)
-    return where(y == zero, one, where(x == zero, at_zero, jnp.power(where(x == zero, one, x), y)))
+    base = where(x == zero, one, x)
+    # as the C library, whose powers overflow later than XLA's
+    found = with_edges("exp")(y * with_edges("log")(base))
+    count = jnp.abs(y.real)
+    is_whole = (y.imag == 0) & (count <= _MOST_MULTIPLIED) & (count == jnp.floor(count))
+    multiplied = _multiplied(base, where(is_whole, count, number(0, count)).astype(np.int32))
+    found = where(is_whole, where(y.real < 0, divide(one, multiplied), multiplied), found)
+    found = where(y == zero, one, where(x == zero, at_zero, found))
+    return derived_from(found, jnp.power(base, y))
+
+
+def _multiplied(x: Any, count: Any) -> Any:
+    """x to whole powers of at most 127, by NumPy's order of multiplications. count: an integer, or an array of them."""
+    found, square = number(1, x), x
+    for bit in range(7):
+        if type(count) is not int:
+            found = where((count >> bit) & 1 == 1, found * square, found)
+        elif count >> bit & 1:
+            found = square if count == count >> bit << bit else found * square
+        square = square * square
+    return found
 
 
 def rounding(node: Node) -> Rounding:

@@ -85,7 +85,10 @@ def _lower(function: Callable[..., Any], *operands: object, loop: Loop) -> Any:
     # XLA writes a known exponent out as a few multiplications
     if function is powers.power and type(inputs[1]) is int and inputs[1] >= 0 and loop[1].kind in "iu":
         return lax.integer_pow(inputs[0], inputs[1])
-    result = function(*_in_kind(inputs, loop))
+    given = _in_kind(inputs, loop)
+    if function in (powers.power, powers.float_power) and _is_small_number(inputs[1]):
+        given[1] = float(inputs[1]) if loop[1].kind in "fc" else given[1]
+    result = function(*given)
     if len(outputs) == 1:
         return cast(result, outputs[0])
     return tuple(cast(part, dtype) for part, dtype in zip(result, outputs, strict=True))
