@@ -68,12 +68,13 @@ def sign(x: Array) -> Any:
     size, zero, nan = absolute(x), number(0, x.real), number(np.nan, x.real)
     unknown = jnp.isnan(size) | (jnp.isinf(x.real) & jnp.isinf(x.imag))
 
-    def direction(part: Array) -> Any:
-        along = where(jnp.isinf(part), jnp.sign(part), zero)
+    def direction(part: Array, along: Array) -> Any:
         found = where(jnp.isinf(size), along, where(size == zero, zero, part / size))
         return where(unknown, nan, found)
 
-    return lax.complex(direction(x.real), direction(x.imag))
+    wide = jnp.isinf(x.real)  # else the imaginary part is infinite, or NumPy's result where the size overflows
+    real, imag = where(wide, jnp.sign(x.real), zero), where(wide, zero, jnp.sign(x.imag))
+    return lax.complex(direction(x.real, real), direction(x.imag, imag))
 
 
 # -- order: by real part, then by imaginary part ----------------------------------------------------------------------

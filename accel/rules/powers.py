@@ -56,7 +56,7 @@ def _power_of_constant(x: Any, y: float, dtype: np.dtype[Any]) -> Any:
         if current().has_derivatives:
             return lax.integer_pow(x, int(y))
         if not is_real and y > 0:
-            return _multiplied(x, int(y))
+            return _multiplied(x, jnp.int32(y))
         if not is_real:
             return reciprocal(x) if y == -1 else _complex_power(x, number(y, x))
         if dtype.itemsize < 8 and y not in _ROUNDED_ONCE:
@@ -147,13 +147,11 @@ def _complex_power(x: object, y: Any) -> Any:
 
 
 def _multiplied(x: Any, count: Any) -> Any:
-    """x to whole powers of at most 127, by NumPy's order of multiplications. count: an integer, or an array of them."""
+    """x to whole powers of at most 127, by NumPy's order of multiplications."""
     found, square = number(1, x), x
     for bit in range(7):
-        if type(count) is not int:
-            found = where((count >> bit) & 1 == 1, found * square, found)
-        elif count >> bit & 1:
-            found = square if count == count >> bit << bit else found * square
+        first = (count < 4) & (count >> bit << bit == count)
+        found = where((count >> bit) & 1 == 1, where(first, square, found * square), found)
         square = square * square
     return found
 

@@ -248,6 +248,55 @@ def test_complex_functions_near_poles_and_near_the_largest_number(name: str, dty
         assert not wrong.size, [(values[i], part[i], its[i]) for i in wrong[:5]]
 
 
+def lowered(ufunc: np.ufunc, *operands: Any) -> Any:
+    import jax
+
+    loop = ufuncs.loop_of(ufunc, operands, None)
+    traced = [operand for operand in operands if isinstance(operand, np.ndarray)]
+
+    def call(*given: Any) -> Any:
+        rest = iter(given)
+        values = [next(rest) if isinstance(operand, np.ndarray) else operand for operand in operands]
+        return ufuncs.rule_for(ufunc).lower(*values, loop=loop)
+
+    with jax.enable_x64(True):
+        return np.asarray(jax.jit(call)(*traced))
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+@pytest.mark.parametrize("exponent", [-7, -4, -3, -1, 2, 3, 4, 6, 7, 20, 64, 99])
+def test_whole_powers_of_complex_numbers_on_axes_stay_there(exponent: int, as_array: bool) -> None:
+    """Roots and logarithms of them would fall on another side of their branch cut."""
+    values = np.array([-1, 1j, -1j, -2, 0.5j, complex(-0.3, -0.0), 3, 1j * 0.7])
+    given = np.full(values.shape, exponent) if as_array else exponent
+    found, expected = lowered(np.power, values, given), np.power(values, given)
+    for one, other in zip(parts(found), parts(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_complex_quotients_and_powers_near_the_largest_number(dtype: Any) -> None:
+    largest = float(np.finfo(dtype).max)
+    parts_of = [0.9 * largest, 0.3 * largest, 0.0, -0.5 * largest, 1.0]
+    values = np.array([complex(a, b) for a in parts_of for b in parts_of if a or b]).astype(dtype)
+    near = 1e-4 if dtype == np.complex64 else 1e-12
+    cases = [
+        (np.divide, np.repeat(values, len(values)), np.tile(values, len(values))),
+        (np.divide, np.ones(1, dtype), values / 4),
+        (np.reciprocal, values / 4),
+        (np.power, values, 0.5),
+        (np.power, np.sqrt(values), np.full(len(values), 1.99, dtype)),
+        (np.log1p, values),
+        (np.sign, values),
+    ]
+    for ufunc, *operands in cases:
+        with np.errstate(all="ignore"):
+            found, expected = lowered(ufunc, *operands), ufunc(*operands)
+        known = np.isfinite(expected)  # where NumPy's own steps do not overflow
+        assert known.any()
+        np.testing.assert_allclose(found[known], expected[known], near, 4 * np.finfo(dtype).tiny, err_msg=str(ufunc))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
 @pytest.mark.parametrize("size", [1, 3])
 def test_exponentials_of_matrices_of_any_norm(size: int, dtype: Any) -> None:

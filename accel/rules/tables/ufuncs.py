@@ -287,7 +287,8 @@ ROWS: dict[str, UfuncRow] = {
     **_rows("heaviside", rounding=ROUNDED, jumps=True),
     # functions of a real or complex variable
     **_rows("exp sin cos tan tanh cosh sinh arcsinh arctan", complex_edges.with_edges, work=20.0),
-    **_rows("log log10 log1p log2 arcsin arctanh arccos", complex_edges.with_edges, work=20.0, singular=True),
+    **_rows("log log10 log2 arcsin arctanh arccos", complex_edges.with_edges, work=20.0, singular=True),
+    **_row("log1p", complex_edges.log1p, work=20.0, singular=True),
     **_row("arccosh", complex_edges.with_edges("arccosh"), singular=True),
     **_rows("arctan2 cbrt logaddexp", work=20.0, singular=True),
     **_row("exp2", _exp2),
