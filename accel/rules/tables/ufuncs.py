@@ -86,8 +86,8 @@ def _lower(function: Callable[..., Any], *operands: object, loop: Loop) -> Any:
     if function is powers.power and type(inputs[1]) is int and inputs[1] >= 0 and loop[1].kind in "iu":
         return lax.integer_pow(inputs[0], inputs[1])
     given = _in_kind(inputs, loop)
-    if function in (powers.power, powers.float_power) and _is_small_number(inputs[1]):
-        given[1] = float(inputs[1]) if loop[1].kind in "fc" else given[1]
+    if function in (powers.power, powers.float_power) and isinstance(inputs[1], (int, float)) and loop[1].kind == "c":
+        given[1] = float(inputs[1])
     result = function(*given)
     if len(outputs) == 1:
         return cast(result, outputs[0])
