@@ -280,7 +280,7 @@ def test_complex_quotients_and_powers_near_the_largest_number(dtype: Any) -> Non
     parts_of = [0.9 * largest, 0.3 * largest, 0.0, -0.5 * largest, 1.0]
     values = np.array([complex(a, b) for a in parts_of for b in parts_of if a or b]).astype(dtype)
     near = 1e-4 if dtype == np.complex64 else 1e-12
-    cases = [
+    cases: list[tuple[Any, ...]] = [
         (np.divide, np.repeat(values, len(values)), np.tile(values, len(values))),
         (np.divide, np.ones(1, dtype), values / 4),
         (np.reciprocal, values / 4),
@@ -303,7 +303,7 @@ def test_exponentials_of_matrices_of_any_norm(size: int, dtype: Any) -> None:
     """JAX's own loses half of the digits where the norm is a little less than that of another halving."""
     import jax
 
-    lower = lookup(linalg.expm).lower
+    lower: Any = getattr(lookup(linalg.expm), "lower", None)
     with jax.enable_x64(True):
         mine = jax.jit(lambda a: lower(A=a))
         for norm in (1.0, 7.5, 10.5, 15.0, 21.0, 31.0):

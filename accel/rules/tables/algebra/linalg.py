@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.rules import filling, products
+from accel.rules import complexes, filling, products
 from accel.rules.core import cast, in_common_dtype
+from accel.rules.derivatives import derived_from
 from accel.rules.lowering import Array, axes_of, extreme, jnp, lax, number, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Finite
@@ -145,7 +146,7 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
             first, *others = given
             if symmetric or bound.get("hermitian"):
                 first = from_triangle(first, UPLO in "Uu" or bound.get("upper", False))
-            return _in_double(getattr(jnp.linalg, name), first, *others, **bound)
+            return _in_double(_OWN.get(name) or getattr(jnp.linalg, name), first, *others, **bound)
 
         if current().for_kernels and filling.are_allowed():
             import jax
@@ -157,6 +158,25 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
         return by_xla(*given)
 
     return lower
+
+
+def _slogdet(a: Array) -> Any:
+    """By the pivots; of small matrices, JAX's forms products of elements, which overflow or vanish."""
+    factors, pivots, _ = lax.linalg.lu(a)
+    diagonal = jnp.diagonal(factors, axis1=-2, axis2=-1)
+    swapped = (pivots != jnp.arange(pivots.shape[-1], dtype=pivots.dtype)).sum(axis=-1) % 2 == 1
+    sign, size = jnp.prod(complexes.sign(diagonal), axis=-1), jnp.log(abs(diagonal)).sum(axis=-1)
+    found = jnp.linalg.slogdet(a)
+    return type(found)(derived_from(jnp.where(swapped, -sign, sign), found[0]), derived_from(size, found[1]))
+
+
+def _det(a: Array) -> Any:
+    """NumPy's way, by logarithms."""
+    sign, size = _slogdet(a)
+    return derived_from(sign * jnp.exp(size), jnp.linalg.det(a))
+
+
+_OWN: dict[str, Callable[..., Any]] = {"det": _det, "slogdet": _slogdet}
 
 
 @dataclass(frozen=True)
@@ -267,6 +287,7 @@ def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 
 @rewritten(np.linalg.cond, "x | p")
+@np.errstate(all="ignore")
 def cond(x: Any, p: Any = None) -> Any:
     """By singular values, or by the norms of the matrix and of its inverse."""
     if p in (None, 2, -2):
@@ -278,7 +299,8 @@ def cond(x: Any, p: Any = None) -> Any:
         inverse = np.linalg.inv(x)
     except np.linalg.LinAlgError:
         raise Unsupported("rule.parameter", "the condition of a singular matrix") from None
-    return np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(inverse, p, (-2, -1))
+    found = np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(inverse, p, (-2, -1))
+    return np.where(np.isnan(found) & ~np.isnan(x).any(axis=(-2, -1)), np.inf, found)
 
 
 @rewritten(np.linalg.matrix_rank, "A | hermitian")

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from accel.rules.core import all_finite, cast, in_common_dtype
+from accel.rules.derivatives import derived_from
 from accel.rules.hosted import on_host
 from accel.rules.lowering import Array, Lazy, jnp, lax, number
 from accel.rules.rule import Unsupported, rewritten, rule
@@ -66,12 +67,19 @@ def eigh(a: Any, lower: bool = True, eigvals_only: bool = False, check_finite: b
     return eigvalsh(a, lower, check_finite)
 
 
-@rewritten(linalg.det, "a | check_finite", holds=_finite, or_on_host=True)
-def det(a: Any, check_finite: bool = True) -> Any:
+@rule(linalg.det, "a | check_finite", holds=_finite)
+def det(*, a: Array, check_finite: bool = True) -> Any:
+    """The product of the pivots, one after the other: NumPy's overflows elsewhere."""
     _square(a)
     if a.dtype in (np.float32, np.complex64):
         raise Unsupported("rule.parameter", "scipy.linalg.det in single precision, of which the result is double")
-    return np.linalg.det(a)
+    (a,) = _floating(a)
+    factors, pivots, _ = lax.linalg.lu(a)
+    swaps = (pivots != jnp.arange(pivots.shape[0], dtype=pivots.dtype)).sum()
+    start = number(1, a) - number(2, a) * (swaps % 2).astype(a.dtype)
+    found = lax.fori_loop(0, a.shape[0], lambda i, product: product * factors[i, i], start)
+    is_singular = (jnp.diagonal(factors) == 0).any()
+    return derived_from(jnp.where(is_singular, number(0, a), found), jnp.linalg.det(a))
 
 
 @rewritten(linalg.norm, "a | ord axis keepdims check_finite", holds=_finite)
@@ -180,7 +188,16 @@ def solve_banded(*, l_and_u: Any, ab: Array, b: Array, check_finite: bool = True
     return found.reshape(b.shape)
 
 
-@rule(linalg.expm, "A", holds=_finite)
+_MOST_HALVINGS = 12
+"""Each squaring doubles errors. A matrix whose rows differ in size has too few digits beyond that: SciPy looks at its
+powers, and halves it less often, or not at all. Measured: 8e-10 at a norm of 1e4, 3e-6 at 1e6."""
+
+
+def _can_be_halved(*, A: Any, **rest: object) -> Any:
+    return _finite(A=A) & (abs(A).sum(axis=-2) < 2.0**_MOST_HALVINGS).all()
+
+
+@rule(linalg.expm, "A", holds=_can_be_halved)
 def expm(*, A: Array) -> Any:
     """By Pade approximants, as SciPy's; of another order now and then.
 
@@ -197,7 +214,7 @@ def expm(*, A: Array) -> Any:
         return lax.cond(count < halvings, lambda x: jnp.dot(x, x, precision="highest"), lambda x: x, found), None
 
     found = jla.expm(a * jnp.exp2(-halvings).astype(a.dtype), max_squarings=1)
-    return lax.scan(squared, found, jnp.arange(48, dtype=halvings.dtype))[0]
+    return lax.scan(squared, found, jnp.arange(_MOST_HALVINGS, dtype=halvings.dtype))[0]
 
 
 @rewritten(linalg.toeplitz, "c r")

@@ -134,14 +134,31 @@ for _name, _lower in ({name: _in_jax(name) for name in _IN_JAX} | _OWN).items():
 
 
 @rewritten(special.logsumexp, "a b | axis keepdims")
+@np.errstate(all="ignore")
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> Any:
-    """By the largest element, which is taken out of the sum."""
+    """By the largest elements, whose terms are taken out of the sum: what they leave may be far below 1.
+
+    What has no weight counts for nothing. Where that result is no number, SciPy's is the logarithm of the plain sum.
+    """
     a = _floating(a)
+    if isinstance(b, (int, float)):
+        b = a.dtype.type(b)
+    given = a
+    if b is not None:
+        a = np.where(np.equal(b, 0), -np.inf, a.astype(np.result_type(a.dtype, b.dtype)))
+    weights: Any = a.dtype.type(1) if b is None else b
     top = np.max(a, axis=axis, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0)
-    terms = np.exp(a - top)
-    total = np.sum(terms if b is None else b * terms, axis=axis, keepdims=True)
-    found = np.log(total) + top
+    level = np.where(np.isfinite(top), top, a.dtype.type(0))
+    of_top = np.where(np.equal(a, top), weights, a.dtype.type(0))
+    most = np.sum(of_top, axis=axis, keepdims=True)
+    # the largest elements' terms are their weights, exactly; so derivatives flow through all terms
+    rest = np.sum(weights * np.exp(a - level) - of_top, axis=axis, keepdims=True)
+    share = np.where(np.equal(rest, 0), rest, rest / most)
+    size = np.log1p(np.where(share < -1, -share - 2, share)) + np.log(np.abs(most)) + top
+    is_known = np.isfinite(size)
+    size = np.where(np.sign(share + 1) * np.sign(most) < 0, np.nan, size)
+    plain = np.log(np.sum(weights * np.exp(np.where(is_known, 0, given)), axis=axis, keepdims=True))
+    found = np.where(is_known, size, plain).astype(a.dtype)
     return found if keepdims else np.squeeze(found, axis=axis)
 
 
@@ -154,6 +171,7 @@ def softmax(x: Any, axis: Any = None) -> Any:
 
 
 @rewritten(special.log_softmax, "x | axis")
+@np.errstate(divide="ignore")
 def log_softmax(x: Any, axis: Any = None) -> Any:
     _refuse_unusual(x)
     top = np.max(x, axis=axis, keepdims=True)
