@@ -42,15 +42,15 @@ def _product(x: Array, weight: object, exact: bool) -> Array:
 
 
 def _symmetry(weights: Weights) -> int:
-    """1 for a symmetric kernel of odd length, -1 for an antisymmetric one, else 0; SciPy's tolerance."""
+    """1 for a symmetric kernel of odd length, -1 for an antisymmetric one, else 0. To SciPy's tolerance NaN is equal."""
     if not known(weights) or len(weights) % 2 == 0:
         return 0
     half = len(weights) // 2
     left, right = weights[:half], weights[:half:-1]
     eps = np.finfo(np.float64).eps
-    if np.all(np.abs(left - right) <= eps):
+    if not np.any(np.abs(left - right) > eps):
         return 1
-    return -1 if np.all(np.abs(left + right) <= eps) else 0
+    return 0 if np.any(np.abs(left + right) > eps) else -1
 
 
 def _sum_1d(padded: Array, weights: Weights, axis: int, n: int, exact: bool) -> Array:
@@ -75,8 +75,8 @@ def _sum_of_traced(tap: Sequence[Array], weights: Array, exact: bool) -> Array:
     """As `_sum_1d`, where a run tells whether the kernel is symmetric: in SciPy's order, which depends on it."""
     half, eps = len(tap) // 2, np.finfo(np.float64).eps
     left, right = weights[:half], weights[:half:-1]
-    is_even = jnp.all(jnp.abs(left - right) <= eps)
-    is_odd = ~is_even & jnp.all(jnp.abs(left + right) <= eps)
+    is_even = ~jnp.any(jnp.abs(left - right) > eps)
+    is_odd = ~is_even & ~jnp.any(jnp.abs(left + right) > eps)
     in_pairs = is_even | is_odd
     total = _product(jnp.where(in_pairs, tap[half], tap[-1]), jnp.where(in_pairs, weights[half], weights[-1]), exact)
     for j in range(len(tap) - 1):

@@ -251,6 +251,16 @@ def test_zero_weights_meet_nan(mode: str) -> None:
     compare("sobel", x, mode=mode)
 
 
+@pytest.mark.parametrize(
+    "weights", [[1, 2, np.nan], [np.nan, 1, 2], [1, np.nan, 2], [1, 2, 3, np.nan, 1], [np.inf, 1, np.inf]]
+)
+def test_weights_that_are_nan_count_as_symmetric(weights: list[float]) -> None:
+    """SciPy reads one half of a symmetric kernel: what is NaN in the other one is never seen."""
+    x = np.arange(8.0) ** 2
+    compare("correlate1d", x, np.array(weights))
+    compare("convolve1d", x, np.array(weights), mode="wrap")
+
+
 def test_casts_of_values_out_of_range() -> None:
     x = np.array([1.0, 300.0, -5.0, -5.7, np.nan, 1e20, -1e20, 2.0**31, 2.0**63, -(2.0**63)])
     for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):

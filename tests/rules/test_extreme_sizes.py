@@ -41,6 +41,7 @@ CASES: dict[str, Case] = {
     "expm": (lambda a: linalg.expm(a), MATRICES),
     "cond": (lambda a: np.linalg.cond(a * 1e100, 1), MATRICES),
     "cond by squares": (lambda a: np.linalg.cond(a * 1e160, "fro"), MATRICES[2:3]),
+    "gradient": (lambda a: np.gradient(a[0] * 0.0 + 0.1, edge_order=2), MATRICES),
     "logsumexp": (lambda a, b: special.logsumexp(a), WEIGHTED),
     "logsumexp of rows": (lambda a, b: special.logsumexp(a[:, None] + a, axis=1, keepdims=True), WEIGHTED),
     "logsumexp with weights": (lambda a, b: special.logsumexp(a, b=b), WEIGHTED),

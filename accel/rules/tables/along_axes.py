@@ -145,7 +145,7 @@ def _slope(f: Array, step: Array, axis: int, edge_order: int) -> Any:
         begin, end = (part(1) - part(0)) / first, (part(-1) - part(-2)) / last
     else:
         begin = _edge_slope((part(0), part(1), part(2)), first, second)
-        end = -_edge_slope((part(-1), part(-2), part(-3)), last, penult)
+        end = -_edge_slope((part(-1), part(-2), part(-3)), last, penult, -1)
     return join([begin, inner, end], axis)
 
 
@@ -154,11 +154,12 @@ def _even_slope(before: Array, after: Array, step: Array) -> Any:
     return (after - before) / (number(2, step) * step)
 
 
-def _edge_slope(points: tuple[Any, ...], near: Array, far: Array) -> Any:
-    """The slope at the first of three points, by the parabola through them."""
+def _edge_slope(points: tuple[Any, ...], near: Array, far: Array, way: int = 1) -> Any:
+    """The slope at the first of three points, by the parabola through them. way: -1 adds from the last one on."""
     total = near + far
     weights = -(near + total) / (near * total), total / (near * far), -near / (far * total)
-    return functools.reduce(operator.add, (weight * point for weight, point in zip(weights, points, strict=True)))
+    terms = [weight * point for weight, point in zip(weights, points, strict=True)]
+    return functools.reduce(operator.add, terms[::way])
 
 
 # -- interpolation ----------------------------------------------------------------------------------------------------
