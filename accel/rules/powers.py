@@ -55,10 +55,8 @@ def _power_of_constant(x: Any, y: float, dtype: np.dtype[Any]) -> Any:
     if y.is_integer() and abs(y) <= 64:
         if current().has_derivatives:
             return lax.integer_pow(x, int(y))
-        if not is_real and y > 0:
-            return _multiplied(x, jnp.int32(y))
         if not is_real:
-            return reciprocal(x) if y == -1 else _complex_power(x, number(y, x))
+            return x * x if y == 2 else reciprocal(x) if y == -1 else None
         if dtype.itemsize < 8 and y not in _ROUNDED_ONCE:
             return cast(lax.integer_pow(cast(x, np.float64), int(y)), dtype)
         if y in _MULTIPLIED:

@@ -267,11 +267,14 @@ def lowered(ufunc: np.ufunc, *operands: Any) -> Any:
 @pytest.mark.parametrize("exponent", [-7, -4, -3, -1, 2, 3, 4, 6, 7, 20, 64, 99])
 def test_whole_powers_of_complex_numbers_on_axes_stay_there(exponent: int, as_array: bool) -> None:
     """Roots and logarithms of them would fall on another side of their branch cut."""
-    values = np.array([-1, 1j, -1j, -2, 0.5j, complex(-0.3, -0.0), 3, 1j * 0.7])
+    values = np.array([-1, 1j, -1j, -2, 0.5j, complex(-0.3, -0.0), 3, 1j * 0.7, 0, complex(-0.0, -0.0)])
+    values = values if exponent > 0 else values[:8]
     given = np.full(values.shape, exponent) if as_array else exponent
     found, expected = lowered(np.power, values, given), np.power(values, given)
     for one, other in zip(parts(found), parts(expected), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14, atol=0)
+    if exponent > 2:
+        assert not np.signbit(found[8:].real).any() and not np.signbit(found[8:].imag).any()
 
 
 @pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
