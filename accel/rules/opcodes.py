@@ -87,6 +87,7 @@ OPCODES: dict[str, str] = {
     "exact_sub": "number, number: whether a float holds the difference exactly",
     "exact_mul": "number, number: whether a float holds the product exactly",
     "exact_pow": "number, number: whether a float holds the power exactly",
+    "exact_truediv": "number, number: whether floats hold both exactly, if they are whole",
     "exact_lshift": "number, places: whether a float holds the number moved by so many bits exactly",
 }
 """By the name after "accel.": the operands in their order, if there are any, then what the operation gives."""

@@ -57,7 +57,21 @@ def _are_whole(*numbers: object) -> bool:
 
 
 # `2 ** -1` is a float though both are whole, `(-8.0) ** 0.5` is complex, and `0.0 ** -1.0` raises
-POWER = _check("power_defined", lambda a, b: b >= 0 if _are_whole(a, b) else (a > 0) | ((a == 0) & (b >= 0)))
+def _is_power_defined(a: Any, b: Any) -> Any:
+    if np.iscomplexobj(a) or np.iscomplexobj(b):
+        raise Unsupported("rule.parameter", "a power of Python's complex numbers")
+    return b >= 0 if _are_whole(a, b) else (a > 0) | ((a == 0) & (b >= 0))
+
+
+POWER = _check("power_defined", _is_power_defined)
+
+
+def _divides_exactly(a: Any, b: Any) -> Any:
+    """Python divides whole numbers themselves, a device the floats that are next to them."""
+    return not _are_whole(a, b) or (abs(_float(a)) <= LARGEST_EXACT) & (abs(_float(b)) <= LARGEST_EXACT)
+
+
+EXACT_QUOTIENT = _check("exact_truediv", _divides_exactly)
 
 
 def _is_in_range(x: Any, low: int, high: int) -> Any:
@@ -194,7 +208,7 @@ PYTHON: dict[Callable[..., Any], PythonRow] = dict(
         _row(operator.add, "add"),
         _row(operator.sub, "subtract"),
         _row(operator.mul, "multiply"),
-        _custom(operator.truediv, ufuncs.ROWS["divide"].lower, (NOT_ZERO,)),
+        _custom(operator.truediv, ufuncs.ROWS["divide"].lower, (NOT_ZERO, EXACT_QUOTIENT)),
         _custom(operator.floordiv, ufuncs.ROWS["floor_divide"].lower, (NOT_ZERO,)),
         _custom(operator.mod, ufuncs.ROWS["remainder"].lower, (NOT_ZERO,)),
         _custom(operator.and_, _bits("bitwise_and")),

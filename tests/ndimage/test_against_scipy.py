@@ -251,9 +251,7 @@ def test_zero_weights_meet_nan(mode: str) -> None:
     compare("sobel", x, mode=mode)
 
 
-@pytest.mark.parametrize(
-    "weights", [[1, 2, np.nan], [np.nan, 1, 2], [1, np.nan, 2], [1, 2, 3, np.nan, 1]]
-)
+@pytest.mark.parametrize("weights", [[1, 2, np.nan], [np.nan, 1, 2], [1, np.nan, 2], [1, 2, 3, np.nan, 1]])
 def test_weights_that_are_nan_count_as_symmetric(weights: list[float]) -> None:
     """SciPy reads one half of a symmetric kernel: what is NaN in the other one is never seen."""
     x = np.arange(8.0) ** 2

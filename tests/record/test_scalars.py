@@ -281,6 +281,13 @@ def test_large_integers_are_compared_exactly(check: Any, is_whole_first: bool) -
     check(work, make(5), calls=30, replays=10)
 
 
+def test_large_integers_are_divided_exactly(check: Any) -> None:
+    def work(x: Any) -> Any:
+        return int(x[0]) / 3, math.floor(int(x[0]) / 3), x * 2
+
+    check(work, lambda i: np.array([2**53 + 1 + 6 * i if i % 3 == 2 else 9 * i]), calls=24, replays=4, exact=True)
+
+
 def test_a_large_constant_is_compared_exactly(check: Any) -> None:
     check(lambda x: (float(x[0]) == 2**53 + 1, x * 2), lambda i: np.array([2.0**53]), reason="rule.parameter")
 
