@@ -42,7 +42,7 @@ def _product(x: Array, weight: object, exact: bool) -> Array:
 
 
 def _symmetry(weights: Weights) -> int:
-    """1 for a symmetric kernel of odd length, -1 for an antisymmetric one, else 0. To SciPy's tolerance NaN is equal."""
+    """1 for a symmetric kernel of odd length, -1 for an antisymmetric one, else 0. NaN is equal, as to SciPy."""
     if not known(weights) or len(weights) % 2 == 0:
         return 0
     half = len(weights) // 2

@@ -53,10 +53,11 @@ def _power_of_constant(x: Any, y: float, dtype: np.dtype[Any]) -> Any:
     if y == 0.5:
         return with_edges("sqrt")(x)
     if y.is_integer() and abs(y) <= 64:
+        if not is_real:
+            found = x * x if y == 2 else reciprocal(x) if y == -1 else _complex_power(x, number(y, x))
+            return derived_from(found, lax.integer_pow(x, int(y)))
         if current().has_derivatives:
             return lax.integer_pow(x, int(y))
-        if not is_real:
-            return x * x if y == 2 else reciprocal(x) if y == -1 else None
         if dtype.itemsize < 8 and y not in _ROUNDED_ONCE:
             return cast(lax.integer_pow(cast(x, np.float64), int(y)), dtype)
         if y in _MULTIPLIED:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import linalg, special
 
+import accel
 from accel.dispatch.replay import StagedOutputs
 from accel.dispatch.replay.commit import commit
 from tests.replays import variant_of
@@ -63,3 +64,14 @@ def test_numbers_of_very_different_sizes(name: str, by_xla: None) -> None:
             np.testing.assert_allclose(commit(staged), expected, rtol=1e-11, atol=1e-308, err_msg=str(values))
         else:
             assert name == "expm" or name.startswith("cond"), staged
+
+
+def test_batches_have_the_same_values() -> None:
+    """These programs can be derived, and their functions are written in another way."""
+    x = np.array([[-1.0, 2.0, -1e10, np.inf, -np.inf], [0.5, -0.25, 1e300, -3.0, 7.0]])
+    z = np.array([[-1, 1j, -1j, -2, 3], [2, -0.5j, 0.25, 1j, -1j]])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(accel.vmap(lambda x: np.spacing(x))(x), np.spacing(x))
+        for exponent in (-3, 3, 6):
+            found = accel.vmap(lambda z: z**exponent)(z)  # noqa: B023
+            np.testing.assert_allclose([found.real, found.imag], [(z**exponent).real, (z**exponent).imag], 1e-14, 0)

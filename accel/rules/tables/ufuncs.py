@@ -153,7 +153,8 @@ def _spacing(x: Array) -> Any:
     if x.dtype == np.float16:
         raise Unsupported("rule.parameter", "the spacing of halves")
     if current().has_derivatives:
-        return jnp.nextafter(x, number(np.inf, x)) - x  # refused: JAX has no derivative of it
+        # refused where it is derived: JAX has no derivative of it
+        return jnp.copysign(jnp.nextafter(abs(x), number(np.inf, x)) - abs(x), x)
     facts, whole = np.finfo(x.dtype), np.dtype(f"i{x.dtype.itemsize}").type
     digits = whole(facts.nmant)
     exponent = lax.bitcast_convert_type(abs(x), whole) >> digits

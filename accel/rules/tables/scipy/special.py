@@ -153,7 +153,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
     most = np.sum(of_top, axis=axis, keepdims=True)
     # the largest elements' terms are their weights, exactly; so derivatives flow through all terms
     rest = np.sum(weights * np.exp(a - level) - of_top, axis=axis, keepdims=True)
-    share = np.where(np.equal(rest, 0), rest, rest / most)
+    share = rest / most
     size = np.log1p(np.where(share < -1, -share - 2, share)) + np.log(np.abs(most)) + top
     is_known = np.isfinite(size)
     size = np.where(np.sign(share + 1) * np.sign(most) < 0, np.nan, size)
