@@ -17,6 +17,7 @@ from accel.compiler.kernels import importing, jaxprs, machine_code
 from accel.compiler.kernels.graph import reachable
 from accel.compiler.kernels.importing import Importer
 from accel.compiler.kernels.indexing import SCATTERED
+from accel.compiler.kernels.iterating import is_small
 from accel.compiler.kernels.jaxprs import Atom, Equation, Flat, Literal, Variable
 from accel.compiler.kernels.module import module_of
 from accel.compiler.kernels.nested import Choice, Nested, Scan, While
@@ -36,8 +37,8 @@ from accel.platform import callbacks, config, logs, underflow
 from accel.platform.config import FLOAT64
 
 _LEAST_PER_ROUND, _LEAST_OF_SEGMENTS = 15_000, 200_000
-"""Minimum number of elements that a loop's iteration computes, all operations together: of kernels alone, and of other
-segments. An iteration takes 2 us and 25 us more than one of XLA's, but computes twice as fast."""
+"""Minimum number of elements that a loop's iteration computes, all operations together: of kernels on small arrays, and
+of others. An iteration takes 2 us and 25 us more than one of XLA's, but computes twice as fast."""
 
 _WRITES = {"dynamic_update_slice": 1, **dict.fromkeys(SCATTERED, 2)}
 """Operations that write to a part of an array: by name, which operand is written. A segment copies all of the array."""
@@ -297,7 +298,7 @@ def _round(body: Flat, state: range, options: Mapping[str, Any]) -> Segmented:
     if computed < _LEAST_PER_ROUND:
         raise NotWorthwhile("it has a loop with little to compute in an iteration")
     program = body_of(_inner(body, options), state)
-    if computed < _LEAST_OF_SEGMENTS and not all(type(each) is Kernel for each in program.segments):
+    if computed < _LEAST_OF_SEGMENTS and not is_small(program):
         raise NotWorthwhile("it has a loop with little to compute in an iteration")
     in_place = {body.inputs[number] for number in program.changed}
     copied = 0

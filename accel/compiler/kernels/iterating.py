@@ -5,6 +5,7 @@ To find the arrays and addresses of one run takes 25 us, longer than many a body
 
 from __future__ import annotations
 
+import math
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -111,9 +112,14 @@ def loop_run(body: Segmented, given: Sequence[Any], state: range) -> LoopRun | N
     """
     if any(number in range(state.stop, len(given)) for number in body.results[: len(state)]):
         return None  # a row stays in the state
-    if any(type(each) is not Kernel or helpers.threads_for(each.size.chunks) > 1 for each in body.segments):
+    kernels = [each for each in body.segments if isinstance(each, Kernel)]
+    if not is_small(body) or any(helpers.threads_for(each.size.chunks) > 1 for each in kernels):
         return None
     arrays = [np.asarray(array, dtype, order="C") for array, (_, dtype) in zip(given, body.forms, strict=True)]
-    if any(array.nbytes > _MOST_BYTES for array in arrays):
-        return None
     return LoopRun(body, arrays, state)
+
+
+def is_small(body: Segmented) -> bool:
+    """Whether a body has kernels alone, and small arrays."""
+    small = all(math.prod(shape) * dtype.itemsize <= _MOST_BYTES for shape, dtype in body.forms)
+    return small and all(type(each) is Kernel for each in body.segments)

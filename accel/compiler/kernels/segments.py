@@ -223,7 +223,8 @@ class MatrixProduct(Segment):
         if self.batched[0]:
             return np.matmul(self._matrices(x, 0), self._matrices(y, 1).swapaxes(1, 2))
         if self.summed == ((x.ndim - 1,), (max(y.ndim - 2, 0),)):
-            return np.dot(x, y)
+            # of stacks of matrices, `dot` computes each element by itself
+            return np.matmul(x, y) if x.ndim > 2 >= y.ndim else np.dot(x, y)
         return np.tensordot(x, y, self.summed)
 
     def _own(self, array: Any, which: int) -> list[int]:

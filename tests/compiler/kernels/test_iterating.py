@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accel.backend import segmented
 from accel.compiler.kernels import iterating, nested
 from accel.compiler.kernels.iterating import LoopRun
 from tests.compiler.kernels.merging import all_in_kernels
@@ -154,6 +155,19 @@ def test_threads_run_one_loop_at_once() -> None:
     for each in threads:
         each.join()
     assert not wrong
+
+
+def test_parts_of_large_arrays_are_left_to_xla() -> None:
+    from jax import lax
+
+    def halved(x: Any) -> Any:
+        def step(n: Any, s: Any) -> Any:
+            return lax.dynamic_update_slice(s, lax.dynamic_slice(s, (0, n), (300, 100)) * 0.5, (0, n))
+
+        return [lax.fori_loop(0, 300, step, x)]
+
+    with pytest.raises(segmented.NotWorthwhile, match="1 would be XLA's"):
+        built(halved, np.ones((300, 400)))
 
 
 def test_large_arrays_and_several_threads_find_their_memory_anew(made: list[LoopRun]) -> None:

@@ -18,7 +18,7 @@ from accel.backend import options, segmented
 from accel.backend.executable import Executable
 from accel.compiler.kernels import machine_code
 from accel.compiler.kernels.nested import Choice, Scan, While
-from accel.compiler.kernels.segments import HostCall, Kernel, Segmented
+from accel.compiler.kernels.segments import HostCall, Kernel, MatrixProduct, Segmented
 from accel.compiler.lower.passes.loops import scan
 from accel.platform import config, ledger
 from tests.helpers import some
@@ -61,6 +61,13 @@ def test_a_program_of_kernels_alone_gives_numpys_bits_in_new_arrays() -> None:
     (again, _), _ = made([X + 1.0], {})
     assert not np.shares_memory(first, again) and not np.shares_memory(second, X)
     np.testing.assert_array_equal(first, stencil(X)[0])
+
+
+def test_stacks_of_matrices_are_multiplied_as_numpy_does() -> None:
+    x, m = np.random.default_rng(3).normal(size=(5, 6, 1, 20)), np.random.default_rng(4).normal(size=(20, 17))
+    made = executable_of(lambda x, m: x @ m + 1.0, x, m)
+    assert MatrixProduct in {type(each) for each in made.compiled.segments}
+    np.testing.assert_array_equal(made([x, m], {})[0][0], x @ m + 1.0)
 
 
 def test_subnormal_numbers_are_kept() -> None:
