@@ -40,12 +40,13 @@ class LoopRun:
         self._body = body
         self._arrays: list[Made] = []
         self._state = state
-        self._known = {number: self._add(array) for number, array in body.constants.items()}
         self.arguments = given
-        self._known.update(enumerate(map(self._add, given)))
-        self.state = tuple(self._known[number] for number in state)
         self._rooms = [(kernel, kernel.take_room()) for kernel in body.segments if isinstance(kernel, Kernel)]
         self._spare = body.take_memory()
+        known = [*body.constants.items(), *enumerate(given)]
+        made = {number: (array, address_of(array)) for number, array in known} | self._spare
+        self._known = {number: self._add(each) for number, each in made.items()}
+        self.state = tuple(self._known[number] for number in state)
         self._buffers: dict[int, list[int]] = defaultdict(list)
         self._tables: dict[tuple[int, ...], _Tables] = {}
 
@@ -69,21 +70,19 @@ class LoopRun:
         self._body.spare.append(self._spare)
         return [self.array(each) for each in self.state]
 
-    def _add(self, array: np.ndarray[Any, Any]) -> int:
-        self._arrays.append((array, address_of(array)))
+    def _add(self, made: Made) -> int:
+        self._arrays.append(made)
         return len(self._arrays) - 1
 
     def _made(self) -> _Tables:
         numbers = self._known | dict(zip(self._state, self.state, strict=True))
-        calls, results = [], set(self._body.results)
+        calls = []
         for kernel, room in self._rooms:
             for output, form in zip(kernel.outputs, kernel.forms, strict=True):
                 if output in kernel.in_place:
                     numbers[output] = numbers[kernel.in_place[output]]
-                elif output in results:
+                elif output not in numbers:
                     numbers[output] = self._buffer(output, form)
-                else:
-                    numbers[output] = self._kept(output)
             addresses = [self._arrays[numbers[each]][1] for each in (*kernel.inputs, *kernel.outputs)]
             calls.append((kernel.load(), struct.pack(f"{len(addresses) + 1}P", *addresses, room[1])))
         return _Tables(calls, tuple(numbers[each] for each in self._body.results))
@@ -93,22 +92,15 @@ class LoopRun:
         for number in self._buffers[output]:
             if number not in self.state:
                 return number
-        self._arrays.append(made_at(*form))
-        self._buffers[output].append(len(self._arrays) - 1)
-        return len(self._arrays) - 1
-
-    def _kept(self, output: int) -> int:
-        if not self._buffers[output]:
-            self._arrays.append(self._spare[output])
-            self._buffers[output].append(len(self._arrays) - 1)
-        return self._buffers[output][0]
+        self._buffers[output].append(self._add(made_at(*form)))
+        return self._buffers[output][-1]
 
 
 def loop_run(body: Segmented, given: Sequence[Any], state: range) -> LoopRun | None:
     """Return the loop, or None where the body's own runs are as quick or needed.
 
-    These are needed for segments that are no kernels, and where several threads compute them. given: with arrays of the
-    caller's in the place of rows, which it fills anew for each iteration.
+    These are needed for segments that are no kernels, and where several threads compute them. given: the first
+    iteration's arguments. Those behind the state are copied, so that the next one's can be written to them.
     """
     if any(number in range(state.stop, len(given)) for number in body.results[: len(state)]):
         return None  # a row stays in the state
@@ -116,7 +108,7 @@ def loop_run(body: Segmented, given: Sequence[Any], state: range) -> LoopRun | N
     if not is_small(body) or any(helpers.threads_for(each.size.chunks) > 1 for each in kernels):
         return None
     arrays = [np.asarray(array, dtype, order="C") for array, (_, dtype) in zip(given, body.forms, strict=True)]
-    return LoopRun(body, arrays, state)
+    return LoopRun(body, [*arrays[: state.stop], *map(np.array, arrays[state.stop :])], state)
 
 
 def is_small(body: Segmented) -> bool:

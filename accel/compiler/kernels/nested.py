@@ -53,7 +53,7 @@ class Scan(Nested):
         collected = [aligned_array(*form) for form in self.forms]
         order = range(self.rounds)[:: -1 if self.backwards else 1]
         if self.rounds > 1:
-            rows = [np.array(array[0, ...]) for array in given[first:]]
+            rows = [array[0, ...] for array in given[first:]]
             loop = loop_run(body, (*given[: self.fixed], *state, *rows), range(self.fixed, first))
             if loop is not None:
                 state = _iterated(loop, order, given[first:], collected)

@@ -53,7 +53,7 @@ class ArrayTable:
         self.arrays[number], self.addresses[number] = array, address
 
     def address(self, number: int) -> int:
-        """Return a value's address. To look one up in an array takes a microsecond."""
+        """Return a value's address."""
         found = self.addresses[number]
         if found is None:
             found = self.addresses[number] = address_of(self.arrays[number])

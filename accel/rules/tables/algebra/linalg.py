@@ -160,11 +160,16 @@ def _matrix(name: str, *positional: str, symmetric: bool = False) -> Callable[..
     return lower
 
 
+def pivots_of(a: Array) -> tuple[Array, Array]:
+    """The pivots of square matrices, and whether an odd number of rows was swapped."""
+    factors, rows, _ = lax.linalg.lu(a)
+    swaps = (rows != jnp.arange(rows.shape[-1], dtype=rows.dtype)).sum(axis=-1)
+    return jnp.diagonal(factors, axis1=-2, axis2=-1), swaps % 2 == 1
+
+
 def _slogdet(a: Array) -> Any:
     """By the pivots; of small matrices, JAX's forms products of elements, which overflow or vanish."""
-    factors, pivots, _ = lax.linalg.lu(a)
-    diagonal = jnp.diagonal(factors, axis1=-2, axis2=-1)
-    swapped = (pivots != jnp.arange(pivots.shape[-1], dtype=pivots.dtype)).sum(axis=-1) % 2 == 1
+    diagonal, swapped = pivots_of(a)
     sign, size = jnp.prod(complexes.sign(diagonal), axis=-1), jnp.log(abs(diagonal)).sum(axis=-1)
     found = jnp.linalg.slogdet(a)
     return type(found)(derived_from(jnp.where(swapped, -sign, sign), found[0]), derived_from(size, found[1]))

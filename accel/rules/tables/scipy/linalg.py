@@ -16,7 +16,7 @@ from accel.rules.hosted import on_host
 from accel.rules.lowering import Array, Lazy, jnp, lax, number
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import Finite
-from accel.rules.tables.algebra.linalg import from_triangle
+from accel.rules.tables.algebra.linalg import from_triangle, pivots_of
 
 jla: Any = Lazy("jax.scipy.linalg")
 
@@ -74,12 +74,10 @@ def det(*, a: Array, check_finite: bool = True) -> Any:
     if a.dtype in (np.float32, np.complex64):
         raise Unsupported("rule.parameter", "scipy.linalg.det in single precision, of which the result is double")
     (a,) = _floating(a)
-    factors, pivots, _ = lax.linalg.lu(a)
-    swaps = (pivots != jnp.arange(pivots.shape[0], dtype=pivots.dtype)).sum()
-    start = number(1, a) - number(2, a) * (swaps % 2).astype(a.dtype)
-    found = lax.fori_loop(0, a.shape[0], lambda i, product: product * factors[i, i], start)
-    is_singular = (jnp.diagonal(factors) == 0).any()
-    return derived_from(jnp.where(is_singular, number(0, a), found), jnp.linalg.det(a))
+    pivots, swapped = pivots_of(a)
+    start = jnp.where(swapped, number(-1, a), number(1, a))
+    found = lax.fori_loop(0, a.shape[0], lambda i, product: product * pivots[i], start)
+    return derived_from(jnp.where((pivots == 0).any(), number(0, a), found), jnp.linalg.det(a))
 
 
 @rewritten(linalg.norm, "a | ord axis keepdims check_finite", holds=_finite)
