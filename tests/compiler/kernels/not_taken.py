@@ -9,7 +9,7 @@ _TABLE = {
         np.astype(a, complex) | a.astype(complex) | a.astype(np.float16) | np.full(3, z, dtype=complex)
     """,
     "linear algebra": """
-        np.polyfit(v, u, 2) | np.linalg.norm(s, 2) | np.linalg.norm(s, "nuc") | np.linalg.matrix_norm(s, ord=2) | np.linalg.slogdet(s)
+        np.polyfit(v, u, 2) | np.linalg.norm(s, 2) | np.linalg.norm(s, "nuc") | np.linalg.matrix_norm(s, ord=2) | np.linalg.slogdet(s) | linalg.det(s)
         np.linalg.eigh(p)[0]
         np.linalg.eigh(s, "U")[0] | np.linalg.svd(s)[1]
         np.abs(np.linalg.qr(s)[1])
