@@ -15,6 +15,9 @@ from accel.compiler.kernels.plan import Index, placed
 
 INT64 = np.dtype(np.int64)
 
+_AHEAD = 256
+"""Bytes by which loads are ahead of the iteration that needs them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Location:
@@ -45,11 +48,13 @@ def level_of(index: Index) -> int:
 class Addressing:
     """Writes the address computations and loads of one function.
 
-    places: of inputs and stored values, by node. loops: names of the loop counters. used: the pointers that it takes.
+    places: of inputs and stored values, by node. fetches_ahead: whether to fetch into the cache what is loaded some
+    iterations later. loops: names of the loop counters. used: the pointers that it takes.
     """
 
     emitter: Emitter
     places: Mapping[int, Location]
+    fetches_ahead: bool = False
     loops: dict[int, str] = field(default_factory=dict)
     used: dict[str, Pointer] = field(default_factory=dict)
 
@@ -131,8 +136,17 @@ class Addressing:
         inner = [(stride, axis) for stride, axis in zip(place.strides, index, strict=True) if axis.dim == level - 1]
         step = sum(stride * axis.step for stride, axis in inner)
         if step == 1:
+            self._fetch_ahead(place.number, address, level)
             return emitter.load(address, node.dtype, level)
         return self._loaded_lanes(address, node.dtype, [lane * step for lane in range(emitter.lanes)], level)
+
+    def _fetch_ahead(self, number: int, address: str, level: int) -> None:
+        """Fetch what later iterations load of this array: processors find out by themselves for few arrays at once."""
+        scope = self.emitter.scopes[level]
+        if self.fetches_ahead and scope.known.setdefault(("ahead", number), address) is address:
+            ahead = self.emitter.written(f"getelementptr i8, ptr {address}, i64 {_AHEAD}", level)
+            self.emitter.declared.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+            scope.lines.append(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
 
     def _loaded_lanes(self, address: str, dtype: np.dtype[Any], offsets: Sequence[Any], level: int) -> Value:
         """Load a vector lane by lane. offsets: in elements."""

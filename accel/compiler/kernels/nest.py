@@ -7,6 +7,7 @@ are computed alike are not cut: the row's address and constants are selected.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
@@ -40,6 +41,9 @@ from accel.compiler.kernels.plan import Index, NestStage, placed, shifted
 
 _MOST_ROWS = 0.75
 """Minimum share of the rows for which a value is computed, to compute it for all. Guess."""
+
+_LARGE = 1 << 17
+"""Minimum elements of arrays that are not found in a cache: 1 MB of float64."""
 
 _POINTER = re.compile(r"%p\d+\.\d+")
 """The name of a pointer, see `Addressing.pointer`."""
@@ -85,7 +89,8 @@ class LoopNest:
         self._checked, self._flag, self._check = checked, flag, Check()
         self._rank = len(stage.shape)
         self.emitter = Emitter(innermost=self._rank)
-        self._memory = Addressing(self.emitter, places)
+        is_large = math.prod(stage.shape) >= _LARGE
+        self._memory = Addressing(self.emitter, places, is_large)
         self._region: dict[int, tuple[int, int]] = {}
         self._labels = 0
 

@@ -33,6 +33,10 @@ Made = tuple[np.ndarray[Any, Any], int]
 """An array and its address."""
 
 
+_rooms: list[Made] = []
+"""Scratch memory for the next runs of kernels. All share it, as it is then likely to be in the cache."""
+
+
 class ArrayTable:
     """The values of a run, by number: arrays, and the addresses of those that kernels have asked for.
 
@@ -94,7 +98,6 @@ class Kernel(Segment):
     in_place: Mapping[int, int] = field(default_factory=dict)
     _loaded: machine_code.Loaded | None = None
     _call: Entry | None = None
-    _rooms: list[Made] = field(default_factory=list)
 
     def __reduce__(self) -> tuple[Any, ...]:
         about = self.forms, self.size, self.reused, self.checked, self.in_place
@@ -134,14 +137,15 @@ class Kernel(Segment):
     def take_room(self) -> Made:
         """Return scratch memory for one run, see `Size.room`."""
         try:
-            return self._rooms.pop()
+            room = _rooms.pop()
         except IndexError:
             # a thread makes one, so that two runs at once have their own
             return made_at((self.size.room,), np.dtype(np.uint8))
+        return room if len(room[0]) >= self.size.room else made_at((self.size.room,), np.dtype(np.uint8))
 
     def give_room(self, room: Made) -> None:
         """Take scratch memory back."""
-        self._rooms.append(room)
+        _rooms.append(room)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ import accel
 from accel.backend import compile as compiling
 from accel.backend import options, segmented
 from accel.backend.executable import Executable
-from accel.compiler.kernels import machine_code
+from accel.compiler.kernels import machine_code, nest, segments
 from accel.compiler.kernels.nested import Choice, Scan, While
 from accel.compiler.kernels.segments import HostCall, Kernel, MatrixProduct, Segmented
 from accel.compiler.lower.passes.loops import scan
@@ -68,6 +68,29 @@ def test_stacks_of_matrices_are_multiplied_as_numpy_does() -> None:
     made = executable_of(lambda x, m: x @ m + 1.0, x, m)
     assert MatrixProduct in {type(each) for each in made.compiled.segments}
     np.testing.assert_array_equal(made([x, m], {})[0][0], x @ m + 1.0)
+
+
+def test_what_large_arrays_are_fetched_ahead_of_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(nest, "_LARGE", 1)
+    monkeypatch.setattr(
+        machine_code, "object_of", lambda *units, made=machine_code.object_of: texts.extend(units) or made(*units)
+    )
+    for x in (X, X[:, :3].copy(), WIDE):  # rows of fewer elements than a vector has, and arrays at the end of memory
+        made = executable_of(stencil, x)
+        for mine, theirs in zip(made([x], {})[0], stencil(x)[:2], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    assert any("@llvm.prefetch" in text for text in texts)
+
+
+def test_kernels_share_scratch_memory() -> None:
+    segments._rooms.clear()
+    for x in (X, WIDE, X):
+        made = executable_of(stencil, x)
+        (kernel,) = made.compiled.segments
+        assert isinstance(kernel, Kernel)
+        made([x], {})
+        assert [len(room) >= kernel.size.room for room, _ in segments._rooms] == [True]
 
 
 def test_subnormal_numbers_are_kept() -> None:
