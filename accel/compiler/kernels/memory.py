@@ -142,9 +142,10 @@ class Addressing:
 
     def _fetch_ahead(self, number: int, address: str, level: int) -> None:
         """Fetch what later iterations load of this array: processors find out by themselves for few arrays at once."""
-        scope = self.emitter.scopes[level]
-        if self.fetches_ahead and scope.known.setdefault(("ahead", number), address) is address:
+        scope, key = self.emitter.scopes[level], ("ahead", number)
+        if self.fetches_ahead and key not in scope.known:
             ahead = self.emitter.written(f"getelementptr i8, ptr {address}, i64 {_AHEAD}", level)
+            scope.known[key] = Value(self.emitter, ahead, INT64, level)
             self.emitter.declared.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
             scope.lines.append(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
 

@@ -14,16 +14,17 @@ Pairs = Mapping[int, tuple[Any, Any]]
 """Pairs of a replaced object and its replacement, by the id of the replaced object."""
 
 
-def swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
+def swap_aliases(swaps: Iterable[tuple[Any, Any]], of: ModuleType | None = None) -> None:
     """Bind all aliases of each pair's first object to the pair's second object.
 
     These are names in every imported module, and default values of the functions and methods of the user's project.
-    Found by identity: nothing records which modules have done `from module import function`.
+    Found by identity: nothing records which modules have done `from module import function`. of: a module that has the
+    first objects and has only just been imported. Then no module can have done so that had been imported before.
     """
     by_id = {id(old): (old, new) for old, new in swaps}
     if not by_id:
         return
-    for module in tuple(sys.modules.values()):
+    for module in _modules(of):
         if not issubclass(type(module), ModuleType):  # programs may put any object there
             continue
         names = namespace(module)
@@ -33,6 +34,17 @@ def swap_aliases(swaps: Iterable[tuple[Any, Any]]) -> None:
         if _is_of_project(names):
             for function in _functions_of(names, names.get("__name__"), set()):
                 _swap_defaults(function, by_id)
+
+
+def _modules(of: ModuleType | None) -> list[Any]:
+    modules = list(sys.modules.values())
+    first = next((place for place, module in enumerate(modules) if module is of), 0)
+    return [*filter(is_running, modules[:first]), *modules[first:]]
+
+
+def is_running(module: ModuleType) -> bool:
+    """Whether a module is being imported."""
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 def _is_of_project(names: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from accel.catalogue import Hold, Row
-from accel.entry.hook.aliases import swap_aliases
+from accel.entry.hook.aliases import is_running, swap_aliases
 from accel.entry.hook.attributes import Patch, Replacement, find, replace
 from accel.entry.hook.imports import Finder, locate
 from accel.entry.hook.lifts import MAIN, WHY, Lifts, rows_of_all, rows_of_program
@@ -80,7 +80,7 @@ class Installation:
             self._prepare()
         for name, jobs in self.jobs.items():
             module = sys.modules.get(name)
-            if module is not None and _is_running(module):
+            if module is not None and is_running(module):
                 threading.Thread(target=self._patch_once_run, args=(module,), name="accel-hook", daemon=True).start()
             elif module is not None:
                 self.patch_module(module)
@@ -90,7 +90,7 @@ class Installation:
     def _patch_once_run(self, module: ModuleType) -> None:
         """Patch a module that was being imported at the start: in a thread, as nobody tells when its code has run."""
         ends = time.monotonic() + LONGEST_S
-        while _is_running(module) and time.monotonic() < ends:
+        while is_running(module) and time.monotonic() < ends:
             time.sleep(INTERVAL_S)
         if self.finder in sys.meta_path:
             self.patch_module(module)
@@ -108,7 +108,7 @@ class Installation:
             logs.LOGGER.warning("nothing is accelerated: %s: %s", type(error).__name__, error)
             self.stop()
             return
-        self.patch_module(module)
+        self.patch_module(module, is_new=True)
 
     def _prepare(self) -> None:
         """Let `wrap` import its dependencies, which need NumPy.
@@ -198,13 +198,16 @@ class Installation:
             keep_on_numpy(row, made)
         return code
 
-    def patch_module(self, module: ModuleType) -> None:
-        """Replace the catalogue's functions in `module`, with all their aliases, unless that was done before."""
+    def patch_module(self, module: ModuleType, *, is_new: bool = False) -> None:
+        """Replace the catalogue's functions in `module`, with all their aliases, unless that was done before.
+
+        is_new: whether it has only just been imported.
+        """
         with lock:
             replaced = [self._patch(module, job) for job in self.jobs.get(module.__name__, ())]
             fresh = [(replacement.old, replacement.new) for replacement in replaced if replacement is not None]
             self.swaps += fresh
-            swap_aliases(fresh)
+            swap_aliases(fresh, module if is_new else None)
 
     def _patch(self, module: ModuleType, job: Row | Hold) -> Replacement | None:
         attribute = find(module, job.qualname)
@@ -257,11 +260,6 @@ class Installation:
     def _unpatched(self, raw: object) -> Any:
         """Return the original if `raw` is one of accel's replacements, such as an inherited one, else `raw`."""
         return next((patch.attribute.raw for patch in self.patches if patch.replacement is raw), raw)
-
-
-def _is_running(module: ModuleType) -> bool:
-    """Whether a module is being imported."""
-    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 def _held(original: Callable[..., Any], value: object) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from accel.entry.lift.names import (
     Comprehension,
     Names,
+    deleted_names,
     evaluated_at_definition,
     function_names,
     imported_names,
@@ -67,11 +68,11 @@ def temporary_names(loop: Loop) -> set[str]:
 
 def _mentioned(function: FunctionNode, statements: Sequence[ast.stmt]) -> set[str]:
     """All names in a function but for those in these of its statements."""
-    found: set[str] = set()
+    found, left_out = set[str](), set[ast.AST](statements)
     pending: list[ast.AST] = [function]
     while pending:
         node = pending.pop()
-        pending += [each for each in ast.iter_child_nodes(node) if each not in statements]
+        pending += [each for each in ast.iter_child_nodes(node) if each not in left_out]
         found |= _names_in(node)
     return found
 
@@ -138,8 +139,8 @@ class _Flow:
     def _simple(self, node: ast.AST, state: frozenset[str]) -> frozenset[str]:
         """A statement or expression without parts that may not run, but for those of expressions."""
         self._read(node, state)
-        names = Names([node])
-        return (state | _bound_for_sure(node)) - names.deleted
+        after = state | _bound_for_sure(node)
+        return after - deleted_names([node]) if isinstance(node, ast.Delete) else after
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -155,24 +156,24 @@ class _Flow:
         return _either(self.block(node.body, state | yes), self.block(node.orelse, state | no))
 
     def _For(self, node: ast.For, state: frozenset[str]) -> _State:
-        state = self._simple(node.iter, state) - Names(node.body).deleted
+        state = self._simple(node.iter, state) - deleted_names(node.body)
         self.block(node.body, state | Names([node.target]).bound)
         self.block(node.orelse, state)
         return state
 
     def _While(self, node: ast.While, state: frozenset[str]) -> _State:
-        state = self._simple(node.test, state - Names(node.body).deleted)
+        state = self._simple(node.test, state - deleted_names(node.body))
         self.block(node.body, state | _refined(node.test)[0])
         self.block(node.orelse, state)
         return state
 
     def _Try(self, node: ast.Try, state: frozenset[str]) -> _State:
         self._depth += 1
-        interrupted = state - Names(node.body).deleted
+        interrupted = state - deleted_names(node.body)
         after = self.block(node.orelse, self.block(node.body, state))
         for handler in node.handlers:
             after = _either(after, self._handler(handler, interrupted))
-        everywhere = Names([*node.body, *node.orelse, *node.handlers]).deleted
+        everywhere = deleted_names([*node.body, *node.orelse, *node.handlers])
         self.block(node.finalbody, state - everywhere)
         self._depth -= 1
         return self.block(node.finalbody, after)
@@ -192,7 +193,7 @@ class _Flow:
         self._depth += 1
         self.block(node.body, state)
         self._depth -= 1
-        return state - Names(node.body).deleted  # it may have swallowed an exception half-way
+        return state - deleted_names(node.body)  # it may have swallowed an exception half-way
 
     _AsyncWith = _With
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import CodeType
 
 from accel.entry.lift.assigned import name_in_locals, uncertain_reads
-from accel.entry.lift.names import Names, imported_names
+from accel.entry.lift.names import Names, deleted_names, imported_names
 from accel.entry.lift.source import FunctionNode, NotLiftable
 from accel.platform.reasons import Refusal, source_line
 
@@ -93,7 +93,7 @@ def check_body(function: FunctionNode | None, statements: Sequence[ast.stmt], co
 def check_deletions(function: FunctionNode, statements: Sequence[ast.stmt], code: CodeType) -> None:
     """Raise NotLiftable for statements that unbind what they may then read inside `try`: that it is bound before does
     not help."""
-    deleted = sorted(uncertain_reads(function, statements) & Names(statements).deleted)
+    deleted = sorted(uncertain_reads(function, statements) & deleted_names(statements))
     if deleted:
         raise _refused(code, statements[0], f"may read {deleted[0]} inside try after it was deleted")
 

@@ -101,6 +101,26 @@ class Names(ast.NodeVisitor):
             self.visit(node)
 
 
+_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+"""Fields of statements with statements."""
+
+
+def deleted_names(statements: Iterable[ast.AST]) -> set[str]:
+    """The names that statements of one scope delete: `Names.deleted`, without a look at expressions."""
+    found: set[str] = set()
+    pending = list(statements)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Delete):
+            found |= Names([node]).deleted
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if isinstance(node, ast.ExceptHandler) and node.name is not None:
+                found.add(node.name)
+            for block in _BLOCKS:
+                pending += getattr(node, block, ())
+    return found
+
+
 def evaluated_at_definition(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
     """Return the parts of a definition evaluated in the scope around it: decorators, defaults and annotations."""
     arguments = parameters(node.args)
