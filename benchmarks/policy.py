@@ -75,7 +75,7 @@ class Played:
     """A function or a loop's iteration of a score.
 
     own_s: seconds on NumPy, without functions inside. compiled_s: of its program. operations: of its recording. calls:
-    in each iteration. kinds: the kind of each iteration, in turns.
+    in each iteration. kinds: the kind of each iteration, in turns. longer: operations that kinds other than 0 have more.
     """
 
     name: str
@@ -84,6 +84,7 @@ class Played:
     operations: int
     calls: int = 1
     kinds: Sequence[int] = (0,)
+    longer: int = 0
 
 
 @dataclass(frozen=True)
@@ -266,7 +267,8 @@ def _source(score: Score) -> str:
         parameters = ["x", "kind", *(["prints", *names] if of_loop else [])]
         lines += ["", f"def {each.name}({', '.join(parameters)}):", "    y = x"]
         for kind in sorted(set(each.kinds))[1:]:
-            lines += [f"    if kind == {kind}:", f"        y = y * {kind + 1.5}"]
+            more = [f"        y = y * {kind + 1.5 + place / 64}" for place in range(1 + each.longer // SCALE)]
+            lines += [f"    if kind == {kind}:", *more]
         own = each.operations - (sum(other.operations for other in score.functions) if of_loop else 0)
         lines += [f"    y = y * {1.0 + place / 64} + x" for place in range(max(1, own // SCALE // 2))]
         if of_loop:

@@ -92,7 +92,6 @@ class NumPyCalls:
             if quiet:
                 program.whole.speed.parts_s.add(call.seconds or 0.0)
             program.wait(missed_s)
-            gain.potential_gain.add(expected_gain_s(call.own_s))
             return result
         self._note_without_program(program, call, quiet=quiet)
         return result
@@ -122,10 +121,12 @@ class NumPyCalls:
         Returns the result, and the seconds in which no program has run.
         """
         THREAD.inside = False  # `Target.answer` puts it back
-        run = current_run()
-        before_s = run.launched_s
+        run, potential = current_run(), gain.potential_gain
+        launched_s, potential_s = run.launched_s, potential.seconds
         result = self.whole(call)
-        missed_s = max(0.0, (call.seconds or 0.0) - (run.launched_s - before_s))
+        missed_s = max(0.0, (call.seconds or 0.0) - (run.launched_s - launched_s))
+        # beyond what the targets inside have added themselves
+        potential.add(expected_gain_s(missed_s) - (potential.seconds - potential_s))
         self._parts.note(call, missed_s)
         return result, missed_s
 
