@@ -126,10 +126,11 @@ class Compiling:
             return False
         # whether programs could have saved enough so far for the first of them to be compiled or loaded
         certain_s = parts.certain_miss_s(path.compile_s)
+        before_s = parts.missed_before_s(path.observed) if len(self._paths) == 1 else 0.0
         starts = gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs)
         if not starts and not prices.are_paid(path.price_s + gain.potential_gain.wanting_s, 0.0, certain_s):
             return False
-        return self._paths.is_worth_compiling(path, certain_s)
+        return self._paths.is_worth_compiling(path, certain_s, before_s)
 
     # -- its program --------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from accel.platform.clocks import time
 from accel.platform.ledger import current_run
 from accel.platform.reasons import Refusal
 from accel.policy import account, budget, parts, prices
+from accel.policy.account import LONGEST_RECORDING_S
 from accel.policy.call import Call, note_counted
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class Recordings:
         if paths.may_scatter(path) and self._covers_recording:
             return True
         if parts.used:  # a program's side exits tell the paths apart, once it is there
-            soon = bool(paths.with_program) or path.is_on_disk
+            soon = bool(paths.with_program) or paths.are_pending or path.is_on_disk
             return not soon and parts.pay_for_a_look(self._state.account.recording_s, paths.waiting_count - 1)
         self._without_program += 1
         # ever more rarely: at the 8th, 16th, 32nd, ... such call
@@ -215,6 +216,8 @@ class Recordings:
                 state.parts.note_look(found=is_new)
                 state.paths.note_again(found=is_new)
             if is_new:
+                if not state.paths:
+                    state.parts.note_first()
                 self.add(recorded.trace)
                 self._earlier.forget_vain()
                 self._compiling.keep(state.paths)
@@ -246,7 +249,7 @@ class Recordings:
         self.count += not again
         parts.recorded.count += 1
         is_bounded = state.is_limited and not budget.for_later_runs
-        max_s = state.account.longest_recording_s if is_bounded else math.inf
+        max_s = self._longest_s if is_bounded else math.inf
         # rounds of a loop by data that leave the tape do not make the program longer
         longest = state.paths.longest if state.parts.used else None
         started = time.perf_counter()
@@ -269,6 +272,13 @@ class Recordings:
         elif isinstance(recorded, Raised):
             call.raised = recorded.error
         return recorded, time.perf_counter() - started
+
+    @property
+    def _longest_s(self) -> float:
+        """Seconds after which the next recording is broken off: a call may be unlike the others, and far longer."""
+        account = self._state.account
+        usual_s = account.call_s + max(LONGEST_RECORDING_S, BROKEN_OFF_FACTOR * account.recording_s)
+        return min(account.longest_recording_s, max(usual_s, BROKEN_OFF_FACTOR * self.broken_off_s))
 
     @property
     def were_taken_up(self) -> bool:

@@ -102,6 +102,7 @@ class Parts:
         self._last_unmatched: tuple[Hashable, float] = None, 0.0  # the last examined call, if it was
         self._matched_s = 0.0
         self._looks_in_vain = 0
+        self._before_first = 0.0, 0  # seconds missed before the first recording, and the number of calls
 
     @functools.cached_property
     def _key(self) -> str:
@@ -148,6 +149,15 @@ class Parts:
         """Note a call that a known path without a program seems to take."""
         self._matched_s += missed_s
         self._last_unmatched = None, 0.0
+
+    def note_first(self) -> None:
+        """Note that a call was recorded, and that no path was known before."""
+        self._before_first = self._unpaid_s, self._calls
+
+    def missed_before_s(self, calls: int) -> float:
+        """Return the seconds that calls of the first path missed before its recording: `calls` have taken it since."""
+        missed_s, before = self._before_first
+        return missed_s * min(1.0, calls / max(1, self._calls - before))
 
     def note_rested(self, calls: int) -> None:
         """Note calls that were not examined: they are taken for ones like the last that was."""

@@ -44,6 +44,10 @@ MOST_APART = 5
 come again by then, since ever more calls lie between its recordings."""
 
 
+SMALL_COUNT = 4
+"""Maximum of a whole number that is taken to come again. Guess."""
+
+
 class KnownPaths:
     """The recorded paths of one target, the most recently used first.
 
@@ -182,7 +186,7 @@ class KnownPaths:
         """Whether a number that Python needed of the path's arrays has not come twice yet: it may never do so."""
         if self._recurs or self.with_program:
             return False
-        mine = _numbers(path.outcomes)
+        mine = {where: number for where, number in _numbers(path.outcomes).items() if not _is_small(number)}
         others = [_numbers(other.outcomes) for other in self._paths if other is not path]
         come_twice = any(other.get(where) == number for where, number in mine.items() for other in others)
         return bool(mine) and not come_twice
@@ -277,10 +281,11 @@ class KnownPaths:
         """Whether all of them stay on NumPy for good."""
         return all(path.stage is Stage.GIVEN_UP for path in self._paths)
 
-    def is_worth_compiling(self, path: RecordedPath, certain_s: float = 0.0) -> bool:
+    def is_worth_compiling(self, path: RecordedPath, certain_s: float = 0.0, before_s: float = 0.0) -> bool:
         """Whether the path's calls have lost what compiling it costs, or are certain to lose more (see policy.prices).
 
-        certain_s: seconds that calls to come are certain to lose without a program.
+        certain_s: seconds that calls to come are certain to lose without a program. before_s: those that calls lost
+        before it was recorded.
         """
         # one after the other: the next joins what the one before has brought together
         if not may_start(self) or (self.joint is not None and self.joint.pending is not None):
@@ -291,7 +296,7 @@ class KnownPaths:
         again_s = self.joint.whole.price_s if self.joint is not None and joins_more(path, self) else 0.0
         if self.with_program:  # as many kinds again are likely to come, each of which has all compiled anew
             certain_s /= len(self._paths)
-        return prices.are_paid(path.price_s + again_s, path.lost_s, certain_s)
+        return prices.are_paid(path.price_s + again_s, path.lost_s + expected_gain_s(before_s), certain_s)
 
     def stop_folding(self, names: Collection[str], changed_in: Program) -> None:
         """Constants of these names have changed in one program: those not compiled yet take them as inputs too."""
@@ -340,6 +345,11 @@ class KnownPaths:
 def _numbers(outcomes: Iterable[Outcome]) -> dict[tuple[Any, int], float]:
     """The numbers that outcomes expect, by the lines that needed them."""
     return {outcome.where[:2]: outcome.expected for outcome in outcomes if type(outcome.expected) in (int, float)}
+
+
+def _is_small(number: float) -> bool:
+    """Whether a number is so small a count that it is likely to come again, as that of substeps."""
+    return type(number) is int and abs(number) <= SMALL_COUNT
 
 
 def _answers(path: RecordedPath) -> dict[int, list[str]]:
