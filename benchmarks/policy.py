@@ -75,7 +75,7 @@ class Played:
     """A function or a loop's iteration of a score.
 
     own_s: seconds on NumPy, without functions inside. compiled_s: of its program. operations: of its recording. calls:
-    in each iteration. kinds: the kind of each iteration, in turns. longer: operations that kinds other than 0 have more.
+    in each iteration. kinds: the kind of each iteration, in turns. longer: operations that kinds but 0 have more.
     """
 
     name: str
