@@ -214,10 +214,10 @@ class Account:
     @property
     def recording_s(self) -> float:
         """Seconds that the next recording takes beyond its call on NumPy, about."""
+        if self._recording_s is not None:
+            return self._recording_s
         # later calls may be short because the functions inside have programs: these are recorded all the same
-        likely_s = min(recorded.likely_s(max(self.call_s, self.first_s)), LONGEST_RECORDING_S)
-        # the last one may have been of a call unlike the others
-        return likely_s if self._recording_s is None else min(self._recording_s, likely_s)
+        return min(recorded.likely_s(max(self.call_s, self.first_s)), LONGEST_RECORDING_S)
 
     @property
     def longest_recording_s(self) -> float:

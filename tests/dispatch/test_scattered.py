@@ -102,6 +102,29 @@ def test_a_length_that_python_knows_does_not_delay_a_program() -> None:
     assert len(paths) == 1 and fast._self_target.recordings.count == 1 and open_ledger("known").compiled_calls > 10
 
 
+@pytest.mark.usefixtures("free")
+@pytest.mark.parametrize(("most", "delays"), [(3, False), (300, True)])
+def test_a_small_count_does_not_delay_a_program(most: int, delays: bool) -> None:
+    """Substeps are counted anew in each call, and mostly are as many."""
+
+    def step(x: Any) -> Any:
+        for _ in range(max(1, min(int(np.abs(x).max() * 1e4), most))):
+            x = np.sin(x) * 0.5
+        return x
+
+    name = f"substeps {most}"
+    fast: Any = accel.accelerate(step, name=name)
+    x = np.random.default_rng(0).normal(size=2000)
+    paths, i = fast._self_target.paths, 0
+    while not paths:
+        np.testing.assert_allclose(fast(x + i), step(x + i), rtol=1e-12)
+        i += 1
+    assert [paths.may_scatter(path) for path in paths] == [delays]
+    for more in range(12):
+        np.testing.assert_allclose(fast(x + more), step(x + more), rtol=1e-12)
+    assert open_ledger(name).compiled_calls > 5
+
+
 @pytest.mark.usefixtures("at_once")
 def test_lengths_that_come_again_are_all_recorded() -> None:
     paths, ledger = play("again", lambda i: 0.02 * (i // 2 % 6))

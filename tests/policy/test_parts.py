@@ -168,6 +168,18 @@ def test_a_loop_of_unknown_length_is_certain_to_miss_a_share_of_what_it_has_miss
     assert of_loop.certain_miss_s(100.0) == 0.0, "it has paid for one that was refused"
 
 
+def test_what_was_missed_before_a_recording_pays_by_the_share_of_calls_that_take_its_path(of_loop: Parts) -> None:
+    for _ in range(10):
+        of_loop.note(call_of(0.1, 0.1), 0.1)
+    of_loop.note_first()
+    assert of_loop.missed_before_s(0) == 0.0
+    of_loop.note_paid()
+    for _ in range(4):
+        of_loop.note(call_of(0.1, 0.1), 0.1)
+    assert of_loop.missed_before_s(1) == pytest.approx(0.25), "a kind of iterations that comes rarely"
+    assert of_loop.missed_before_s(4) == of_loop.missed_before_s(9) == pytest.approx(1.0)
+
+
 def test_they_do_not_come_first_where_they_take_little(of_loop: Parts) -> None:
     price_s(of_loop)
     of_loop.note(call_of(0.01, 0.008), 0.01)
@@ -376,3 +388,17 @@ def test_a_round_whose_recording_was_broken_off_is_recorded_again_once_that_may_
         longest_s[0] = 1e9
         assert play(2) == 4 and recordings.broken_off_s == 0.0
     assert len(fast._self_target.paths) == 1
+
+
+def test_a_recording_far_longer_than_the_usual_is_broken_off_and_the_next_may_take_longer(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recordings = accelerated(lambda x: x + 1.0, name="outer")._self_target.recordings
+    longest_s = [100.0]
+    monkeypatch.setattr(Account, "longest_recording_s", property(lambda _: longest_s[0]))
+    monkeypatch.setattr(Account, "recording_s", 0.4)
+    assert recordings._longest_s == pytest.approx(3.0 * 0.4)
+    recordings.broken_off_s = 1.2
+    assert recordings._longest_s == pytest.approx(3.6)
+    longest_s[0] = 2.0
+    assert recordings._longest_s == 2.0, "never longer than what the function could gain"
