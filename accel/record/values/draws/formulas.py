@@ -132,7 +132,9 @@ def applied(recording: Recording, formula: Formula, bound: dict[str, Any], z: An
         holds = formula.holds(*given)
         if isinstance_wrapper(holds):
             truth = holds.all() if issubclass(type(holds), RecordedArray) else holds
-            force_bool(truth, bool(unwrap(truth)))
+            if not unwrap(truth):  # a `RandomState` takes ranges below zero; such a path would let others through
+                raise Unsupported("effect.random", "a range that only a RandomState takes")
+            force_bool(truth, True)
         made = formula.apply(z, *given)
         terms = [_largest(unwrap(each)) for each in (*given, result)]
         close = np.allclose(unwrap(made), result, rtol=CLOSE, atol=CLOSE * max(terms), equal_nan=True)
