@@ -123,7 +123,8 @@ def test_signs_of_zero_in_division(check: Any) -> None:
 def test_remainders_of_whole_numbers_by_floats_keep_the_divisors_sign(check: Any) -> None:
     def work(x: Any, y: Any) -> Any:
         n, d = int(x.sum()), float(y[0])
-        return np.array([n % d, n // d, n % -2.5, *divmod(n, d)])
+        found = np.array([n % d, n // d, n % -2.5, *divmod(n, d)])
+        return found, np.signbit(found)
 
     divisors = [2.0, -2.0, np.inf, -np.inf, 0.1, -0.3]
     check(work, lambda i: (np.array([i % 3 * 3 - 3, 0]), np.array([divisors[i // 3 % 6]])), calls=24, exact=True)
