@@ -226,6 +226,9 @@ class Grows:
     def shift(self) -> None:
         self.q = float(self.m << self.n)
 
+    def largest(self) -> None:
+        self.q = float(max(self.n, self.m))
+
     def compare(self) -> None:
         self.q = 1.0 if self.n == 9007199254740992.0 else 2.0
 

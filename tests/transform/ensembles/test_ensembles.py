@@ -315,13 +315,15 @@ def test_constants_that_some_members_store_are_theirs(side: float, worth: str) -
         accel.ensemble(model.step_to_none, members=4, perturb=perturb).step()
 
 
-@pytest.mark.parametrize(("name", "n"), [("remainder", 2**40), ("power", 70), ("shift", 62), ("compare", 2**53 + 1)])
-def test_integers_of_members_do_not_wrap_around(name: str, n: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "n"), [("remainder", 2**40), ("power", 70), ("shift", 62), ("largest", -(2**63)), ("compare", 2**53 + 1)]
+)
+def test_integers_of_members_do_not_wrap_around(name: str, n: int, worth: str) -> None:
     def perturb(state: Any, member: int, rng: Any) -> None:
-        state["self.n"] += member * (n - 5)
+        state["self.n"] = n if member else 5
 
     model = Grows()
-    models = apart(model, 2, lambda each, member: setattr(each, "n", each.n + member * (n - 5)))
+    models = apart(model, 2, lambda each, member: setattr(each, "n", n if member else 5))
     ens = accel.ensemble(getattr(model, name), members=2, perturb=perturb)
     ens.step()
     for each in models:
