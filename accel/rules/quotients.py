@@ -45,6 +45,8 @@ def _guarded(name: str) -> Callable[[Any, Any], Any]:
 
     def lower(x: Array | float, y: Array | float) -> Any:
         function = getattr(jnp, name)
+        if jnp.asarray(y).dtype.kind == "f":  # Python's `7 % 2.5`: NumPy has cast both operands
+            x = jnp.asarray(x, jnp.result_type(x, y))
         if jnp.asarray(x).dtype.kind not in "iu":
             return _OF_FLOATS[name](x, y)
         x, y = jnp.broadcast_arrays(x, y)

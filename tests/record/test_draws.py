@@ -362,6 +362,19 @@ def test_a_computed_parameter_that_numpy_does_not_take(check: Any) -> None:
     check(work, worlds=world(), calls=30, replays=10)
 
 
+def test_ranges_that_only_the_legacy_generator_takes(check: Any) -> None:
+    """It takes ranges below zero, but no infinite ones, whichever it is given first."""
+
+    def work(x: Any, rng: Any, high: Any) -> Any:
+        return x + rng.uniform(0.0, high * 2.0), rng.random()
+
+    def new() -> Any:
+        rng = legacy()
+        return lambda i: (field(i), rng, np.full(12, -1.0 if i < 6 else np.inf if i % 5 == 4 else 1.0))
+
+    check(work, worlds=new, calls=30, replays=10)
+
+
 def test_a_number_that_numpy_does_not_take(check: Any) -> None:
     def new() -> Any:
         rng = np.random.default_rng(0)

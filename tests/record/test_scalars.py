@@ -120,6 +120,16 @@ def test_signs_of_zero_in_division(check: Any) -> None:
     check(work, lambda i: np.array([[0.0, -0.0, 3.0, -3.0, 1.5, -7.0][i % 6], 0.0, -0.0]), exact=True)
 
 
+def test_remainders_of_whole_numbers_by_floats_keep_the_divisors_sign(check: Any) -> None:
+    def work(x: Any, y: Any) -> Any:
+        n, d = int(x.sum()), float(y[0])
+        found = np.array([n % d, n // d, n % -2.5, *divmod(n, d)])
+        return found, np.signbit(found)
+
+    divisors = [2.0, -2.0, np.inf, -np.inf, 0.1, -0.3]
+    check(work, lambda i: (np.array([i % 3 * 3 - 3, 0]), np.array([divisors[i // 3 % 6]])), calls=24, exact=True)
+
+
 def test_divmod_round_pow(check: Any) -> None:
     def work(x: Any, s: float, n: int) -> Any:
         q, r = divmod(s, 0.75)

@@ -313,3 +313,9 @@ def test_distinct_floats(check: Check) -> None:
         return values, index, counts, np.unique(x, equal_nan=False).size
 
     check(work, lambda i: np.random.default_rng(i).permutation([1.5, np.nan, np.nan, -np.inf, 0.25, 1.5, np.inf]))
+
+
+@pytest.mark.parametrize("count", [lambda z: np.unique(z).size, lambda z: np.union1d(z, z[:2]).size])
+def test_the_number_of_different_complex_numbers_is_no_constant(check: Check, count: Any) -> None:
+    """No compiled program has their values; it must not have their number either."""
+    check(lambda z: z.sum() * count(z), lambda i: np.array([0.0, i % 3, 1j, 1.0, i % 2]) + 0j, replays=0)

@@ -63,6 +63,8 @@ class Batch:
         self._members = members
         self._places = places_module.places_of(recorded)
         names = [name for name in varied if name in self._places.leaves]
+        for name in set(varied).difference(names).intersection(self._places.names.values()):
+            raise refused(recorded.name, "pure.host", f"{name}, a constant of some paths")
         self._program = PureProgram(recorded, self._places, names, takes_state=True, derives=False)
         self.inventory: Inventory = inventory_of(recorded, self._places, self._program.ways, self._program.returned)
         self.takes = sorted(self._program.names)

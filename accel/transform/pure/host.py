@@ -1,13 +1,14 @@
 """Compute Python's numbers by JAX, so that a pure function has derivatives with respect to scalar parameters.
 
 If Python could raise, a check is added. It is False where the program's own call would have ended in an exception.
+Python's integers do not wrap around, and JAX's do: another check is False where one becomes too large.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from accel.compiler.lower.operations import as_array, compute
 from accel.ir.tape import Node
 from accel.platform.reasons import source_line
 from accel.record.values.numbers import HAS_TYPE
-from accel.rules import core
+from accel.rules import core, scalars
 from accel.rules.lowering import jnp
 from accel.rules.rule import Rule, Unsupported, lookup
 from accel.rules.scalars import PYTHON, PythonRow
@@ -38,7 +39,7 @@ _MORE: dict[Any, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 def computed(node: Node, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
     """Compute a host number by JAX. Returns it with its checks. Raises Unsupported."""
-    if node.dtype is None or node.shape:
+    if node.dtype is None or node.shape or node.dtype.kind == "O":
         raise Unsupported("pure.host", f"{node.rule.name} at {source_line(*node.where)}")
     if node.rule is HAS_TYPE:  # of a power: its own check says that it is the number that was recorded
         return True, []
@@ -55,7 +56,20 @@ def computed(node: Node, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> t
     value = core.cast(lower(*operands), node.dtype)
     if after is not None:
         truths.append(after.lower(value))
+    truths += _stay_whole(node, operands, value)
     return jnp.asarray(value, np.dtype(node.dtype)).reshape(()), truths
+
+
+def _stay_whole(node: Node, operands: Sequence[Any], value: Any) -> list[Any]:
+    """Return checks that Python's integers are small enough for JAX to compute and compare them exactly."""
+    function = node.rule.function
+    if node.scalar is int:
+        wraps = scalars.UNWRAPPED.get(operator.pow if function is pow else function)
+        return [scalars.EXACT.function(value) if wraps is None else wraps.function(*operands)]
+    kinds = [each.scalar if isinstance(each, Node) else type(each) for each in node.args]
+    if function in scalars.COMPARISONS and set(kinds) == {int, float}:
+        return [scalars.EXACT.function(operands[kinds.index(int)])]
+    return []
 
 
 def _of_row(row: PythonRow) -> tuple[Any, Any, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accel.compiler.merge import ABSENT
-from accel.record.state.inputs import Inputs, Slot
+from accel.record.state.inputs import Inputs, Slot, is_same_code
 from accel.transform.pure.recorded import RecordedFunction, refused
 
 LIBRARIES = frozenset({"numpy", "scipy", "math", "builtins", "cmath"})
@@ -47,7 +47,7 @@ class Places:
 
 def places_of(recorded: RecordedFunction) -> Places:
     """Return the leaves of a recorded function: all arrays and numbers that it reads and that do not decide its
-    path."""
+    path. Raises Refused for a number that some paths take as a number, and others as a constant."""
     trace, values = recorded.trace, recorded.values
     places = Places()
     arguments = _argument_slots(trace.inputs.slots)
@@ -58,7 +58,17 @@ def places_of(recorded: RecordedFunction) -> Places:
         value = values[index]
         if index in wanted and value is not ABSENT and _is_value(value) and not _is_fixed(slot):
             places.leaves[name] = InputLeaf(name, index, np.array(value), index in arguments)
+    _check_constants(recorded, places)
     return places
+
+
+def _check_constants(recorded: RecordedFunction, places: Places) -> None:
+    slots = list(enumerate(recorded.trace.inputs.slots, Inputs.ROOTS))
+    leaves = {leaf.slot: name for name, leaf in places.leaves.items()}
+    for index, slot in slots:
+        for other, each in slots if index in leaves else ():
+            if other not in leaves and each.name == slot.name and is_same_code(each.fetch, slot.fetch):
+                raise refused(recorded.name, "pure.host", f"{leaves[index]}, a constant of some paths")
 
 
 def _is_value(value: object) -> bool:

@@ -166,7 +166,10 @@ def _parts(
         value = template.value if isinstance(template, FixedValue) else template
         if isinstance(value, Part):
             raise refused(recorded.name, "pure.state", f"it stores a container in {name}")
-        if name in places.leaves and isinstance(value, NUMBERS):
+        is_free = name in places.leaves or name not in places.names.values()
+        if is_free and isinstance(value, NUMBERS):
+            if np.asarray(value).dtype.kind == "O":
+                raise refused(recorded.name, "pure.state", f"it stores an integer beyond int64 in {name}")
             yield name, FixedValue(value)
         else:
             _check_same(name, value, recorded, places)
@@ -191,24 +194,26 @@ def with_written(recorded: RecordedFunction, places: Places, returned: Sequence[
     for name in dict.fromkeys(name for each in returned for name in each.state):
         if name in places.leaves or all(name in each.state for each in returned):
             continue
-        value = _attribute(name, recorded, places, ways)
+        value = _attribute(name, recorded, places, ways, returned)
         if not is_leaf(value):
             raise refused(recorded.name, "pure.state", f"{name} is written on some paths, and is not there before")
         places.leaves[name] = InputLeaf(name, None, np.array(value))
 
 
-def _attribute(name: str, recorded: RecordedFunction, places: Places, ways: Sequence[Way]) -> Any:
-    for way in ways:
+def _attribute(
+    name: str, recorded: RecordedFunction, places: Places, ways: Sequence[Way], returned: Sequence[Returned]
+) -> Any:
+    """Return the value of that name before the call. Raises Refused if a path stores no array or number there."""
+    found: Any = ABSENT
+    for way, each in zip(ways, returned, strict=True):
         for change in way.trace.outputs.writes:
-            if isinstance(change, Write):
-                owner = way.slots[change.owner]
-                value = recorded.values[owner]
-                if name_of(change, way, recorded, places) != name:
-                    continue
-                if change.is_item:
-                    return value.get(change.name, ABSENT) if isinstance(value, dict) else ABSENT
-                return vars(value).get(change.name, ABSENT) if hasattr(value, "__dict__") else ABSENT
-    return ABSENT
+            if isinstance(change, Write) and name_of(change, way, recorded, places) == name:
+                if name not in each.state:
+                    raise refused(recorded.name, "pure.state", f"{name} is no array or number after some calls")
+                owner = recorded.values[way.slots[change.owner]]
+                held = owner if change.is_item else getattr(owner, "__dict__", None)
+                found = held.get(change.name, ABSENT) if isinstance(held, dict) else ABSENT
+    return found
 
 
 # -- aliases ----------------------------------------------------------------------------------------------------------

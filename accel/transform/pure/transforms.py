@@ -278,6 +278,30 @@ class _Batch:
         self._size = sizes.pop()
 
     def run(self) -> Any:
+        """Compute members with the same flags and texts together: a program has one value of them."""
+        groups, parts = self._alike(), []
+        if len(groups) == 1:
+            return filled(*self._run())
+        axes = [axis if axis is None else 0 for axis in self._axes]
+        for group in groups:
+            args = tuple(each if axis is None else each[group] for each, axis in zip(self._args, axes, strict=True))
+            parts.append(_Batch(self._transformed, args, self._kwargs, axes)._run())
+        if len({(repr(form), *((each.shape[1:], each.dtype) for each in found)) for form, found in parts}) > 1:
+            raise refused(self._member(0).name, "pure.result", "other flags or texts give another form")
+        order = np.argsort(np.concatenate(groups))
+        found = zip(*(found for _, found in parts), strict=True)
+        return filled(parts[0][0], [np.concatenate(each)[order] for each in found])
+
+    def _alike(self) -> list[list[int]]:
+        """Return the numbers of members in groups with the same flags, texts and other constants of a program."""
+        given = [each for each, axis in zip(self._args, self._axes, strict=True) if axis is not None]
+        fixed = [each for each in given if each.dtype.kind not in "biufc"[each.ndim == 1 :]]
+        groups: dict[tuple[bytes, ...], list[int]] = {}
+        for number in range(self._size):
+            groups.setdefault(tuple(each[number].tobytes() for each in fixed), []).append(number)
+        return list(groups.values())
+
+    def _run(self) -> tuple[Any, list[np.ndarray[Any, Any]]]:
         import jax
 
         call = self._member(0)
@@ -292,7 +316,7 @@ class _Batch:
                 found, ok = family.compiled[key]({**inputs, **stacked}, np.True_)
                 found, ok = jax.tree.map(np.array, found), np.asarray(ok)
             if ok.all():
-                return filled(family.program.form, found)
+                return family.program.form, found
             inputs = family.learned(self._member(int(np.argmin(ok))))
 
     def _member(self, number: int) -> PlainCall:
@@ -314,9 +338,17 @@ class _Batch:
                 try:
                     (name,) = places_module.under(family.recorded, family.places, position)
                 except KeyError:
-                    continue  # the function does not read it
+                    self._check_constant(family, position)
+                    continue
                 found[name] = np.asarray(value, inputs[name].dtype)
         return found
+
+    def _check_constant(self, family: _Family, position: int) -> None:
+        """Raise Refused if the program takes an argument for a constant, and members have others."""
+        value = self._args[position]
+        others = (number for number in range(1, self._size) if not np.array_equal(value[number], value[0]))
+        if any(family.inputs(self._member(number)) is None for number in others):
+            raise refused(family.recorded.name, "pure.host", f"argument {position} decides a path by its very value")
 
     def _made(self, family: _Family, stacked: Mapping[str, Any]) -> Callable[..., Any]:
         import jax

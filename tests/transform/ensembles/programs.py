@@ -194,6 +194,45 @@ class Ways:
         self.u = u
 
 
+class Stores:
+    """A value that some steps compute, and others set to a constant without reading it."""
+
+    def __init__(self, side: float) -> None:
+        self.u, self.n, self.h, self.q, self.side = np.array([0.5, -0.25, 1.5]), 2, np.bool_(True), 1.0, side
+
+    def step(self) -> None:
+        self.u = np.roll(self.u, 1)
+        if self.u[0] * self.side > 0.0:
+            self.n, self.h, self.q = int(4.0 * self.u[0]), self.u[0] > 1.0, float(self.u.sum())
+        else:
+            self.n, self.h, self.q = 0, np.bool_(False), 0.0
+
+    def step_to_none(self) -> None:
+        self.q = float(self.u[0]) if self.u[0] * self.side > 0.0 else None
+
+
+class Grows:
+    """Integers that become larger than JAX's, in other members than the first."""
+
+    def __init__(self) -> None:
+        self.n, self.m, self.q = 5, 2, 1.0
+
+    def remainder(self) -> None:
+        self.q = float((self.n * self.n * self.m) % 1000003)
+
+    def power(self) -> None:
+        self.q = float(self.m**self.n % 1009)
+
+    def shift(self) -> None:
+        self.q = float(self.m << self.n)
+
+    def largest(self) -> None:
+        self.q = float(max(self.n, self.m))
+
+    def compare(self) -> None:
+        self.q = 1.0 if self.n == 9007199254740992.0 else 2.0
+
+
 class TwoNames:
     """An object and an array by two names, each on a path of its own; and a flag that one path stores and one reads."""
 

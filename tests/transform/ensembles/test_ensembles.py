@@ -19,11 +19,13 @@ from accel.transform.ensembles.groups import number_of_groups
 from tests.transform.ensembles.programs import (
     HELD,
     SHARED,
+    Grows,
     Holding,
     Locked,
     Ocean,
     Rare,
     Refused,
+    Stores,
     Swapping,
     TwoNames,
     Ways,
@@ -292,6 +294,41 @@ def test_what_only_several_paths_together_show_is_refused(name: str, reason: str
     with pytest.raises(accel.Refused, match=rf"\[{reason}\]"):
         ens.step(4)
     assert ens.steps == (0 if name == "flags" else 1)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_constants_that_some_members_store_are_theirs(side: float, worth: str) -> None:
+    """Whichever path is recorded first."""
+
+    def perturb(state: Any, member: int, rng: Any) -> None:
+        state["self.u"] *= (-1.0) ** member
+
+    model = Stores(side)
+    models = apart(model, 4, lambda each, member: setattr(each, "u", each.u * (-1.0) ** member))
+    ens = accel.ensemble(model.step, members=4, perturb=perturb)
+    for _ in range(4):
+        ens.step()
+        for each in models:
+            each.step()
+        same(ens.state, models, "u", "n", "h", "q")
+    with pytest.raises(accel.Refused, match=r"\[pure.static\]"):
+        accel.ensemble(model.step_to_none, members=4, perturb=perturb).step()
+
+
+@pytest.mark.parametrize(
+    ("name", "n"), [("remainder", 2**40), ("power", 70), ("shift", 62), ("largest", -(2**63)), ("compare", 2**53 + 1)]
+)
+def test_integers_of_members_do_not_wrap_around(name: str, n: int, worth: str) -> None:
+    def perturb(state: Any, member: int, rng: Any) -> None:
+        state["self.n"] = n if member else 5
+
+    model = Grows()
+    models = apart(model, 2, lambda each, member: setattr(each, "n", n if member else 5))
+    ens = accel.ensemble(getattr(model, name), members=2, perturb=perturb)
+    ens.step()
+    for each in models:
+        getattr(each, name)()
+    same(ens.state, models, "q")
 
 
 def _fast(state: Any, member: int, rng: Any) -> None:

@@ -229,3 +229,31 @@ def test_all_is_read_before_it_is_overwritten(shifted: Callable[[Any], Any]) -> 
     np.testing.assert_allclose(accel.vmap(shifted)(np.stack([x, along])), [shifted(x), shifted(along)], rtol=1e-14)
     slope = (cost(x + 1e-3 * along) - cost(x - 1e-3 * along)) / 2e-3  # exact: the cost is a square
     np.testing.assert_allclose((accel.grad(cost)(x) * along).sum(), slope, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x, flag: x * 2.0 if flag else x, lambda x, flag: x * flag, lambda x, flag: np.where(flag, x, 0.0)]
+    + [lambda x, flag: flag, lambda x, flag: x.sum() if x[0] < 2.0 else x.sum() * flag],
+)
+def test_each_member_has_its_flags(function: Any) -> None:
+    x = np.arange(6.0).reshape(3, 2)
+    for flags in ([True] * 3, [False] * 3, [True, False, True], [False, True, False]):
+        wanted = [function(each, flag) for each, flag in zip(x, flags, strict=True)]
+        np.testing.assert_array_equal(accel.vmap(function)(x, np.array(flags)), wanted)
+
+
+def test_each_member_has_its_text() -> None:
+    x, names = np.arange(6.0).reshape(2, 3), np.array(["a", "b", "a"])
+    found = accel.vmap(lambda x, name: (x * (name == "a"), x), in_axes=(1, 0))(x, names)
+    np.testing.assert_array_equal(found[0], x.T * (names == "a")[:, None])
+    np.testing.assert_array_equal(found[1], x.T)
+    with pytest.raises(accel.Refused, match=r"\[pure.result\]"):
+        accel.vmap(lambda x, flag: x if flag else (x, x))(x, np.array([True, False]))
+
+
+def test_a_number_that_is_a_constant_of_some_paths_is_refused() -> None:
+    """-2**63 has no place among the numbers of a program."""
+    low, high = np.array([3, -(2**63)]), np.array([2, -1])
+    with pytest.raises(accel.Refused, match="a constant of some paths"):
+        accel.vmap(lambda a, b: max(a, b))(low, high)

@@ -228,6 +228,22 @@ def test_a_function_has_so_many_paths_at_most(monkeypatch: pytest.MonkeyPatch) -
         accel.vmap(lambda x: x + 1.0 if x > 0 else -x)(np.array([1.0, -1.0]))
 
 
+def test_a_path_that_stores_a_constant_stores_it() -> None:
+    class Kept:
+        n = 2
+
+    def step(kept: Any, x: Any) -> None:
+        kept.n = int(x[0]) if x[0] > 0.0 else 0
+
+    kept, below = Kept(), Kept()
+    kept.n = below.n = 2
+    for first, second in ((FIRST, -FIRST), (-FIRST, FIRST)):
+        pure = accel.to_jax(step, kept, first, examples=[(below, second)])
+        found = [int(pure({"x": x})["state"]["kept.n"]) for x in (FIRST, -FIRST)]
+        assert found == [int(FIRST[0]), 0]
+    assert int(accel.to_jax(step, kept, -FIRST)()["state"]["kept.n"]) == 0
+
+
 def test_swapped_arrays_are_swapped() -> None:
     model = _Flagged()
     model.v = np.zeros(3)

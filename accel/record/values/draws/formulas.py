@@ -95,7 +95,13 @@ FORMULAS: dict[str, Formula] = {
         "uniform", (0.0, 1.0), {"low": 0.0, "high": 1.0}, lambda z, low, high: low + (high - low) * z, _is_range
     ),
 }
-"""By the method's name, for NumPy's generators."""
+"""By the method's name, for `np.random.Generator`."""
+
+LEGACY = {
+    **FORMULAS,
+    "uniform": FORMULAS["uniform"]._replace(holds=lambda low, high: _call(np.isfinite, high - low)),
+}
+"""For `np.random.RandomState`, which takes ranges below zero."""
 
 CLOSE = 1e-9
 """Maximum difference of the formula's value from NumPy's, relative to its terms."""
@@ -132,7 +138,9 @@ def applied(recording: Recording, formula: Formula, bound: dict[str, Any], z: An
         holds = formula.holds(*given)
         if isinstance_wrapper(holds):
             truth = holds.all() if issubclass(type(holds), RecordedArray) else holds
-            force_bool(truth, bool(unwrap(truth)))
+            if not unwrap(truth):  # else the path would take what NumPy does not
+                raise Unsupported("effect.random", "this version of NumPy takes other parameters")
+            force_bool(truth, True)
         made = formula.apply(z, *given)
         terms = [_largest(unwrap(each)) for each in (*given, result)]
         close = np.allclose(unwrap(made), result, rtol=CLOSE, atol=CLOSE * max(terms), equal_nan=True)

@@ -59,7 +59,10 @@ class DrawCall:
     @property
     def formula(self) -> formulas.Formula | None:
         """NumPy's formula for the draw, where there is one."""
-        return None if type(self.generator) is random.Random else formulas.FORMULAS.get(self.name)
+        if type(self.generator) is random.Random:
+            return None
+        known = formulas.LEGACY if type(self.generator) is np.random.RandomState else formulas.FORMULAS
+        return known.get(self.name)
 
     def note_state(self) -> None:
         """Note the generator's state where it is needed; before its first draw, let the journal put it back."""

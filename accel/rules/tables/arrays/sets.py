@@ -24,11 +24,15 @@ def _is_first(ordered: Any, equal_nan: bool) -> Any:
     return xp.concatenate([xp.ones(min(1, ordered.size), bool), differs])
 
 
+def _check(ar: Array) -> None:
+    if ar.dtype.kind not in "fiub":
+        raise Unsupported("rule.parameter", "numpy.unique of complex numbers")
+
+
 def _as_many(*, ar: Array | NDArray[Any], shape: tuple[int, ...], equal_nan: bool = True, **rest: object) -> Any:
     if isinstance(ar, np.ndarray):
         return len(np.unique(ar, equal_nan=equal_nan)) == shape[0]
-    if ar.dtype.kind == "c":
-        return True  # refused by the lowering
+    _check(ar)  # here too: a program that wants the number alone has no use for the values
     ordered = from_keys(jnp.sort(keys_of(one_zero(ar.reshape(-1)))), ar.dtype)
     return counted(_is_first(ordered, equal_nan)) == shape[0]
 
@@ -43,8 +47,7 @@ def unique(
     return_counts: bool = False,
     equal_nan: bool = True,
 ) -> Any:
-    if ar.dtype.kind not in "fiub":
-        raise Unsupported("rule.parameter", "numpy.unique of complex numbers")
+    _check(ar)
     flat = ar.reshape(-1)
     order = jnp.argsort(keys_of(one_zero(flat)), stable=True)
     ordered = flat[order]
