@@ -99,7 +99,7 @@ def _unseen_write(code: CodeType) -> tuple[str, str, int] | None:
 
 def _problem(code: CodeType, *, is_nested: bool = False) -> tuple[str, str, int] | None:
     line = code.co_firstlineno
-    instructions = _instructions(code) if _is_suspect(code) else ()
+    instructions = instructions_of(code) if _is_suspect(code) else ()
     for position, instruction in enumerate(instructions):
         line = getattr(instruction, "line_number", None) or _starts(instruction) or line
         name = instruction.opname
@@ -142,11 +142,6 @@ def _is_suspect(code: CodeType) -> bool:
     return not _SUSPECT.isdisjoint(_opcodes(code)) or not _REFUSED_NAMES.keys().isdisjoint(code.co_names)
 
 
-@functools.lru_cache(maxsize=64)
-def _instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
-    return tuple(instructions_of(code))
-
-
 def _calls(before: Sequence[dis.Instruction]) -> bool:
     """Whether computing the two things on top of the stack, after these instructions, takes a call other than type()'s.
 
@@ -171,7 +166,7 @@ def _starts(instruction: dis.Instruction) -> int | None:
 def compares_identity(code: CodeType) -> bool:
     """Whether the code tests `is` with anything but None, a boolean or Ellipsis on the right."""
     before = None
-    for instruction in _instructions(code) if dis.opmap["IS_OP"] in _opcodes(code) else ():
+    for instruction in instructions_of(code) if dis.opmap["IS_OP"] in _opcodes(code) else ():
         if instruction.opname == "IS_OP" and not _is_constant(before):
             return True
         before = instruction

@@ -39,12 +39,13 @@ SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENER
 """Flags of code that is entered again and again: whoever does that decides what it goes on with."""
 
 
-def instructions_of(code: CodeType) -> list[dis.Instruction]:
+@functools.lru_cache(maxsize=16)  # several modules look at each code, one after the other
+def instructions_of(code: CodeType) -> tuple[dis.Instruction, ...]:
     """Return the instructions of a code object, with the earliest name of each."""
-    return [
+    return tuple(
         each._replace(opname=_EARLIER_NAMES[each.opname]) if each.opname in _EARLIER_NAMES else each
         for each in dis.get_instructions(code)
-    ]
+    )
 
 
 def jumps(instruction: dis.Instruction) -> bool:

@@ -250,10 +250,13 @@ def begins_statement(code: CodeType, offset: int) -> bool:
     """Whether the stack holds no more values at an instruction than where its line begins, but for iterators."""
     known = _code(code)
     place = first = known.place(offset)
-    lines = [each.positions.lineno if each.positions else None for each in known.instructions[: place + 1]]
-    while first and lines[first - 1] == lines[place]:
+    while first and _line(known.instructions[first - 1]) == _line(known.instructions[place]):
         first -= 1
     return known.values_above_iterators(place) <= known.values_above_iterators(first)
+
+
+def _line(instruction: dis.Instruction) -> int | None:
+    return instruction.positions.lineno if instruction.positions else None
 
 
 @functools.lru_cache(maxsize=4096)
