@@ -2,6 +2,7 @@
 
 figures               the ledgers as plain dicts, with sums: the JSON report
 children              the figures of child processes
+layout                text within 100 columns, and tables
 words                 figures as people read them; columns and groups that the views share
 advice                the commands by which the user follows a report's advice
 summary               the summary line, and the heading of a report

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from textwrap import shorten, wrap
+from textwrap import shorten
 from typing import Any
 
 from accel.platform.ledger import State
 from accel.reports.advice import Advice
+from accel.reports.layout import WIDTH, flow
 from accel.reports.summary import summary_of, was_off
 from accel.reports.words import as_factor, in_s, loses, plural, signed_s
 
-WIDTH = 100
 LINES = 15
 """Usual number of lines of a brief report, without what to change to be faster."""
 
@@ -50,8 +50,8 @@ def _lines(figures: dict[str, Any], advice: Advice, most: int) -> list[str]:
     different = [each for each in functions if each["differences"]]
     if different:
         names = ", ".join(each["target"] for each in different)
-        lines += ["", *_hung(f"differed from NumPy beyond the tolerance in a comparison: {names}", "")]
-    return lines + [line for note in figures["notes"] for line in _hung(f"note: {note}", "")]
+        lines += ["", *flow(f"differed from NumPy beyond the tolerance in a comparison: {names}", "", "  ", 2)]
+    return lines + [line for note in figures["notes"] for line in flow(f"note: {note}", "", "  ", 2)]
 
 
 def _start(advice: Advice) -> list[str]:
@@ -75,12 +75,11 @@ def _group(title: str, entries: list[str], total: int, *, whole: bool = False) -
     if not entries:
         return []
     some = f" ({len(entries)} of {plural(total, 'function')})" if total > len(entries) else ""
-    return ["", f"{title}{some}", *(line for entry in entries for line in _hung(entry, "  ", None if whole else 2))]
-
-
-def _hung(text: str, indent: str, most: int | None = 2) -> list[str]:
-    further = indent + "  "
-    return wrap(text, WIDTH, initial_indent=indent, subsequent_indent=further, break_on_hyphens=False, max_lines=most)
+    return [
+        "",
+        f"{title}{some}",
+        *(line for entry in entries for line in flow(entry, "  ", "    ", None if whole else 2)),
+    ]
 
 
 def _gain(function: dict[str, Any]) -> str:

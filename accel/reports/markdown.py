@@ -6,44 +6,41 @@ from typing import Any
 
 from accel.platform.reasons import REASONS
 from accel.reports.advice import IN_PYTHON, Advice
+from accel.reports.layout import markdown_table
 from accel.reports.summary import heading_of
 from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, loses
 
 
 def markdown(figures: dict[str, Any], advice: Advice = IN_PYTHON) -> str:
     """Return the report as Markdown: tables of functions, reasons and differences."""
-    titles = ("function", "state", *(title for title, _ in COLUMNS))
-    lines = ["# accel report", "", *(f"- {sentence}" for sentence in heading_of(figures, advice)), ""]
-    lines += [table_row(*titles), "|" + "---|" * len(titles)]
-    ordered = [each for _, members in by_state(figures) for each in members]
-    for each in ordered:
-        state = f"{each['state']}, {AT_A_LOSS}" if loses(each) else each["state"]
-        lines.append(table_row(f"`{each['target']}`", state, *(show(each) for _, show in COLUMNS)))
-    lines += ["", "## Reasons", "", table_row("function", "reason", "where", "why", "hint", "count"), "|" + "---|" * 6]
-    for each in ordered:
-        for reason in each["reasons"]:
-            cells = (f"`{reason['id']}`", reason["where"], reason["why"], reason["hint"], str(reason["count"]))
-            lines.append(table_row(f"`{each['target']}`", *cells))
-    lines += _markdown_differences(ordered)
-    return "\n".join(lines) + "\n"
-
-
-def _markdown_differences(functions: list[dict[str, Any]]) -> list[str]:
+    functions = [each for _, members in by_state(figures) for each in members]
+    states = [f"{each['state']}, {AT_A_LOSS}" if loses(each) else each["state"] for each in functions]
+    names = [f"`{each['target']}`" for each in functions]
     rows = [
-        table_row(f"`{each['target']}`", worst["field"], worst["what"], f"{worst['error']:.2g}", worst["verdict"])
-        for each in functions
+        (name, state, *(show(each) for _, show in COLUMNS))
+        for name, state, each in zip(names, states, functions, strict=True)
+    ]
+    reasons = [
+        (name, f"`{reason['id']}`", reason["where"], reason["why"], reason["hint"], str(reason["count"]))
+        for name, each in zip(names, functions, strict=True)
+        for reason in each["reasons"]
+    ]
+    differences = [
+        (name, worst["field"], worst["what"], f"{worst['error']:.2g}", worst["verdict"])
+        for name, each in zip(names, functions, strict=True)
         for worst in each["differences"]
     ]
-    head = [table_row("function", "field", "values", "relative error", "verdict"), "|" + "---|" * 5]
-    return ["", "## Differences from NumPy beyond the tolerance", "", *head, *rows] if rows else []
-
-
-def table_row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    lines = ["# accel report", "", *(f"- {sentence}" for sentence in heading_of(figures, advice)), ""]
+    lines += markdown_table(("function", "state", *(title for title, _ in COLUMNS)), rows)
+    lines += ["", "## Reasons", ""]
+    lines += markdown_table(("function", "reason", "where", "why", "hint", "count"), reasons)
+    if differences:
+        lines += ["", "## Differences from NumPy beyond the tolerance", ""]
+        lines += markdown_table(("function", "field", "values", "relative error", "verdict"), differences)
+    return "\n".join(lines) + "\n"
 
 
 def reasons_table() -> str:
     """Return every reason as a Markdown table, as `accel reasons` prints it."""
-    lines = [table_row("reason", "why", "hint"), "|---|---|---|"]
-    lines += [table_row(f"`{row.id}`", row.why, row.hint) for row in REASONS.values()]
-    return "\n".join(lines) + "\n"
+    rows = [(f"`{row.id}`", row.why, row.hint) for row in REASONS.values()]
+    return "\n".join(markdown_table(("reason", "why", "hint"), rows)) + "\n"

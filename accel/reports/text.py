@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from textwrap import wrap
 from typing import Any
 
 from accel.platform.ledger import State
 from accel.platform.reasons import NO_LINE
-from accel.platform.spelling import owner_of
 from accel.reports.advice import IN_PYTHON, Advice
+from accel.reports.layout import by_owner, counted_by_owner, flow, text_table
 from accel.reports.summary import heading_of, was_off
 from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, in_bytes, loses, plural
-
-WIDTH = 100
 
 MOST_FIELDS = 6
 """Maximum number of copied fields to name per function, the largest first."""
@@ -27,49 +23,8 @@ _STATE_WORDS: Mapping[State, str] = {
     State.DEMOTED: "demoted to NumPy",
     State.INLINED: "inlined into a compiled caller",
     State.ABSENT: "not in this revision of the program",
-    State.UNCALLED: "never called",
+    State.UNCALLED: "never called directly",
 }
-
-_INSIDE = "not called directly: programs from disk may contain them"
-"""The words for uncalled functions where programs were not recorded in this run, which would tell what they contain."""
-
-
-def _fit(name: str, width: int) -> str:
-    """Return `name` in at most `width` columns. The beginning is cut off, because names differ in their ends."""
-    return name if len(name) <= width else f"...{name[3 - width :]}"
-
-
-def _table(members: list[dict[str, Any]]) -> list[str]:
-    widths = [max(len(title), *(len(show(each)) for each in members)) for title, show in COLUMNS]
-    room = WIDTH - 2 - sum(width + 2 for width in widths)
-    first = min(room, max(len(each["target"]) for each in members))
-    head = "  ".join(f"{title:>{width}}" for (title, _), width in zip(COLUMNS, widths, strict=True))
-    lines = [f"  {'':{first}}  {head}"]
-    for each in members:
-        cells = "  ".join(f"{show(each):>{width}}" for (_, show), width in zip(COLUMNS, widths, strict=True))
-        lines.append(f"  {_fit(each['target'], first):{first}}  {cells}")
-    return lines
-
-
-def _flow(text: str, indent: str, label: str = "", hang: str | None = None) -> list[str]:
-    """Wrap `text` after `indent` and `label`. Further lines are aligned with the first, or begin with `hang`."""
-    hanging = indent + " " * len(label) if hang is None else hang
-    return wrap(text, WIDTH, initial_indent=indent + label, subsequent_indent=hanging, break_on_hyphens=False)
-
-
-def _grouped(members: list[dict[str, Any]]) -> list[str]:
-    """Return the members' names, those of one module or class on one line."""
-    owners: dict[str, list[str]] = {}
-    for each in sorted(members, key=lambda each: each["target"]):
-        owner, name = owner_of(each["target"])
-        owners.setdefault(owner, []).append(name)
-    return [line for owner, names in owners.items() for line in _flow(f"{owner}: {', '.join(names)}", "  ", "", "    ")]
-
-
-def _counted(members: list[dict[str, Any]]) -> list[str]:
-    """Return the modules and classes of the members, with how many members each has."""
-    owners = Counter(owner_of(each["target"])[0] for each in members)
-    return _flow(", ".join(f"{owner} ({count})" for owner, count in sorted(owners.items())), "  ")
 
 
 def _by_gain(state: State, members: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -96,29 +51,17 @@ def _reason_lines(members: list[dict[str, Any]]) -> list[str]:
             shared.setdefault(key, []).append(f"{each['target']} ({reason['count']})")
     lines = []
     for (id_, where, why, hint), names in shared.items():
-        lines += _flow(", ".join(names), "  ")
-        lines += _flow(where or NO_LINE, "    ", "where  ")
-        lines += _flow(f"{why}  [{id_}]", "    ", "why    ")
-        lines += _flow(hint, "    ", "hint   ")
+        lines += flow(", ".join(names), "  ")
+        lines += flow(where or NO_LINE, "    where  ")
+        lines += flow(f"{why}  [{id_}]", "    why    ")
+        lines += flow(hint, "    hint   ")
     return lines
 
 
-def _measured(members: list[dict[str, Any]], about: str = "") -> list[str]:
-    """Return the table of the members, and below it the refusals of their calls. about: a note on the figures."""
+def _measured(members: list[dict[str, Any]]) -> list[str]:
+    """Return the table of the members, and below it the refusals of their calls."""
     reasons = _reason_lines(members)
-    lines = _table(members) + _flow(about, "  ")
-    return lines + (["", "  what kept calls on NumPy (how often):", *reasons] if reasons else [])
-
-
-_BEFORE_THAT = (
-    "accel ms: of calls that were compiled, by any of its programs, before it was taken back; numpy ms: of its latest "
-    "calls on NumPy. It was judged by what was measured then, which the reason tells."
-)
-"""Note on the figures of a demoted function: they may look better than the reason for its demotion."""
-
-
-def _demoted(members: list[dict[str, Any]]) -> list[str]:
-    return _measured(members, _BEFORE_THAT if any(each["compiled_calls"] for each in members) else "")
+    return text_table(COLUMNS, members) + (["", "  what kept calls on NumPy (how often):", *reasons] if reasons else [])
 
 
 def _distinguishing(programs: list[dict[str, Any]]) -> list[list[str]]:
@@ -133,9 +76,9 @@ def _program_lines(functions: list[dict[str, Any]]) -> list[str]:
     for each in functions:
         programs = each["programs"]
         if len(programs) > 1 or any("paths" in program for program in programs):
-            lines += _flow(f"{each['target']}, {len(programs)} program{'s' if len(programs) > 1 else ''}", "  ")
+            lines += flow(f"{each['target']}, {len(programs)} program{'s' if len(programs) > 1 else ''}", "  ")
             for program, outcomes in zip(programs, _distinguishing(programs), strict=True):
-                lines += _flow(_parting(program, outcomes), "    ", _program(program), "      ")
+                lines += flow(_parting(program, outcomes), "    " + _program(program), "      ")
     return lines
 
 
@@ -172,9 +115,9 @@ def _difference_lines(functions: list[dict[str, Any]]) -> list[str]:
     lines = []
     for each in functions:
         for difference in each["differences"]:
-            lines += _flow(f"{each['target']} ({difference['count']})", "  ")
-            lines += _flow(f"{difference['field']}: {difference['what']}", "    ", "where  ")
-            lines += _flow(f"{difference['verdict']}; relative error {difference['error']:.2g}", "    ", "what   ")
+            lines += flow(f"{each['target']} ({difference['count']})", "  ")
+            lines += flow(f"{difference['field']}: {difference['what']}", "    where  ")
+            lines += flow(f"{difference['verdict']}; relative error {difference['error']:.2g}", "    what   ")
     return lines
 
 
@@ -196,16 +139,16 @@ def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
             continue
         there, back = (in_bytes(sum(moved[way].values())) for way in ("handed", "fetched"))
         launches, constants = plural(moved["launches"], "launch", "launches"), in_bytes(moved["constants"])
-        lines += _flow(
+        lines += flow(
             f"{each['target']}: {there} there and {back} back in {launches}; constants, once: {constants}", "  "
         )
-        lines += _flow(_rounds(moved), "    ") if moved["held_rounds"] or moved["not_held"] else []
+        lines += flow(_rounds(moved), "    ") if moved["held_rounds"] or moved["not_held"] else []
         for way, label in (("handed", "there  "), ("fetched", "back   ")):
             fields = sorted(moved[way].items(), key=lambda item: -item[1])
             asked = {name: f" ({', '.join(lines)})" for name, lines in moved["lines"][way].items()}
             shown = [f"{name} {in_bytes(count)}{asked.get(name, '')}" for name, count in fields[:MOST_FIELDS] if count]
             more = [f"{len(fields) - MOST_FIELDS} fields more"] if len(fields) > MOST_FIELDS else []
-            lines += _flow(", ".join([*shown, *more]), "    ", label) if shown else []
+            lines += flow(", ".join([*shown, *more]), "    " + label) if shown else []
     return lines
 
 
@@ -220,16 +163,15 @@ def _rounds(moved: dict[str, Any]) -> str:
 _BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {
     State.COMPILED: _measured,
     State.NUMPY: _measured,
-    State.DEMOTED: _demoted,
-    State.INLINED: _grouped,
-    State.ABSENT: _counted,
-    State.UNCALLED: _grouped,
+    State.DEMOTED: _measured,
+    State.INLINED: lambda members: by_owner(sorted(_names(members))),
+    State.ABSENT: lambda members: counted_by_owner(_names(members)),
+    State.UNCALLED: lambda members: by_owner(sorted(_names(members))),
 }
 
 
-def _has_found(figures: dict[str, Any]) -> bool:
-    """Whether a program was found on disk."""
-    return any(program.get("found_on_disk") for each in figures["functions"] for program in each["programs"])
+def _names(members: list[dict[str, Any]]) -> list[str]:
+    return [each["target"] for each in members]
 
 
 def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool = False) -> str:
@@ -237,14 +179,13 @@ def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool
 
     transfers: list copies to the device and back, also if the device shares the host's memory.
     """
-    lines = [line for sentence in heading_of(figures, advice) for line in _flow(sentence, "")]
+    lines = [line for sentence in heading_of(figures, advice) for line in flow(sentence)]
     chosen: list[dict[str, Any]] = []
     for state, members in by_state(figures):
         choice = [each for each in members if _is_by_choice(each)]
         chosen += choice
         others = [each for each in members if each not in choice]
         for words, part in _by_gain(state, others):
-            words = _INSIDE if state is State.UNCALLED and _has_found(figures) else words
             lines += ["", f"{words} ({len(part)})", *_BODIES[state](part)]
     for title, details in (
         ("functions that take several paths: their programs, and where the paths part", _program_lines),
@@ -254,9 +195,13 @@ def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool
         shown = details(figures["functions"])
         lines += ["", title, *shown] if shown else []
     if not figures["totals"]["calls"] and not was_off(figures) and not advice.refused:
-        lines += ["", "what to do", *_flow(advice.start, "  ")]
+        lines += ["", "what to do", *flow(advice.start, "  ")]
     if figures.get("faster"):
-        lines += ["", "to be faster", *(line for each in figures["faster"] for line in _flow(each, "  ", "", "    "))]
+        lines += ["", "to be faster", *(line for each in figures["faster"] for line in flow(each, "  ", "    "))]
     if chosen:
-        lines += ["", f"left out by choice ({len(chosen)}); for reasons see the JSON report", *_counted(chosen)]
+        lines += [
+            "",
+            f"left out by choice ({len(chosen)}); for reasons see the JSON report",
+            *counted_by_owner(_names(chosen)),
+        ]
     return "\n".join(lines) + "\n"

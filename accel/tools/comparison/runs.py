@@ -13,7 +13,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shutil import rmtree
 from statistics import median
@@ -22,6 +22,8 @@ from typing import Any
 from accel.platform import own_code
 from accel.platform.clocks import time
 from accel.reports.advice import IN_FRONT
+from accel.reports.figures import finite
+from accel.reports.layout import markdown_table
 from accel.reports.words import plural
 from accel.tools.comparison.charts import charts
 
@@ -55,7 +57,7 @@ def compare(spec: Mapping[str, Any], out: Path) -> dict[str, Any]:
         for way in WAYS:
             rmtree(_samples(out, way), ignore_errors=True)
     result["charts"] = charts(result, out)
-    (out / "report.json").write_text(json.dumps(_jsonable(result), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    (out / "report.json").write_text(json.dumps(finite(result), indent=2, allow_nan=False) + "\n", encoding="utf-8")
     (out / "report.md").write_text(_markdown(result), encoding="utf-8")
     return result
 
@@ -201,10 +203,8 @@ def _cell(value: object) -> str:
     return "-" if value is None else str(value) if isinstance(value, (int, str)) else f"{value:.3g}"
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[str]:
-    head = list(head)
-    lines = [head, ["---"] * len(head), *([_cell(cell) for cell in row] for row in rows)]
-    return [f"| {' | '.join(line)} |" for line in lines]
+def _table(head: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[str]:
+    return markdown_table(head, [list(map(_cell, row)) for row in rows])
 
 
 def _ratio(result: Mapping[str, Any], key: str) -> float | None:
@@ -260,7 +260,7 @@ def _markdown(result: Mapping[str, Any]) -> str:
         *(["", "![differences](fields.png)"] if "fields.png" in result["charts"] else []),
     ]
     if not result["charts"]:
-        lines += ["", f"No charts: {_why_no_charts(result)}."]
+        lines += ["", "No charts: they need matplotlib, and a field or steps."]
     if not result["fields"]:
         lines += ["", "No field was sampled: no observed function was called."]
     return "\n".join(lines) + "\n"
@@ -268,12 +268,6 @@ def _markdown(result: Mapping[str, Any]) -> str:
 
 def _careful(sentence: str) -> list[str]:
     return [f"**Careful: {sentence}.**", ""] if sentence else []
-
-
-def _why_no_charts(result: Mapping[str, Any]) -> str:
-    if result["fields"] or result["runs"]["accel"]["step_ms"]:
-        return "matplotlib is not installed"
-    return "no field was sampled, and no steps were counted"
 
 
 def _nothing_compiled(result: Mapping[str, Any]) -> str:
@@ -344,12 +338,3 @@ def one_line_summary(result: Mapping[str, Any], out: Path) -> str:
         f"accel: {steps}, whole run {_times(whole)}; {largest}{drift}, {_compiled(result)}{other}; "
         f"see {out / 'report.md'}\n"
     )
-
-
-def _jsonable(value: object) -> Any:
-    """Return `value` with infinity and NaN as text."""
-    if isinstance(value, dict):
-        return {key: _jsonable(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_jsonable(each) for each in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -12,6 +12,7 @@ import numpy as np
 
 from accel.record.objects.library.scientific import OBJECTS
 from accel.record.values.methods import METHODS
+from accel.reports.layout import markdown_table
 from accel.rules import load
 from accel.rules.rule import RULES, Rule, Unsupported
 from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Split, Static, Unrecordable, Where
@@ -171,9 +172,10 @@ def table() -> str:
         *_names(found, NUMPY),
         "## NumPy, with limits",
         "",
-        "| function | status | limits, or reason |",
-        "|---|---|---|",
-        *(f"| `{entry.name}` | {entry.status} | {_cell(entry)} |" for entry in limited),
+        *markdown_table(
+            ("function", "status", "limits, or reason"),
+            [(f"`{entry.name}`", entry.status, _cell(entry)) for entry in limited],
+        ),
         "",
         "Left out: " + "; ".join(f"{why} ({', '.join(names.split())})" for why, names in LEFT_OUT.items()) + ".",
         "",
@@ -188,15 +190,10 @@ def _scipy_lines() -> list[str]:
     lines = ["## SciPy", "", "Functions that are not listed are refused (`rule.missing`).", ""]
     for module, found in by_module.items():
         lines += _names(found, (module,))
-    lines += [
-        "| function | limits |",
-        "|---|---|",
-        *(f"| `{entry.name}` | {_cell(entry)} |" for entry in limited),
-        "",
-        "Objects that the program holds:",
-        "",
+    lines += markdown_table(("function", "limits"), [(f"`{entry.name}`", _cell(entry)) for entry in limited])
+    return [*lines, "", "Objects that the program holds:", ""] + [
+        f"- {module}: {what}." for module, what in OBJECTS.items()
     ]
-    return lines + [f"- {module}: {what}." for module, what in OBJECTS.items()]
 
 
 def _names(found: list[CoverageRow], modules: tuple[str, ...]) -> list[str]:

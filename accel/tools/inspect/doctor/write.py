@@ -6,26 +6,24 @@ import json
 import os
 import shlex
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from accel.entry.hook.imports import locate
-from accel.platform.reasons import NO_LINE, REASONS
-from accel.platform.spelling import owner_of
+from accel.platform.reasons import REASONS
+from accel.reports.layout import Column, by_owner, counted_by_owner, flow, markdown_table, text_table
+from accel.reports.words import in_ms, plural
 from accel.tools.inspect.doctor.advise import SMALLEST_MS, VERDICTS, DoctorAdvice
 from accel.tools.inspect.doctor.measure import Answer
-from accel.tools.inspect.explain.text import WIDTH, flow, marked, plural
+from accel.tools.inspect.explain.text import why_lines
 
 SHOWN = 20
 """Maximum functions of one verdict in the text. The JSON has all."""
 
-Column = tuple[str, Callable[[Answer], str]]
-
 _COLUMNS: tuple[Column, ...] = (
     ("calls", lambda each: str(each["calls"])),
-    ("ms/call", lambda each: _digits(each["ms_per_call"])),
-    ("own ms", lambda each: _digits(each["own_ms"])),
-    ("share %", lambda each: _digits(100.0 * each["share"] if each["share"] is not None else None)),
+    ("ms/call", lambda each: in_ms(each["ms_per_call"])),
+    ("own ms", lambda each: in_ms(each["own_ms"])),
+    ("share %", lambda each: in_ms(100.0 * each["share"] if each["share"] is not None else None)),
     ("outer", lambda each: "yes" if each["outer"] else ""),
     ("ops", lambda each: "-" if each["operations"] is None else str(each["operations"])),
 )
@@ -34,10 +32,6 @@ _LEGEND = (
     "mostly run inside those, and become part of their programs. ops: operations recorded"
 )
 _WITH_TABLE = (DoctorAdvice.ROW, DoctorAdvice.STOPPED, DoctorAdvice.UNREACHABLE)
-
-
-def _digits(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
 def rows_of(account: Answer) -> list[Answer]:
@@ -56,8 +50,8 @@ def _heading(account: Answer) -> list[str]:
     """Return the sentences that say which program was analysed, and how."""
     counted = f"{plural(account['files'], 'file')}, {plural(len(account['functions']), 'function')}"
     how = (
-        f"measured while {account['run']} ran: {_digits(account['inside_s'])} s in these functions, of "
-        f"{_digits(account['wall_s'])} s in all, including the profiler's overhead"
+        f"measured while {account['run']} ran: {in_ms(account['inside_s'])} s in these functions, of "
+        f"{in_ms(account['wall_s'])} s in all, including the profiler's overhead"
     )
     lines = [f"accel doctor: {account['target']} ({counted}), {how}"]
     if account["ending"]:
@@ -78,8 +72,9 @@ def as_text(account: Answer, catalogue: str | None) -> str:
     """Return the results as text, within 100 columns. catalogue: the file that was written, or None."""
     lines = [line for sentence in _heading(account) for line in flow(sentence, "", "  ")]
     for verdict, members in _by_verdict(account):
-        lines += ["", *flow(f"{VERDICTS[verdict]} ({len(members)})", "")]
-        lines += _table(members) if verdict in _WITH_TABLE else _names(members)
+        lines += ["", *flow(f"{VERDICTS[verdict]} ({len(members)})")]
+        show = counted_by_owner if len(members) > SHOWN else by_owner
+        lines += _table(members) if verdict in _WITH_TABLE else show([each["target"] for each in members])
         if verdict == DoctorAdvice.ROW:
             lines += [*flow(_LEGEND, "  "), *_notes(members)]
         elif verdict == DoctorAdvice.STOPPED:
@@ -90,35 +85,12 @@ def as_text(account: Answer, catalogue: str | None) -> str:
 
 def _table(members: list[Answer]) -> list[str]:
     shown = members[:SHOWN]
-    widths = [max(len(title), *(len(show(each)) for each in shown)) for title, show in _COLUMNS]
-    first = min(WIDTH - 2 - sum(width + 2 for width in widths), max(len(_titled(each)) for each in shown))
-    head = "  ".join(f"{title:>{width}}" for (title, _), width in zip(_COLUMNS, widths, strict=True))
-    lines = [f"  {'':{first}}  {head}"]
-    for each in shown:
-        cells = "  ".join(f"{show(each):>{width}}" for (_, show), width in zip(_COLUMNS, widths, strict=True))
-        name = _titled(each)
-        name = name if len(name) <= first else f"...{name[3 - first :]}"
-        lines.append(f"  {name:{first}}  {cells}")
+    lines = text_table(_COLUMNS, shown, lambda each: f"{each['target']}{' *' if each['catalogued'] else ''}")
     if len(members) > SHOWN:
         lines.append(f"  ... and {len(members) - SHOWN} more: the JSON has all")
     if any(each["catalogued"] for each in shown):
         lines.append("  * an installed catalogue names it already")
     return lines
-
-
-def _titled(each: Answer) -> str:
-    return f"{each['target']}{' *' if each['catalogued'] else ''}"
-
-
-def _names(members: list[Answer]) -> list[str]:
-    """Return the names, grouped by module or class; only their number if there are many."""
-    owners: dict[str, list[str]] = {}
-    for each in members:
-        owner, name = owner_of(each["target"])
-        owners.setdefault(owner, []).append(name)
-    if len(members) > SHOWN:
-        return flow(", ".join(f"{owner} ({len(names)})" for owner, names in sorted(owners.items())), "  ")
-    return [line for owner, names in owners.items() for line in flow(f"{owner}: {', '.join(names)}", "  ", "    ")]
 
 
 def _stops(members: list[Answer]) -> list[str]:
@@ -129,11 +101,7 @@ def _stops(members: list[Answer]) -> list[str]:
             shared.setdefault((stop["id"], stop["where"]), (stop, []))[1].append(each["target"])
     lines = ["", "  what stops them:"]
     for stop, targets in shared.values():
-        lines += flow(f"{stop['where'] or NO_LINE}  [{stop['id']}]", "  where  ")
-        if stop.get("source"):
-            lines += marked(stop["source"], stop["column"], stop["end_column"])
-        lines += [*flow(stop["why"], "  why    "), *flow(stop["hint"], "  hint   ")]
-        lines += [*flow(", ".join(targets), "  stops  "), ""]
+        lines += [*why_lines(stop), *flow(", ".join(targets), "  stops  "), ""]
     return lines[:-1]
 
 
@@ -217,20 +185,16 @@ def _target(function: Answer) -> str:
 
 def as_markdown(account: Answer, catalogue: str | None) -> str:
     lines = ["# accel doctor", "", *(f"- {sentence}" for sentence in _heading(account)), ""]
-    titles = ("function", "verdict", *(title for title, _ in _COLUMNS), "stops")
-    lines += [_cells(*titles), "|" + "---|" * len(titles)]
+    rows = []
     for each in account["functions"]:
         told = ", ".join(dict.fromkeys(f"`{stop['id']}` {stop['where']}" for stop in each["stops"]))
-        lines.append(_cells(f"`{each['target']}`", each["verdict"], *(show(each) for _, show in _COLUMNS), told))
-    counts = Counter(stop["id"] for each in account["functions"] for stop in each["stops"])
-    lines += ["", "## Reasons", "", _cells("reason", "why", "hint"), "|---|---|---|"]
-    lines += [_cells(f"`{id_}`", REASONS[id_].why, REASONS[id_].hint) for id_ in sorted(counts) if id_ in REASONS]
+        rows.append((f"`{each['target']}`", each["verdict"], *(show(each) for _, show in _COLUMNS), told))
+    lines += markdown_table(("function", "verdict", *(title for title, _ in _COLUMNS), "stops"), rows)
+    found = sorted({stop["id"] for each in account["functions"] for stop in each["stops"]} & REASONS.keys())
+    reasons = [(f"`{id_}`", REASONS[id_].why, REASONS[id_].hint) for id_ in found]
+    lines += ["", "## Reasons", "", *markdown_table(("reason", "why", "hint"), reasons)]
     lines += ["", "## Next", "", *(f"- {step}" for step in _next(account, catalogue))]
     return "\n".join(lines) + "\n"
-
-
-def _cells(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def as_json(account: Answer, catalogue: str | None) -> str:
@@ -277,7 +241,7 @@ def as_catalogue(account: Answer, module: str) -> str:
     chosen = _by_target(rows_of(account))
     stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
     stopped = [each for each in _by_target(stopped) if each["target"] not in {row["target"] for row in chosen}]
-    basis = f"Measured while {account['run']} ran; shares are of the {_digits(account['inside_s'])} s in {name}."
+    basis = f"Measured while {account['run']} ran; shares are of the {in_ms(account['inside_s'])} s in {name}."
     rows = [_row(each, _why(each)) for each in chosen] + [_row(each, _why(each), _declined(each)) for each in stopped]
     return _MODULE.format(
         name=name,
@@ -293,7 +257,7 @@ def _by_target(functions: list[Answer]) -> list[Answer]:
 
 
 def _why(each: Answer) -> str:
-    told = f"{_digits(each['ms_per_call'])} ms a call, {_digits(100 * each['share'])} % of the time"
+    told = f"{in_ms(each['ms_per_call'])} ms a call, {in_ms(100 * each['share'])} % of the time"
     return told + (f"; {plural(each['operations'], 'operation')}" if each["operations"] is not None else "")
 
 

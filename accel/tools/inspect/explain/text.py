@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from accel.platform.reasons import NO_LINE
+from accel.reports.layout import WIDTH, flow
+from accel.reports.words import plural
 from accel.tools.inspect.explain.parts import told
 
-WIDTH = 100
 SHOWN = 8
 """Maximum lines of one list in the text. The JSON has all."""
 
@@ -64,15 +64,20 @@ def _passes(passes: list[dict[str, Any]]) -> Iterable[str]:
 
 
 def stop_lines(stop: Mapping[str, Any]) -> list[str]:
-    """Return where a recording stops, with the expression marked, why, and what to do about it."""
+    """Return where and why a recording stops, what lies around, and how the program got there."""
     inside = f" in {stop['function']}" if stop["function"] else ""
-    lines = flow(f"{stop['where'] or NO_LINE}{inside}  [{stop['id']}]", "  where  ")
-    if stop["source"]:
-        lines += marked(stop["source"], stop["column"], stop["end_column"])
-    lines += [*flow(stop["why"], "  why    "), *flow(stop["hint"], "  hint   ")]
+    lines = why_lines(stop, inside)
     if stop.get("parts"):
         lines += flow(told(stop["parts"]), "  parts  ")
     return lines + some([line for via in stop["via"] for line in flow(via, "  from   ")])
+
+
+def why_lines(stop: Mapping[str, Any], inside: str = "") -> list[str]:
+    """Return where a recording stops, with the expression marked, why, and what to do about it."""
+    lines = flow(f"{stop['where'] or NO_LINE}{inside}  [{stop['id']}]", "  where  ")
+    if stop.get("source"):
+        lines += marked(stop["source"], stop["column"], stop["end_column"])
+    return [*lines, *flow(stop["why"], "  why    "), *flow(stop["hint"], "  hint   ")]
 
 
 def marked(source: str, column: int | None, end: int | None, indent: str = "           ") -> list[str]:
@@ -144,24 +149,3 @@ def some(lines: list[str]) -> list[str]:
 
 def _fit(line: str) -> str:
     return line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
-
-
-def flow(text: str, label: str, hang: str | None = None) -> list[str]:
-    """Wrap `text` after `label`. Further lines are aligned with the first, or begin with `hang`."""
-    hanging = " " * len(label) if hang is None else hang
-    lines = text.splitlines() or [""]
-    return [
-        line
-        for number, each in enumerate(lines)
-        for line in textwrap.wrap(
-            each,
-            WIDTH,
-            initial_indent=hanging if number else label,
-            subsequent_indent=hanging,
-            break_on_hyphens=False,
-        )
-    ]
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
