@@ -46,6 +46,10 @@ ASSOCIATIVE = (
 """Exact, and the same however the elements are bracketed: these may be folded in pairs, over any number of elements."""
 
 ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
+
+RUNNING = {np.maximum: lax.cummax, np.minimum: lax.cummin}
+"""Accumulations of real numbers that JAX has by a name, by which kernels take them."""
+
 NEUTRAL = {np.add: 0, np.maximum: None, np.minimum: None}
 """The start of a total. None: its first element, which may count twice."""
 
@@ -151,7 +155,10 @@ def _accumulate_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
         step = _step_in_pairs(ufunc, array, axis, dtype)
         if step is None:
             return jnp.stack(_fold(ufunc, array, axis, dtype), axis)
-        return lax.associative_scan(step, array, axis=(axis or 0) % array.ndim)
+        axis = (axis or 0) % array.ndim
+        if ufunc in RUNNING and array.dtype.kind in "fiu":
+            return RUNNING[ufunc](array, axis)
+        return lax.associative_scan(step, array, axis=axis)
 
     return lower
 

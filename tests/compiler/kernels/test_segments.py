@@ -83,6 +83,15 @@ def test_what_large_arrays_are_fetched_ahead_of_changes_no_bit(monkeypatch: pyte
     assert any("@llvm.prefetch" in text for text in texts)
 
 
+def test_the_largest_so_far_is_a_kernels() -> None:
+    x = np.where(np.arange(WIDE.size).reshape(WIDE.shape) % 7, WIDE % 0.3, np.where(WIDE > 1.0, np.nan, -0.0))
+    for axis in (0, 1):
+        made = executable_of(lambda x, axis=axis: np.maximum.accumulate(x, axis=axis) - np.minimum.accumulate(x), x)
+        assert {type(each) for each in made.compiled.segments} == {Kernel}
+        found = np.maximum.accumulate(x, axis=axis) - np.minimum.accumulate(x)
+        np.testing.assert_array_equal(made([x], {})[0][0], found)
+
+
 def test_kernels_share_scratch_memory() -> None:
     segments._rooms.clear()
     for x in (X, WIDE, X):
