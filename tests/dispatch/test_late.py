@@ -52,6 +52,11 @@ def test_recording_compiling_and_replaying_import_nothing_more(tmp_path: Path) -
     assert later.bits == nothing.bits
 
 
+def test_what_recording_needs_does_not_import_jax() -> None:
+    code = "import sys; from accel.dispatch import late; late.import_now(); assert 'jax' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60.0, env=without_settings())
+
+
 EARLY = """
 import os, sys, threading
 if sys.argv[1] == "1":

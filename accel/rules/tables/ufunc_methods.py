@@ -47,7 +47,7 @@ ASSOCIATIVE = (
 
 ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
 
-RUNNING = {np.maximum: lax.cummax, np.minimum: lax.cummin}
+RUNNING = {np.maximum: "cummax", np.minimum: "cummin"}
 """Accumulations of real numbers that JAX has by a name, by which kernels take them."""
 
 NEUTRAL = {np.add: 0, np.maximum: None, np.minimum: None}
@@ -157,7 +157,7 @@ def _accumulate_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
             return jnp.stack(_fold(ufunc, array, axis, dtype), axis)
         axis = (axis or 0) % array.ndim
         if ufunc in RUNNING and array.dtype.kind in "fiu":
-            return RUNNING[ufunc](array, axis)
+            return getattr(lax, RUNNING[ufunc])(array, axis)
         return lax.associative_scan(step, array, axis=axis)
 
     return lower
