@@ -15,6 +15,9 @@ from accel.compiler.kernels.plan import Index, placed
 
 INT64 = np.dtype(np.int64)
 
+_LARGE = 1 << 17
+"""Minimum elements of arrays that are not found in a cache: 1 MB of float64."""
+
 _AHEAD = 256
 """Bytes by which loads are ahead of the iteration that needs them."""
 
@@ -48,13 +51,13 @@ def level_of(index: Index) -> int:
 class Addressing:
     """Writes the address computations and loads of one function.
 
-    places: of inputs and stored values, by node. fetches_ahead: whether to fetch into the cache what is loaded some
-    iterations later. loops: names of the loop counters. used: the pointers that it takes.
+    places: of inputs and stored values, by node. size: number of elements that it computes of each value. loops: names of
+    the loop counters. used: the pointers that it takes.
     """
 
     emitter: Emitter
     places: Mapping[int, Location]
-    fetches_ahead: bool = False
+    size: int = 0
     loops: dict[int, str] = field(default_factory=dict)
     used: dict[str, Pointer] = field(default_factory=dict)
 
@@ -143,7 +146,7 @@ class Addressing:
     def _fetch_ahead(self, number: int, address: str, level: int) -> None:
         """Fetch what later iterations load of this array: processors find out by themselves for few arrays at once."""
         scope, key = self.emitter.scopes[level], ("ahead", number)
-        if self.fetches_ahead and key not in scope.known:
+        if self.size >= _LARGE and key not in scope.known:
             ahead = self.emitter.written(f"getelementptr i8, ptr {address}, i64 {_AHEAD}", level)
             scope.known[key] = Value(self.emitter, ahead, INT64, level)
             self.emitter.declared.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")

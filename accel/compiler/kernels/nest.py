@@ -42,9 +42,6 @@ from accel.compiler.kernels.plan import Index, NestStage, placed, shifted
 _MOST_ROWS = 0.75
 """Minimum share of the rows for which a value is computed, to compute it for all. Guess."""
 
-_LARGE = 1 << 17
-"""Minimum elements of arrays that are not found in a cache: 1 MB of float64."""
-
 _POINTER = re.compile(r"%p\d+\.\d+")
 """The name of a pointer, see `Addressing.pointer`."""
 
@@ -89,8 +86,7 @@ class LoopNest:
         self._checked, self._flag, self._check = checked, flag, Check()
         self._rank = len(stage.shape)
         self.emitter = Emitter(innermost=self._rank)
-        is_large = math.prod(stage.shape) >= _LARGE
-        self._memory = Addressing(self.emitter, places, is_large)
+        self._memory = Addressing(self.emitter, places, math.prod(stage.shape))
         self._region: dict[int, tuple[int, int]] = {}
         self._labels = 0
 

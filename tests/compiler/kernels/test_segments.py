@@ -16,7 +16,7 @@ import accel
 from accel.backend import compile as compiling
 from accel.backend import options, segmented
 from accel.backend.executable import Executable
-from accel.compiler.kernels import machine_code, nest, segments
+from accel.compiler.kernels import machine_code, memory, segments
 from accel.compiler.kernels.nested import Choice, Scan, While
 from accel.compiler.kernels.segments import HostCall, Kernel, MatrixProduct, Segmented
 from accel.compiler.lower.passes.loops import scan
@@ -72,7 +72,7 @@ def test_stacks_of_matrices_are_multiplied_as_numpy_does() -> None:
 
 def test_what_large_arrays_are_fetched_ahead_of_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[str] = []
-    monkeypatch.setattr(nest, "_LARGE", 1)
+    monkeypatch.setattr(memory, "_LARGE", 1)
     monkeypatch.setattr(
         machine_code, "object_of", lambda *units, made=machine_code.object_of: texts.extend(units) or made(*units)
     )
