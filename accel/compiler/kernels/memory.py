@@ -51,8 +51,8 @@ def level_of(index: Index) -> int:
 class Addressing:
     """Writes the address computations and loads of one function.
 
-    places: of inputs and stored values, by node. size: number of elements that it computes of each value. loops: names of
-    the loop counters. used: the pointers that it takes.
+    places: of inputs and stored values, by node. size: elements of each value that it computes. loops: names of the
+    loop counters. used: the pointers that it takes.
     """
 
     emitter: Emitter
