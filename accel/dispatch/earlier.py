@@ -122,7 +122,8 @@ class Earlier:
     def _key(self) -> str:
         from accel.ir.fingerprint import code_number, digest
 
-        return digest(self._name, code_number(self._own[1]), self._effects)
+        # with `exact`, calls are recorded that otherwise are not
+        return digest(self._name, code_number(self._own[1]), self._effects, config.current().exact)
 
     @property
     def _own(self) -> tuple[FunctionType, CodeType]:

@@ -24,6 +24,12 @@ def fact(column: Fact[T], node: Node) -> T:
     return column(node) if callable(column) else column
 
 
+def rounds_freely(node: Node) -> bool:
+    """Whether the last places of a node's floating-point result are the library's that computes it."""
+    is_float = node.dtype is None or node.dtype.kind in "fc"
+    return is_float and fact(node.rule.numerics.rounding, node) is Rounding.FREE
+
+
 class Rounding(Enum):
     """Rounding of the elements of a floating-point result."""
 

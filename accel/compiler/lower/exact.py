@@ -16,7 +16,7 @@ from accel.ir.loop import body_of
 from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.rules import filling
-from accel.rules.columns import Rounding, fact
+from accel.rules.columns import rounds_freely
 from accel.rules.evaluation import call
 from accel.rules.rule import Rule
 from accel.rules.special import WritesInto
@@ -25,10 +25,9 @@ from accel.rules.tracing import current
 
 def is_numpys(node: Node) -> bool:
     """Whether NumPy is to compute an operation of the program that is traced."""
-    if not current().is_exact or node.dtype is None or node.dtype.kind not in "fc":
+    if not current().is_exact or node.dtype is None or not rounds_freely(node):
         return False
-    is_free = fact(node.rule.numerics.rounding, node) is Rounding.FREE
-    return is_free and body_of(node) is None and not isinstance(node.rule.recorded.special, WritesInto)
+    return body_of(node) is None and not isinstance(node.rule.recorded.special, WritesInto)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 from accel.ir.tape import Node, Storage
 from accel.ir.template import fill
 from accel.ir.views import At, Chain, Index, Placed, Reshape, seen_through
+from accel.platform import config
 from accel.record.objects.builtins import Builtin
 from accel.record.objects.containers.container import is_simple_key
 from accel.record.objects.containers.tuples import NamedTupleProxy
@@ -40,6 +41,7 @@ from accel.record.state.leaves import (
 )
 from accel.record.state.recording import Recording
 from accel.record.state.shown import Effect, Seen
+from accel.record.state.storages import is_in_c_order
 from accel.record.state.wrapper import DICTS, LISTS, has_wrapper, unwrap
 from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedScalar
 from accel.record.values.numbers import TypeStandIn
@@ -283,6 +285,8 @@ class Planner:
         # Two views of one new array leave the call as two views of one array.
         index = self._made.get(id(storage))
         if index is None:
+            if config.current().exact and not is_in_c_order(storage.base):
+                raise Unsupported("compile.exact", "a new array whose memory is not in C order leaves the call")
             index = self._made[id(storage)] = len(self._outputs.arrays)
             self._outputs.arrays.append(storage.version)
         return NewArray(index, self._placed(chain))

@@ -113,3 +113,9 @@ def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
             return array.size > 0
         reach += stride * (size - 1)
     return False
+
+
+def is_in_c_order(array: np.ndarray[Any, Any]) -> bool:
+    """Whether an array's elements lie in memory in the order of their indices, with gaps or without."""
+    strides = [stride for stride, size in zip(array.strides, array.shape, strict=True) if size > 1]
+    return strides == sorted(strides, reverse=True) and (not strides or strides[-1] > 0)

@@ -13,14 +13,16 @@ from accel.ir.fingerprint import code_number
 from accel.ir.tape import Node, Outcome, Place, Storage, Tape
 from accel.ir.template import form
 from accel.ir.views import At, Chain, Step, StridedElements, seen_through
+from accel.platform import config
 from accel.platform.clocks import time
 from accel.platform.reasons import source_line
 from accel.record.state.inputs import MISSING, Inputs, is_writeable
 from accel.record.state.on_behalf import frames_of
 from accel.record.state.pinned import element_of
-from accel.record.state.storages import overlaps_itself
+from accel.record.state.storages import is_in_c_order, overlaps_itself
 from accel.record.state.wrapper import unwrap
 from accel.rules import core, scalars
+from accel.rules.columns import rounds_freely
 from accel.rules.rule import Rule, Unsupported
 
 LOOK_AT = 8192
@@ -77,6 +79,9 @@ class TapeWriter:
         self._fresh_from = 0  # earlier nodes are not found again as equal ones (see Joins)
         self._assumed_since: set[int] = set()  # nodes that are outcomes, or were used as such, since the last join
         self._drawn: set[int] = set()  # what Python computes of random numbers
+        self._is_exact = config.current().exact
+        # nodes of arrays in another order of memory than C, if that matters: whether some axis goes backwards
+        self._reordered: dict[int, bool] = {}
         self._within: dict[tuple[int, int], bool] = {}
         self._elements: dict[int, tuple[Storage, Chain, Node]] = {}
         self._numbered: dict[Any, Node] = {}  # value numbering: the same computation is one node
@@ -133,16 +138,29 @@ class TapeWriter:
         known = self._numbered.get(key)
         if known is not None and known.index >= self._fresh_from:
             self._again += 1
+            self._refuse_order(known)
             return known
         shape, dtype, scalar = describe(result)
         where, site = self._standing()
         node = self.tape.add(
             rule, args, kwargs, shape=shape, dtype=dtype, scalar=scalar, host=host, where=where, site=site
         )
+        self._refuse_order(node)
         self._numbered[key] = node
         if self._drawn and host and not self._drawn.isdisjoint(operand.index for operand in node.operands()):
             self._drawn.add(node.index)
         return node
+
+    def note_order(self, node: Node, array: np.ndarray[Any, Any]) -> None:
+        """Note which array of the call a node stands for: NumPy's last places depend on the order of its memory."""
+        if self._is_exact and not is_in_c_order(array):
+            self._reordered[node.index] = min(array.strides) < 0
+
+    def _refuse_order(self, node: Node) -> None:
+        orders = [self._reordered[each.index] for each in node.operands() if each.index in self._reordered]
+        # element by element, the order matters only where NumPy goes through memory backwards
+        if orders and (any(orders) or not node.rule.locality.elementwise) and rounds_freely(node):
+            raise Unsupported("compile.exact", f"{node.rule.name} of an array whose memory is not in C order")
 
     def _look_at_time(self) -> None:
         self._looked_at += 1
@@ -167,6 +185,7 @@ class TapeWriter:
         del self.tape.nodes[nodes:], self.tape.outcomes[outcomes:]
         self._assumed_since = {index for index in self._assumed_since if index < nodes}
         self._drawn = {index for index in self._drawn if index < nodes}
+        self._reordered = {index: back for index, back in self._reordered.items() if index < nodes}
         self._within = {key: whole for key, whole in self._within.items() if key[0] < nodes}
 
     @staticmethod

@@ -163,7 +163,10 @@ class RecordedArray(_ArrayValue):
         self._chain = chain
 
     def node(self) -> Node:
-        return self._recording_.writer.read_view(self._storage, self._chain)
+        writer = self._recording_.writer
+        node = writer.read_view(self._storage, self._chain)
+        writer.note_order(node, self._plain_)
+        return node
 
     def __len__(self) -> int:
         return len(self._plain_)
