@@ -221,7 +221,7 @@ _ROWS = (
     ),
     Reason(
         "compile.exact",
-        "QD_JAX_EXACT asks for NumPy's bits, and XLA would compute a part of the program",
+        "QD_JAX_EXACT asks for NumPy's bits, and the compiled program would have others",
         "none needed: NumPy is used; without QD_JAX_EXACT it is compiled, with other last places",
     ),
     Reason(

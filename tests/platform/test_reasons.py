@@ -52,7 +52,7 @@ EXPECTED = {
     "compile.failed": "JAX could not compile or run the program",
     "compile.trial": "another process tried the program: it crashed, or gave other values than NumPy",
     "compile.unfinished": "another process tried the program: it was killed, took too long, or had too little memory",
-    "compile.exact": "QD_JAX_EXACT asks for NumPy's bits, and XLA would compute a part of the program",
+    "compile.exact": "QD_JAX_EXACT asks for NumPy's bits, and the compiled program would have others",
     "recorder.gap": "accel's recorder failed, and the call ran on NumPy without it",
     "verify.mismatch": "the compiled result differed from NumPy's by more than the tolerance; NumPy's was returned",
     "speed.slower": "by measurement, the compiled program is no faster than NumPy here",

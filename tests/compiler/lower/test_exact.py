@@ -12,6 +12,7 @@ from scipy import fft, ndimage, special
 from accel.compiler.kernels.segments import Segmented
 from accel.dispatch.replay.commit import commit
 from accel.platform import config
+from accel.record import record
 from accel.rules.rule import Unsupported
 from tests.replays import variant_of
 
@@ -86,3 +87,50 @@ def test_what_xla_would_compute_stays_on_numpy() -> None:
     with pytest.raises(Unsupported) as refused:
         variant_of(lambda x: (x * (1.0 + 2.0j) + 1.0,), lambda seed: (X + 0.5j,))
     assert refused.value.reason == "compile.exact"
+
+
+ORDERS: dict[str, Callable[[Any], Any]] = {
+    "as it is": lambda x: x,
+    "with gaps": lambda x: x[1:-1, ::2],
+    "transposed": lambda x: x.T,
+    "copied in Fortran order": np.asfortranarray,
+    "columns by a list": lambda x: x[:, [3, 1, 2]],
+    "computed from a transposed one": lambda x: x.T * 1.5,
+    "backwards": lambda x: x[0, ::-1],
+    "rows backwards": lambda x: x[::-1],
+}
+ORDERED: dict[str, Callable[[Any], Any]] = {
+    "a sum": lambda v: v.sum(),
+    "a mean of rows": lambda v: v.mean(axis=-1),
+    "a running product": lambda v: np.cumprod(v),
+    "exponentials, copied": lambda v: np.ascontiguousarray(np.exp(v)),
+    "roots of cubes": lambda v: np.array(np.cbrt(v), order="C"),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", ORDERED)
+def test_orders_of_memory_keep_their_bits_or_stay_on_numpy(order: str, name: str) -> None:
+    """NumPy adds in the order of memory, and has other functions for arrays that go backwards."""
+
+    def work(x: Any) -> Any:
+        return (ORDERED[name](ORDERS[order](x)),)
+
+    recorded = record(work, (X,), {}, max_nodes=1000)
+    if order not in ("as it is", "with gaps") and recorded.refusal is not None:
+        assert recorded.refusal.reason == "compile.exact"
+        return
+    variant = variant_of(work, lambda seed: (X + seed,))
+    assert variant is not None
+    for seed in range(6):
+        values, _ = variant.trace.inputs.fetch((X + seed,), {})
+        staged = variant.run(values)
+        assert not isinstance(staged, tuple)
+        np.testing.assert_array_equal(commit(staged)[0], work(X + seed)[0])
+
+
+def test_new_arrays_that_numpy_has_in_another_order_stay_on_numpy() -> None:
+    """The next call would add such an array's elements in another order."""
+    recorded = record(lambda x: x.T + 1.0, (X,), {}, max_nodes=1000)
+    assert recorded.refusal is not None
+    assert recorded.refusal.reason == "compile.exact"
