@@ -157,6 +157,8 @@ class TapeWriter:
             self._reordered[node.index] = min(array.strides) < 0
 
     def _refuse_order(self, node: Node) -> None:
+        if not self._reordered:
+            return
         orders = [self._reordered[each.index] for each in node.operands() if each.index in self._reordered]
         # element by element, the order matters only where NumPy goes through memory backwards
         if orders and (any(orders) or not node.rule.locality.elementwise) and rounds_freely(node):
