@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import linalg, ndimage, special
+from scipy import fft, linalg, ndimage, special
 from scipy.spatial import distance
 
 import accel
@@ -691,3 +691,31 @@ def test_filters_add_in_scipys_order_whatever_kernel_a_call_is_given(kernel: lis
     draw = np.random.default_rng(7)
     calls = [(draw.integers(0, 255, (40, 50)).astype(dtype), np.array(kernel)) for _ in range(20)]
     assert not replay_mismatches(lambda x, w: ndimage.correlate1d(x, w), calls, "correlate1d")
+
+
+@pytest.mark.parametrize("size", [12, 16, 30, 64])
+@pytest.mark.parametrize(
+    ("transform", "dtype"),
+    [(fft.fft, np.float64), (fft.ifft, np.float64), (fft.fft, np.float32), (np.fft.fft, np.float32)],
+)
+def test_the_strongest_frequency_of_real_numbers_is_the_first_of_two(transform: Any, dtype: Any, size: int) -> None:
+    """The frequencies k and -k are equally strong; XLA's transform of complex numbers rounded them differently."""
+
+    def strongest(x: Any) -> Any:
+        found = transform(x)
+        return np.argmax(found.real**2 + found.imag**2)
+
+    draw = np.random.default_rng(7)
+    calls = [(draw.standard_normal(size).astype(dtype),) for _ in range(40)]
+    assert not replay_mismatches(strongest, calls, f"strongest {transform.__name__} {dtype.__name__} {size}")
+
+
+@pytest.mark.parametrize("arguments", [{}, {"s": (5, 6)}, {"axes": (1, 0)}, {"norm": "ortho"}, {"norm": "forward"}])
+@pytest.mark.parametrize("transform", [fft.fft2, fft.ifft2, fft.fftn, fft.ifftn])
+def test_transforms_of_real_numbers_are_mirror_images(transform: Any, arguments: dict[str, Any]) -> None:
+    def differ(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        return np.abs(found - expected) > 1e-14 * np.abs(expected).max()
+
+    draw = np.random.default_rng(7)
+    calls = [(draw.standard_normal((4, 9)),) for _ in range(8)]
+    assert not replay_mismatches(lambda x: transform(x, **arguments), calls, f"mirrored {transform.__name__}", differ)

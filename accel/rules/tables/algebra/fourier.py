@@ -14,8 +14,12 @@ from accel.rules.rule import Unsupported, add_rule
 _function: Any
 
 
-def transform(name: str, operand: str) -> Callable[..., Any]:
-    """jax.numpy's transform, in the precision that NumPy and SciPy compute it in. operand: what the array is called."""
+def transform(name: str, operand: str, *, scipys: bool = False) -> Callable[..., Any]:
+    """jax.numpy's transform, in the precision that NumPy and SciPy compute it in. operand: what the array is called.
+
+    Programs look for the largest of values that are equal: with SciPy, the frequencies k and -k of real numbers are.
+    With NumPy they are for float32 nearly always, as it computes in double precision.
+    """
 
     def lower(**bound: Any) -> Any:
         a = bound.pop(operand)
@@ -30,9 +34,29 @@ def transform(name: str, operand: str) -> Callable[..., Any]:
         if name == "ihfft":
             swapped = {"ortho": "ortho", "forward": "backward"}.get(bound.pop("norm", None), "forward")
             return jnp.conj(_scaled("rfft", a, norm=swapped, **bound))
+        if scipys and a.dtype.kind == "f" and not name.startswith("r"):
+            return _mirrored(name, a, **bound)
+        if not scipys and a.dtype.itemsize == (4 if a.dtype.kind == "f" else 8):
+            return _scaled(name, a.astype(np.result_type(a.dtype, np.float64)), **bound).astype(np.complex64)
         return _scaled(name, a, **bound)
 
     return lower
+
+
+def _mirrored(name: str, a: Any, *, norm: str | None = None, **bound: Any) -> Any:
+    """The transform of real numbers: one half of it is computed, the other half is its mirror image."""
+    if name.startswith("i"):  # the forward transform's conjugate, on the other scale
+        norm = {"ortho": "ortho", "forward": "backward"}.get(norm or "", "forward")
+        return jnp.conj(_mirrored(name[1:], a, norm=norm, **bound))
+    half = _scaled("r" + name, a, norm=norm, **bound)
+    sizes = bound.get("s")
+    every = (-2, -1) if name == "fft2" else range(-len(sizes or a.shape), 0)
+    axes = (bound.get("axis", -1),) if name == "fft" else tuple(bound.get("axes") or every)
+    size = (sizes[-1] if sizes else bound.get("n")) or a.shape[axes[-1]]
+    rest = jnp.flip(lax.slice_in_dim(half, 1, (size + 1) // 2, axis=axes[-1]), axes[-1])
+    for axis in axes[:-1]:
+        rest = jnp.roll(jnp.flip(rest, axis), 1, axis)
+    return jnp.concatenate([half, jnp.conj(rest)], axes[-1])
 
 
 def _scaled(name: str, a: Any, *, norm: str | None = None, **bound: Any) -> Any:

@@ -17,9 +17,9 @@ jfft: Any = Lazy("jax.scipy.fft")
 
 
 for _name in "fft ifft rfft irfft hfft ihfft".split():
-    add_rule(getattr(fft, _name), transform(_name, "x"), "x | n axis norm", work=20.0)
+    add_rule(getattr(fft, _name), transform(_name, "x", scipys=True), "x | n axis norm", work=20.0)
 for _name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split():
-    add_rule(getattr(fft, _name), transform(_name, "x"), "x | s axes norm", work=20.0)
+    add_rule(getattr(fft, _name), transform(_name, "x", scipys=True), "x | s axes norm", work=20.0)
 for _name in ("fftshift", "ifftshift"):
     add_rule(getattr(fft, _name), same(_name, "jax.numpy.fft"), "x | axes")
 
