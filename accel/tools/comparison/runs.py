@@ -260,7 +260,7 @@ def _markdown(result: Mapping[str, Any]) -> str:
         *(["", "![differences](fields.png)"] if "fields.png" in result["charts"] else []),
     ]
     if not result["charts"]:
-        lines += ["", "No charts: they need matplotlib, and a field or steps."]
+        lines += ["", f"No charts: {_why_no_charts(result)}."]
     if not result["fields"]:
         lines += ["", "No field was sampled: no observed function was called."]
     return "\n".join(lines) + "\n"
@@ -268,6 +268,12 @@ def _markdown(result: Mapping[str, Any]) -> str:
 
 def _careful(sentence: str) -> list[str]:
     return [f"**Careful: {sentence}.**", ""] if sentence else []
+
+
+def _why_no_charts(result: Mapping[str, Any]) -> str:
+    if result["fields"] or result["runs"]["accel"]["step_ms"]:
+        return "matplotlib is not installed"
+    return "no field was sampled, and no steps were counted"
 
 
 def _nothing_compiled(result: Mapping[str, Any]) -> str:
