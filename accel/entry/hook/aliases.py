@@ -25,8 +25,6 @@ def swap_aliases(swaps: Iterable[tuple[Any, Any]], of: ModuleType | None = None)
     if not by_id:
         return
     for module in _modules(of):
-        if not issubclass(type(module), ModuleType):  # programs may put any object there
-            continue
         names = namespace(module)
         for name, value in tuple(names.items()):
             if id(value) in by_id:
@@ -36,15 +34,16 @@ def swap_aliases(swaps: Iterable[tuple[Any, Any]], of: ModuleType | None = None)
                 _swap_defaults(function, by_id)
 
 
-def _modules(of: ModuleType | None) -> list[Any]:
-    modules = list(sys.modules.values())
-    first = next((place for place, module in enumerate(modules) if module is of), 0)
+def _modules(of: ModuleType | None) -> list[ModuleType]:
+    # programs may put any object there
+    modules = [each for each in tuple(sys.modules.values()) if issubclass(type(each), ModuleType)]
+    first = 0 if of is None else next((place for place, each in enumerate(modules) if each is of), 0)
     return [*filter(is_running, modules[:first]), *modules[first:]]
 
 
 def is_running(module: ModuleType) -> bool:
-    """Whether a module is being imported."""
-    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+    """Whether a module is being imported. Does not load lazily imported ones."""
+    return bool(getattr(namespace(module).get("__spec__"), "_initializing", False))
 
 
 def _is_of_project(names: Mapping[str, Any]) -> bool:

@@ -43,7 +43,7 @@ class Patch(NamedTuple):
 
 def namespace(owner: object) -> Any:
     """Return the namespace of a module (a dict) or class (a view), without loading lazily imported modules."""
-    if isinstance(owner, type):
+    if issubclass(type(owner), type):  # `isinstance` asks for `__class__`, which loads
         return type.__dict__["__dict__"].__get__(owner)
     return ModuleType.__getattribute__(owner, "__dict__")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -396,6 +397,34 @@ def test_modules_that_import_each_other(write_modules: Callable[[dict[str, str]]
     patching.install(CATALOGUE)
     importlib.import_module("pkg.planet").other.flux(1)
     assert accelerate == ["pkg.planet:flux"]
+
+
+def test_aliases_in_front_of_a_module_that_may_not_be_imported(
+    write_modules: Callable[[dict[str, str]], Path], accelerate: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_modules({"pkg/__init__.py": "", "pkg/planet.py": PLANET, "user.py": USER})
+    user = importlib.import_module("user")
+    monkeypatch.setitem(sys.modules, "forbidden", None)
+    patching.install(CATALOGUE)
+    user.flow(1)
+    assert accelerate == ["pkg.planet:flux"]
+
+
+def test_lazily_imported_modules_are_not_loaded(
+    write_modules: Callable[[dict[str, str]], Path], accelerate: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_modules({"pkg/__init__.py": "", "pkg/planet.py": PLANET, "lazy.py": "X = 1\n"})
+    spec = importlib.util.find_spec("lazy")
+    assert spec is not None and spec.loader is not None
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    lazy = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "lazy", lazy)
+    spec.loader.exec_module(lazy)
+    unloaded = type(lazy)
+    patching.install(CATALOGUE)
+    importlib.import_module("pkg.planet").flux(1)
+    assert accelerate == ["pkg.planet:flux"]
+    assert type(lazy) is unloaded is not types.ModuleType
 
 
 def test_a_watched_module_keeps_its_own_loader(write_modules: Callable[[dict[str, str]], Path]) -> None:
