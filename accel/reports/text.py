@@ -23,8 +23,11 @@ _STATE_WORDS: Mapping[State, str] = {
     State.DEMOTED: "demoted to NumPy",
     State.INLINED: "inlined into a compiled caller",
     State.ABSENT: "not in this revision of the program",
-    State.UNCALLED: "never called directly",
+    State.UNCALLED: "never called",
 }
+
+_INSIDE = "not called directly: programs from disk may contain them"
+"""The words for uncalled functions where programs were not recorded in this run, which would tell what they contain."""
 
 
 def _by_gain(state: State, members: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -58,10 +61,22 @@ def _reason_lines(members: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _measured(members: list[dict[str, Any]]) -> list[str]:
-    """Return the table of the members, and below it the refusals of their calls."""
+def _measured(members: list[dict[str, Any]], about: str = "") -> list[str]:
+    """Return the table of the members, and below it the refusals of their calls. about: a note on the figures."""
     reasons = _reason_lines(members)
-    return text_table(COLUMNS, members) + (["", "  what kept calls on NumPy (how often):", *reasons] if reasons else [])
+    lines = text_table(COLUMNS, members) + flow(about, "  ")
+    return lines + (["", "  what kept calls on NumPy (how often):", *reasons] if reasons else [])
+
+
+_BEFORE_THAT = (
+    "accel ms: of calls that were compiled, by any of its programs, before it was taken back; numpy ms: of its latest "
+    "calls on NumPy. It was judged by what was measured then, which the reason tells."
+)
+"""Note on the figures of a demoted function: they may look better than the reason for its demotion."""
+
+
+def _demoted(members: list[dict[str, Any]]) -> list[str]:
+    return _measured(members, _BEFORE_THAT if any(each["compiled_calls"] for each in members) else "")
 
 
 def _distinguishing(programs: list[dict[str, Any]]) -> list[list[str]]:
@@ -163,11 +178,16 @@ def _rounds(moved: dict[str, Any]) -> str:
 _BODIES: Mapping[State, Callable[[list[dict[str, Any]]], list[str]]] = {
     State.COMPILED: _measured,
     State.NUMPY: _measured,
-    State.DEMOTED: _measured,
+    State.DEMOTED: _demoted,
     State.INLINED: lambda members: by_owner(sorted(_names(members))),
     State.ABSENT: lambda members: counted_by_owner(_names(members)),
     State.UNCALLED: lambda members: by_owner(sorted(_names(members))),
 }
+
+
+def _has_found(figures: dict[str, Any]) -> bool:
+    """Whether a program was found on disk."""
+    return any(program.get("found_on_disk") for each in figures["functions"] for program in each["programs"])
 
 
 def _names(members: list[dict[str, Any]]) -> list[str]:
@@ -186,6 +206,7 @@ def text(figures: dict[str, Any], advice: Advice = IN_PYTHON, *, transfers: bool
         chosen += choice
         others = [each for each in members if each not in choice]
         for words, part in _by_gain(state, others):
+            words = _INSIDE if state is State.UNCALLED and _has_found(figures) else words
             lines += ["", f"{words} ({len(part)})", *_BODIES[state](part)]
     for title, details in (
         ("functions that take several paths: their programs, and where the paths part", _program_lines),

@@ -204,6 +204,14 @@ def test_programs_that_are_given_up_or_not_kept_are_counted_apart(fast: Ledger) 
     assert "programs: 1, 0 found on disk\n" in accel.report(full=True)
 
 
+def test_the_figures_of_a_demoted_function_say_what_they_are(fast: Ledger, slow: Ledger) -> None:
+    said = "accel ms: of calls that were compiled, by any of its programs, before it was taken back;"
+    assert "before it was taken back" not in " ".join(accel.report(full=True).split())
+    fast.demote(Refusal("speed.slower", "", "9 ms compiled, 8 ms on NumPy"))
+    demoted = " ".join(accel.report(full=True).partition("demoted to NumPy (1)\n")[2].split())
+    assert said in demoted and "(9 ms compiled, 8 ms on NumPy)" in demoted
+
+
 def test_a_program_of_several_paths_says_where_they_part(fast: Ledger) -> None:
     branches = [{"line": 9, "sides": {"True": 3, "False": 2}}]
     fast.describe = lambda: [_program(["line 3: True"]) | {"paths": 2, "branches": branches}]
@@ -547,14 +555,17 @@ def test_rows_for_packages_that_are_not_imported_are_left_out(books: ModuleType)
     books.open_ledger("mine:step").count_numpy(0.1)
     assert shown() == ["mine:never", "mine:step", "numpy.made_up:never"]
     text = accel.report(full=True)
-    assert "never called directly (2)" in text and "elsewhere" not in text
+    assert "never called (2)" in text and "elsewhere" not in text
 
 
-def test_what_ran_inside_programs_alone_is_not_told_to_be_uncalled(books: ModuleType) -> None:
+def test_what_ran_inside_programs_alone_is_not_told_to_be_uncalled(fast: Ledger, books: ModuleType) -> None:
     books.open_ledger("pygcm.grid:inside").state = State.INLINED
     books.open_ledger("pygcm.grid:perhaps_inside")
     text = accel.report(full=True)
-    assert "inlined into a compiled caller (1)" in text and "never called directly (1)" in text
+    assert "inlined into a compiled caller (1)" in text and "never called (1)" in text
+    fast.describe = lambda: [{**_program([]), "found_on_disk": True}]
+    text = accel.report(full=True)
+    assert "not called directly: programs from disk may contain them (1)" in text and "never called" not in text
 
 
 def test_no_difference_is_told_as_zero(books: ModuleType) -> None:
