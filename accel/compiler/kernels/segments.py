@@ -136,12 +136,14 @@ class Kernel(Segment):
 
     def take_room(self) -> Made:
         """Return scratch memory for one run, see `Size.room`."""
+        # taken out while it is used, so that two runs at once have their own
         try:
             room = _rooms.pop()
+            if len(room[0]) >= self.size.room:
+                return room
         except IndexError:
-            # a thread makes one, so that two runs at once have their own
-            return made_at((self.size.room,), np.dtype(np.uint8))
-        return room if len(room[0]) >= self.size.room else made_at((self.size.room,), np.dtype(np.uint8))
+            pass
+        return made_at((self.size.room,), np.dtype(np.uint8))
 
     def give_room(self, room: Made) -> None:
         """Take scratch memory back."""

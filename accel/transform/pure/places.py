@@ -63,12 +63,13 @@ def places_of(recorded: RecordedFunction) -> Places:
 
 
 def _check_constants(recorded: RecordedFunction, places: Places) -> None:
-    slots = list(enumerate(recorded.trace.inputs.slots, Inputs.ROOTS))
-    leaves = {leaf.slot: name for name, leaf in places.leaves.items()}
-    for index, slot in slots:
-        for other, each in slots if index in leaves else ():
-            if other not in leaves and each.name == slot.name and is_same_code(each.fetch, slot.fetch):
-                raise refused(recorded.name, "pure.host", f"{leaves[index]}, a constant of some paths")
+    slots = dict(enumerate(recorded.trace.inputs.slots, Inputs.ROOTS))
+    names = {leaf.slot: name for name, leaf in places.leaves.items()}
+    constants = [slot for index, slot in slots.items() if index not in names]
+    for index in slots.keys() & names.keys():
+        slot = slots[index]
+        if any(each.name == slot.name and is_same_code(each.fetch, slot.fetch) for each in constants):
+            raise refused(recorded.name, "pure.host", f"{names[index]}, a constant of some paths")
 
 
 def _is_value(value: object) -> bool:

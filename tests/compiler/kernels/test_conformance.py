@@ -14,7 +14,7 @@ import pytest
 from accel.ir.tape import Node
 from accel.record import Trace
 from accel.rules import load
-from accel.rules.columns import Rounding, fact
+from accel.rules.columns import rounds_freely
 from tests.compiler.kernels.conforming import DTYPES, IN_ORDER_OF_C, LAYOUTS, in_kernels, job_of, problems
 from tests.compiler.kernels.not_taken import COMPLEX_SINCE_2_5, NOT_TAKEN
 from tests.helpers import LONG
@@ -40,8 +40,7 @@ IN_NUMPYS_ORDER = frozenset({"numpy.sum", "numpy.mean", "numpy.prod", "numpy.cum
 
 def is_free(node: Node) -> bool:
     """Whether NumPy and accel may differ in the last place of an operation."""
-    rounds = node.dtype is not None and node.dtype.kind in "fc" and not node.host
-    return rounds and fact(node.rule.numerics.rounding, node) is Rounding.FREE
+    return node.dtype is not None and not node.host and rounds_freely(node)
 
 
 def units_of(trace: Trace, text: str, layout: str) -> float | None:

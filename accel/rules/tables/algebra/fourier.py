@@ -32,8 +32,7 @@ def transform(name: str, operand: str, *, scipys: bool = False) -> Callable[...,
         if "irfft" in name or name == "hfft":
             return getattr(jnp.fft, name)(a, **bound)
         if name == "ihfft":
-            swapped = {"ortho": "ortho", "forward": "backward"}.get(bound.pop("norm", None), "forward")
-            return jnp.conj(_scaled("rfft", a, norm=swapped, **bound))
+            return jnp.conj(_scaled("rfft", a, norm=_opposite(bound.pop("norm", None)), **bound))
         if scipys and a.dtype.kind == "f" and not name.startswith("r"):
             return _mirrored(name, a, **bound)
         if not scipys and a.dtype.itemsize == (4 if a.dtype.kind == "f" else 8):
@@ -43,11 +42,15 @@ def transform(name: str, operand: str, *, scipys: bool = False) -> Callable[...,
     return lower
 
 
+def _opposite(norm: str | None) -> str:
+    """The scale with which a forward transform's conjugate is the inverse transform of real numbers."""
+    return {"ortho": "ortho", "forward": "backward"}.get(norm or "", "forward")
+
+
 def _mirrored(name: str, a: Any, *, norm: str | None = None, **bound: Any) -> Any:
     """The transform of real numbers: one half of it is computed, the other half is its mirror image."""
-    if name.startswith("i"):  # the forward transform's conjugate, on the other scale
-        norm = {"ortho": "ortho", "forward": "backward"}.get(norm or "", "forward")
-        return jnp.conj(_mirrored(name[1:], a, norm=norm, **bound))
+    if name.startswith("i"):
+        return jnp.conj(_mirrored(name[1:], a, norm=_opposite(norm), **bound))
     half = _scaled("r" + name, a, norm=norm, **bound)
     sizes = bound.get("s")
     every = (-2, -1) if name == "fft2" else range(-len(sizes or a.shape), 0)
