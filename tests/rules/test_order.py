@@ -18,6 +18,7 @@ from accel.record import record
 from accel.rules import order
 from accel.rules.tables.statistics import sorting
 from accel.rules.tracing import traced
+from tests.helpers import some
 
 pytestmark = [
     pytest.mark.usefixtures("foreground"),
@@ -61,7 +62,7 @@ def program(work: Callable[[Any], Any], x: Any, **how: Any) -> tuple[Callable[[A
     return run, text
 
 
-def some(dtype: str, seed: int) -> Any:
+def mixed(dtype: str, seed: int) -> Any:
     rng = np.random.default_rng(seed)
     x = rng.choice([-2.0, 0.0, 1.0, 3.0, 7.0], SIZE) if seed % 2 else 100.0 * rng.standard_normal(SIZE)
     if np.dtype(dtype).kind == "f" and seed % 3 == 1:
@@ -77,11 +78,11 @@ def some(dtype: str, seed: int) -> Any:
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8"])
 def test_results_are_numpys(name: str, dtype: str) -> None:
     work = WORKS[name]
-    run, text = program(work, some(dtype, 0))
+    run, text = program(work, mixed(dtype, 0))
     is_called = "ffi_call" in text
     assert is_called or (np.dtype(dtype).kind != "f" and "sort" not in name), "integers are selected by XLA"
     for seed in range(10):
-        x = some(dtype, seed)
+        x = mixed(dtype, seed)
         np.testing.assert_allclose(run(x), work(x), rtol=1e-6 if dtype == "float32" else 1e-14)
 
 
@@ -99,9 +100,31 @@ def test_random_numbers_are_selected_as_numpy_does(numbers: list[float], percent
         np.testing.assert_array_equal(sorting.sort(a=jax.numpy.asarray(x)), expected)
 
 
+SHAPED: dict[str, Callable[[Any], Any]] = {
+    "random": lambda x: x,
+    "few values": lambda x: np.round(x),
+    "half zero": lambda x: np.maximum(x, 0.0),
+    "ascending": lambda x: np.sort(x),
+    "descending": lambda x: -np.sort(x),
+    "one value": lambda x: np.ones_like(x),
+    "infinities": lambda x: np.where(np.abs(x) < 0.5, x, np.copysign(np.inf, x)),
+    "a sample that misleads": lambda x: np.where(np.arange(len(x)) % 2, x, -9.0),
+    "float32": lambda x: x.astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPED)
+@pytest.mark.parametrize("size", [order.SAMPLED - 1, order.SAMPLED, 5000])
+def test_pairs_of_many_elements_are_those_of_all_in_order(shape: str, size: int) -> None:
+    x = SHAPED[shape](some(3, size) * 2.0)
+    whole = np.append(np.sort(x), np.inf)
+    for k in (0, 1, size // 100, size // 3, size // 2, size - 2, size - 1):
+        assert order._pair(x, k) == (whole[k], whole[k + 1])
+
+
 @pytest.mark.parametrize("name", ["sort", "argsort", "median"])
 def test_other_programs_have_no_calls(name: str) -> None:
-    trace = record(WORKS[name], (some("float64", 0),), {}, max_nodes=1000).trace  # type: ignore[arg-type]
+    trace = record(WORKS[name], (mixed("float64", 0),), {}, max_nodes=1000).trace  # type: ignore[arg-type]
     assert trace is not None
     function = lower(trace, Known(), on_cpu=False).function
     with jax.enable_x64(True):
