@@ -84,7 +84,7 @@ def _pair(x: NDArray[Any], k: int) -> tuple[Any, Any]:
     low = sample[middle - width] if middle >= width else -np.inf
     high = sample[middle + width] if middle + width < len(sample) else np.inf
     below = x < low
-    near, first = x[below != (x <= high)], k - np.count_nonzero(below)
+    near, first = x[below != (x <= high)], k - int(np.count_nonzero(below))
     if 0 <= first < len(near) - 1:
         return _at(np.partition(near, (first, first + 1)), first)
     return _at(np.partition(x, k), k)

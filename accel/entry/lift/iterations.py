@@ -19,7 +19,7 @@ from accel.entry.lift.holding import Holding
 from accel.entry.lift.lifting import LiftedFunction, lift_function, split
 from accel.entry.lift.regions import Stops
 from accel.entry.lift.source import NotLiftable
-from accel.entry.lift.switch import Switch, run_plainly
+from accel.entry.lift.switch import Switch, run_plainly, when_all_off
 from accel.platform import logs
 from accel.platform.bodies import add_body, add_call
 from accel.platform.clocks import time
@@ -202,6 +202,7 @@ def _split_body(
         return False
     run = _InParts(made.code)
     switch.codes.append(made.code)
+    when_all_off(made.switches, switch.turn_off)
     weigh(made.switches, name, lines, lambda: run.iterations, call_s, lambda part, title: again(part, names, title))
     switch.call = run
     return True

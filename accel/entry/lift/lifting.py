@@ -29,7 +29,7 @@ from accel.entry.lift.source import (
     module_source,
     not_from_source,
 )
-from accel.entry.lift.switch import Switch
+from accel.entry.lift.switch import Switch, when_all_off
 from accel.entry.lift.transform import BODY, CALL, OWN, definition, lift, lift_piece
 from accel.platform.bodies import as_written
 from accel.platform.reasons import Refusal, source_line
@@ -71,7 +71,9 @@ def lift_function(function: FunctionType, lines: Collection[int] = (), *, stops:
     # a script's loops are outlined as it is loaded: what stands between the lines takes them in
     lifted = lifted_function_code(as_written(before) if stops else before, lines, stops=stops)
     function.__code__ = lifted.code
-    return LiftedFunction(function, before, lifted)
+    made = LiftedFunction(function, before, lifted)
+    when_all_off(lifted.switches, made.undo)
+    return made
 
 
 def lifted_function_code(code: CodeType, lines: Collection[int] = (), *, stops: Stops = NO_STOPS) -> LiftedCode:
@@ -172,6 +174,7 @@ class _Work:
         self.refusals: list[Refusal] = []
         self._code = code
         self._apart: list[ast.stmt] = []  # bodies of loops at the top of the module
+        self._within: Collection[str] | None = None  # variables of the body that is split
         self._calls: list[Callable[[], object]] = []
 
     def lift_function(
@@ -204,6 +207,8 @@ class _Work:
         if not chosen:
             raise NotLiftable(self._why_nothing())
         first = region.statements[0]
+        assert switch.code is not None
+        self._within = {*switch.code.co_freevars, *switch.code.co_cellvars, *switch.code.co_varnames}
         self._outline(chosen, node, self._code)
         number = len(self.switches)
         own = () if region.loop is None else switch.own
@@ -238,9 +243,9 @@ class _Work:
         """Give the switches of runs of statements their bodies, which share all variables, or all but their own."""
         made = []
         for number, region in pieces:
-            own = self.switches[number].own
-            made.append(definition(region, f"{BODY}{number}", node, free=code.co_freevars))
-            made.append(definition(region, f"{OWN}{number}", node, free=code.co_freevars, own=own))
+            share = functools.partial(definition, region, function=node, free=code.co_freevars, within=self._within)
+            made.append(share(f"{BODY}{number}"))
+            made.append(share(f"{OWN}{number}", own=self.switches[number].own))
         bodies = self._compiled(made, node, code) if made else []
         for number, body in bodies:
             set_body(self.switches[number], body)

@@ -246,16 +246,18 @@ def definition(
     *,
     free: Sequence[str] = (),
     own: Collection[str] = (),
+    within: Collection[str] | None = None,
     at: ast.stmt | None = None,
 ) -> ast.FunctionDef:
     """A region's statements as a function of this name without parameters.
 
-    free, own: see `lift`. at: where it begins; by default, at its first statement, or its loop.
+    free, own: see `lift`. within: the variables of the outlined body in which the region stands, if it does. at: where
+    it begins; by default, at its first statement, or its loop.
     """
     leaving = _Leaving(first_parameter(function), GONE_ON if region.loop is not None else CONTINUED)
     statements = [leaving.visit(each) for each in copy.deepcopy(region.statements)]
     arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    declarations = _declarations(region, function, free, own)
+    declarations = _declarations(region, function, free, own, within)
     made = ast.FunctionDef(name, arguments, declarations, [])
     if "type_params" in ast.FunctionDef._fields:  # from Python 3.12 on
         made.type_params = []  # type: ignore[attr-defined]
@@ -265,7 +267,11 @@ def definition(
 
 
 def _declarations(
-    region: Region, function: FunctionNode | None, free: Sequence[str], own: Collection[str]
+    region: Region,
+    function: FunctionNode | None,
+    free: Sequence[str],
+    own: Collection[str],
+    within: Collection[str] | None,
 ) -> list[ast.stmt]:
     """Return declarations that make the body's variables those of the function, or of the module."""
     bound = _of_program(Names(region.statements).bound)
@@ -276,7 +282,7 @@ def _declarations(
         outside = bound & around.declared
         known = _of_program(around.bound) | around.outer | set(free)
         if region.loop is None:  # what looks at its caller's variables finds all of them there
-            looked_for = known - {"__class__"}
+            looked_for = (known if within is None else known & set(within)) - {"__class__"}
         else:
             looked_for = {name for each in ast.walk(region.loop) if (name := name_in_locals(each)) is not None} & known
         shared = (bound | looked_for) - around.declared - set(own)

@@ -187,6 +187,25 @@ def test_undoing_in_the_middle_of_a_running_loop(load: Load) -> None:
     assert len(ran) == 2
 
 
+def test_a_function_gets_its_code_back_once_all_its_loops_are_left_alone(load: Load) -> None:
+    loop = "    for i in range(3):\n        a += i\n"
+    planet = load(f"def f(a):\n{loop}{loop}    return a\n")
+    code = planet.f.__code__
+    made = lifted(planet.f)
+    first, second = made.lifted.switches
+
+    def off(body: FunctionType) -> object:
+        second.turn_off()
+        return body()
+
+    first.turn_off()
+    second.call = off
+    assert planet.f.__code__ is made.lifted.code
+    assert planet.f(1) == 7, "the code changed while it ran"
+    assert planet.f.__code__ is code
+    assert planet.f(1) == 7
+
+
 def test_a_tracer_sees_the_programs_own_loop_and_nothing_of_accel(load: Load) -> None:
     planet = load(
         "def helper(x):\n    return x\n\n\ndef main(n):\n    total = 0\n    try:\n        for i in range(n):\n"

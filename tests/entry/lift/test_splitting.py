@@ -112,6 +112,24 @@ def test_the_body_of_a_loop_that_runs_is_split(module: Made, tmp_path: Any) -> N
 
 
 @pytest.mark.usefixtures("foreground")
+def test_parts_that_take_too_little_leave_the_program_as_it_was(
+    module: Made, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "LEAST_SHARE", 1.1)  # none takes enough
+    planet = module(
+        "def main(n, u, path):\n    for i in range(n):\n        w = np.sin(u)\n        u = u + w\n"
+        "        path.write_text('x')\n        v = np.cos(u)\n        u = u + v\n    return u\n"
+    )
+    code = planet.main.__code__
+    main = accel.accelerate(planet.main, loops=True)
+    assert planet.main.__code__ is not code
+    u = np.linspace(0, 1, 50_000)
+    expected = FunctionType(code, planet.main.__globals__)(40, u, tmp_path / "log")
+    np.testing.assert_array_equal(main(40, u, tmp_path / "log"), expected)
+    assert planet.main.__code__ is code
+
+
+@pytest.mark.usefixtures("foreground")
 def test_a_generator_is_compiled_between_its_yields(module: Made) -> None:
     planet = module(
         "def model(u, n):\n    for i in range(n):\n        w = np.sin(u) * 0.5\n        u = u + 0.1 * w\n"
