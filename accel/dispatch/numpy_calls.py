@@ -36,7 +36,7 @@ class NumPyCalls:
         finally:
             if call.seconds is not None:
                 self._account.count_numpy(call, quiet=quiet)
-                if self._state.is_limited and not (self._paths.with_program and self._account.gains_by_looking):
+                if self._state.may_rest:
                     self._account.begin_rest(looked_s, call.seconds, waits=self._paths.are_pending)
 
     def uncovered(self, call: Call, *, quiet: bool = False) -> Any:

@@ -51,6 +51,13 @@ class TargetState:
         return is_limited(self.mode)
 
     @property
+    def may_rest(self) -> bool:
+        """Whether calls may go to NumPy without being examined, as far as that pays."""
+        if self.paths.with_program and self.account.gains_by_looking:
+            return False
+        return self.is_limited or (self.mode == "auto" and self.paths.are_full)
+
+    @property
     def tolerance(self) -> tuple[float, float | None]:
         """Relative error that a comparison allows; unit in the last place by which rounding may explain more."""
         chosen = config.current()

@@ -248,6 +248,17 @@ def test_variants_are_limited_and_the_report_names_what_multiplies_them() -> Non
     assert ledger.compiled_calls > 0
 
 
+def test_where_each_call_takes_another_path_recordings_end() -> None:
+    """Compiling at once has no budget: recordings, and looking at calls, end all the same."""
+    made: Any = accel.accelerate(double, name="each")
+    with config.override(max_variants=2):
+        for n in range(1000):
+            assert np.array_equal(made(x := some(1, n)), x * 2.0)
+        assert made._self_target.recordings.count < 10, "each waits twice as long as the one before"
+        assert made._self_target.state.may_rest
+    assert not made._self_target.state.may_rest, "more paths are kept now"
+
+
 def test_a_line_that_is_asked_again_and_again_is_named() -> None:
     """Each path of a sort has both answers: only their order differs."""
 

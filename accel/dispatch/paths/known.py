@@ -58,7 +58,7 @@ class KnownPaths:
         self._paths: list[RecordedPath] = []
         self.joint: Program | None = None
         self._predictor = PathPredictor()
-        self._beyond_limit = 0
+        self._beyond_limit, self._replace_after = 0, REPLACE_AFTER
         self._unmet: list[RecordedPath] = []  # recorded after a run was discarded, and not taken since
         self._recurs = False  # a call recorded again took a known path
 
@@ -128,13 +128,22 @@ class KnownPaths:
 
     def make_room(self) -> bool:
         """Whether one more path may be recorded; now and then in place of the least recently used one."""
-        if self._count < config.current().max_variants:
+        if not self.are_full:
             return True
         self._beyond_limit += 1
-        if self._beyond_limit % REPLACE_AFTER:
+        if self._beyond_limit < self._replace_after:
             return False
-        self._paths.remove((self.alone or self._paths)[-1])
+        self._beyond_limit = 0
+        replaced = (self.alone or self._paths)[-1]
+        if replaced.replays < REPLACE_AFTER:  # in vain: each call may take a path of its own
+            self._replace_after *= 2
+        self._paths.remove(replaced)
         return True
+
+    @property
+    def are_full(self) -> bool:
+        """Whether as many paths are known as are kept."""
+        return self._count >= config.current().max_variants
 
     @property
     def _count(self) -> int:

@@ -26,7 +26,7 @@ from accel.platform.clocks import time
 from accel.platform.interrupts import pass_on
 from accel.platform.ledger import current_run, open_ledger
 from accel.platform.reasons import Refusal
-from accel.policy import account, rest
+from accel.policy import rest
 
 LOOK_AFTER = 32
 """Number of iterations after which accel asks again whether a loop can gain anything."""
@@ -121,9 +121,10 @@ class Iterations:
         now, target = time.perf_counter(), self._target
         iteration_s = (now - self._since) / LOOK_AFTER
         self._left, self._since = LOOK_AFTER, now
-        is_small = account.is_limited(target.state.mode) and not target.paths and iteration_s < rest.SMALL_CALL_S
-        stays = target.state.final and not (target.state.may_try_again and iteration_s >= COUNTED_S)
-        if target.state.mode != "strict" and (stays or is_small):
+        state, paths = target.state, target.paths
+        is_small = iteration_s < rest.SMALL_CALL_S and state.may_rest and (not paths or paths.are_full)
+        stays = state.final and not (state.may_try_again and iteration_s >= COUNTED_S)
+        if state.mode != "strict" and (stays or is_small):
             self._switch.turn_off()
 
 
