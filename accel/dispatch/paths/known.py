@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 MOST_JOINED = 32
 """Maximum number of paths with one program that count as one for the limit on paths. Matching them takes time, too."""
 
-REPLACE_AFTER = 32
-"""Number of calls beyond the limit on variants after which a new path replaces the least recently used one."""
+REPLACE_AFTER, MOST_IN_VAIN = 32, 2
+"""Number of calls beyond the limit on variants after which a new path replaces the least recently used one. It doubles
+each time that this one has been replayed less often; after MOST_IN_VAIN times, each call may take a path of its own."""
 
 MOST_STRANGERS = 2
 """Number of a run's recorded paths that may be missing on disk, before no more are expected to be there."""
@@ -58,7 +59,7 @@ class KnownPaths:
         self._paths: list[RecordedPath] = []
         self.joint: Program | None = None
         self._predictor = PathPredictor()
-        self._beyond_limit, self._replace_after = 0, REPLACE_AFTER
+        self._beyond_limit, self._in_vain = 0, 0
         self._unmet: list[RecordedPath] = []  # recorded after a run was discarded, and not taken since
         self._recurs = False  # a call recorded again took a known path
 
@@ -131,12 +132,12 @@ class KnownPaths:
         if not self.are_full:
             return True
         self._beyond_limit += 1
-        if self._beyond_limit < self._replace_after:
+        if self._beyond_limit < REPLACE_AFTER * 2**self._in_vain:
             return False
         self._beyond_limit = 0
         replaced = (self.alone or self._paths)[-1]
-        if replaced.replays < REPLACE_AFTER:  # in vain: each call may take a path of its own
-            self._replace_after *= 2
+        if replaced.replays < REPLACE_AFTER:
+            self._in_vain += 1
         self._paths.remove(replaced)
         return True
 
@@ -144,6 +145,11 @@ class KnownPaths:
     def are_full(self) -> bool:
         """Whether as many paths are known as are kept."""
         return self._count >= config.current().max_variants
+
+    @property
+    def keep_changing(self) -> bool:
+        """Whether each call may take a path of its own."""
+        return self._in_vain >= MOST_IN_VAIN
 
     @property
     def _count(self) -> int:

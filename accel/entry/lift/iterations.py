@@ -117,14 +117,14 @@ class Iterations:
         return made
 
     def _look(self) -> None:
-        """Turn the switch off if the target stays on NumPy, or if iterations are too short for a program."""
+        """Turn the switch off if the target stays on NumPy, or if iterations are too short or too varied."""
         now, target = time.perf_counter(), self._target
         iteration_s = (now - self._since) / LOOK_AFTER
         self._left, self._since = LOOK_AFTER, now
         state, paths = target.state, target.paths
-        is_small = iteration_s < rest.SMALL_CALL_S and state.may_rest and (not paths or paths.are_full)
+        is_small = iteration_s < rest.SMALL_CALL_S and not paths
         stays = state.final and not (state.may_try_again and iteration_s >= COUNTED_S)
-        if state.mode != "strict" and (stays or is_small):
+        if state.mode != "strict" and (stays or (state.may_rest and (is_small or paths.keep_changing))):
             self._switch.turn_off()
 
 

@@ -13,18 +13,23 @@ from accel.entry.lift.iterations import COUNTED_S, LOOK_AFTER, Iterations
 
 
 @pytest.mark.parametrize(
-    ("final", "may_try_again", "are_full", "round_s", "goes_on"),
+    ("final", "may_try_again", "keep_changing", "round_s", "goes_on"),
     [
         (False, False, False, 1e-3, True),
         (True, False, False, 1.0, False),
         (True, True, False, 2 * COUNTED_S, True),  # slower than NumPy so far: the second look is to come
         (True, True, False, COUNTED_S / 2, False),
         (False, False, False, 0.0, True),  # its program is to come
-        (False, False, True, 0.0, False),  # each iteration takes another path
+        (False, False, True, 1e-3, False),  # each iteration takes another path
     ],
 )
 def test_the_switch_of_a_loop_whose_program_is_given_up(
-    final: bool, may_try_again: bool, are_full: bool, round_s: float, goes_on: bool, monkeypatch: pytest.MonkeyPatch
+    final: bool,
+    may_try_again: bool,
+    keep_changing: bool,
+    round_s: float,
+    goes_on: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(iterations, "Holding", lambda switch, target: SimpleNamespace(run=print))
     monkeypatch.setattr(iterations.resident.current, "possible", False)
@@ -34,7 +39,7 @@ def test_the_switch_of_a_loop_whose_program_is_given_up(
     target = SimpleNamespace(
         parts=SimpleNamespace(),
         state=SimpleNamespace(mode="auto", final=final, may_try_again=may_try_again, may_rest=True),
-        paths=SimpleNamespace(are_full=are_full),
+        paths=SimpleNamespace(keep_changing=keep_changing),
     )
 
     def accelerated(body: Any) -> Any:
