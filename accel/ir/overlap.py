@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from accel.platform.addresses import address_of
+
 
 def may_share(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays may share memory. False only if they certainly do not."""
@@ -21,7 +23,7 @@ def _lie_between(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool
     """Whether the elements of one lie in the gaps that those of the other leave, in each period of both."""
     (size, steps), (other_size, other_steps) = _blocks(one), _blocks(other)
     period = math.gcd(*steps, *other_steps)
-    apart = (_address(other) - _address(one)) % period if period else 0
+    apart = (address_of(other) - address_of(one)) % period if period else 0
     return size <= apart and apart + other_size <= period
 
 
@@ -32,7 +34,3 @@ def _blocks(array: np.ndarray[Any, Any]) -> tuple[int, list[int]]:
     while axes and axes[-1][0] == block:
         block *= axes.pop()[1]
     return block, [abs(stride) for stride, _ in axes]
-
-
-def _address(array: np.ndarray[Any, Any]) -> int:
-    return int(array.__array_interface__["data"][0])

@@ -37,4 +37,4 @@ def made_at(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any],
 
 def is_aligned(array: NDArray[Any]) -> bool:
     """Whether XLA on the CPU can read the array in place."""
-    return bool(array.__array_interface__["data"][0] % ALIGNED == 0 and array.flags.c_contiguous)
+    return bool(address_of(array) % ALIGNED == 0 and array.flags.c_contiguous)

@@ -16,6 +16,7 @@ import numpy as np
 
 from accel.entry.callables import PlainCall
 from accel.platform import interrupts
+from accel.platform.addresses import address_of
 from accel.transform.ensembles.addresses import Roots
 from accel.transform.pure.recorded import refused
 
@@ -87,11 +88,11 @@ def copied_each(given: Mapping[str, Any], name: str) -> tuple[dict[str, Any], di
 def _parts_in(given: object, memo: Mapping[int, Any]) -> MemberParts:
     """Collect the parts of copied values. memo: the copies by the originals' ids."""
     arrays, others, held = _parts_of(given)
-    by_memory = Counter(_root(each).__array_interface__["data"][0] for each in arrays)
+    by_memory = Counter(address_of(_root(each)) for each in arrays)
     counts: Counter[int] = Counter()
     for each in arrays:
         if id(each) in memo:
-            sharing = by_memory[_root(each).__array_interface__["data"][0]]
+            sharing = by_memory[address_of(_root(each))]
             counts[id(memo[id(each)])] = max(held[id(each)], sharing)
     originals: dict[int, Callable[[], Any]] = {id(each): weakref.ref(each) for each in arrays}
     for each in others:
@@ -157,7 +158,7 @@ def _view_in(array: Array, root: Array, other: Array) -> Array:
     """Return the view of `other` that corresponds to the view `array` of `root`."""
     if array is root:
         return other
-    offset = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    offset = address_of(array) - address_of(root)
     memory = np.ndarray((other.nbytes,), np.uint8, other.T if other.flags.f_contiguous else other)
     view: Array = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
     view.flags.writeable = array.flags.writeable
