@@ -626,6 +626,23 @@ def test_complex_arithmetic_is_not_rewritten(name: str, dtype: Any) -> None:
     assert not replay_mismatches(COMPLEX[name], calls, f"complex {name} {np.dtype(dtype)}")
 
 
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_complex_products_with_a_known_one_are_computed(kernels: bool, dtype: Any) -> None:
+    """XLA took `z * 1` for `z`; its parts are `a * 1 - b * 0` and `a * 0 + b * 1`, where an infinite a gives NaN."""
+
+    def products(x: Any, y: Any) -> Any:
+        z = np.zeros(16, dtype)
+        z.real, z.imag = x, y
+        known = z * 1, 1.0 * z, z * True, z * np.ones(16), -z * (1 + 0j), (z + z) * np.float32(1)
+        return tuple(part for each in known for part in (each.real, each.imag))
+
+    draw, edges = np.random.default_rng(7), [0.0, -0.0, 1.5, -1.0, np.inf, -np.inf, np.nan]
+    calls = [tuple(draw.choice(edges, (2, 16))) for _ in range(20)]
+    with accel.override(kernels=kernels):
+        assert not replay_mismatches(products, calls, f"known ones {np.dtype(dtype)} {kernels}")
+
+
 # -- sums of few elements ----------------------------------------------------------------------------------------------
 
 FEW: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {

@@ -72,7 +72,9 @@ class _Rounding(ReducedEvaluation):
             return [found]
         if name == "div":
             given = [jnp.broadcast_to(given[0], eqn.outvars[0].aval.shape), _dependent(*given)]
-        elif name in ("add", "sub"):  # XLA takes `x + 0.0` and `x - -0.0` for `x`, which may be -0.0
+        elif name in ("add", "sub") or (name == "mul" and given[0].dtype.kind == "c"):
+            # XLA takes `x + 0.0` and `x - -0.0` for `x`, which may be -0.0, and `z * 1` for `z`: NumPy's is NaN if z is
+            # infinite
             given = [self._hidden(value, 1) if value.dtype.kind in "fc" else value for value in given]
         elif name in SIGNED and given[0].dtype.kind == "f":
             given = [value if side == SIGNED[name] else self._hidden(value, 1) for side, value in enumerate(given)]
