@@ -205,6 +205,14 @@ def test_real_and_imag_are_views(check: Any) -> None:
     check(work, lambda i: some(i) + 1j * some(i + 5))
 
 
+def test_the_imaginary_part_of_real_numbers_is_read_only(check: Any) -> None:
+    def work(x: Any) -> Any:
+        y = np.sort(x).imag
+        return y, y[1:], x.imag + 1.0, np.imag(x), (x > 0.0).imag
+
+    check(work, some)
+
+
 def test_a_view_object_that_is_returned_twice(check: Any) -> None:
     def work(x: Any) -> Any:
         y = (x * 2)[1:]
