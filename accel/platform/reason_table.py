@@ -62,7 +62,7 @@ _ROWS = (
     Reason(
         "call.generator",
         "generators and coroutines are suspended half-way, which a recording cannot be",
-        "return a list or an array instead",
+        "iterate it in `for`, or return a list",
     ),
     Reason(
         "code.unsupported",

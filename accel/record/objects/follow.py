@@ -53,7 +53,7 @@ class Followed(StandIn):
             known = WRAPPERS.get(function.__code__) or _known_late(function)
             if known is not None:
                 return known(recording, function, args, kwargs)
-            stop = why_not(recording, function, args)
+            stop = why_not(recording, function, args, as_generator=scan.is_iterated(sys._getframe(1)))
             if stop is None:
                 return substituted(recording, function)(*args, **kwargs)
             recording.refuse(stop)

@@ -6,7 +6,7 @@ import dis
 import functools
 import inspect
 from collections.abc import Sequence
-from types import CodeType
+from types import CodeType, FrameType
 
 from accel.record.objects.names.namespaces import PHYSICAL
 from accel.record.objects.names.steps import writes_of
@@ -82,6 +82,25 @@ def problem(code: CodeType, as_generator: bool = False) -> tuple[str, str, int] 
     if code.co_flags & SUSPENDED and not (as_generator and code.co_flags & inspect.CO_GENERATOR):
         return "call.generator", f"{code.co_name} is a generator or coroutine", code.co_firstlineno
     return _unseen_write(code) or _problem(code)
+
+
+def is_iterated(frame: FrameType) -> bool:
+    """Whether the call that the frame makes gives what a `for` statement or a `yield from` iterates, and nobody else.
+
+    A generator that anything else gets might outlive the recorded call, half-way through.
+    """
+    return frame.f_lasti in _iterated(frame.f_code)
+
+
+@functools.lru_cache(maxsize=256)
+def _iterated(code: CodeType) -> frozenset[int]:
+    """The offsets of calls whose result is iterated at once."""
+    found = instructions_of(code)
+    return frozenset(
+        call.offset
+        for call, after, second in zip(found, found[1:], found[2:], strict=False)
+        if after.opname == "GET_YIELD_FROM_ITER" or (after.opname, second.opname) == ("GET_ITER", "FOR_ITER")
+    )
 
 
 def _unseen_write(code: CodeType) -> tuple[str, str, int] | None:
