@@ -94,9 +94,10 @@ class Locality:
     elementwise: bool = False
     """From the elements at the same place alone, with broadcasting. Read by record.values.compressed and
     lower.values."""
-    rowwise: Callable[[Mapping[str, Any]], bool] | None = None
-    """From the bound arguments, whether row i of the result (along its first axis) comes from rows i alone. None: it
-    never does, unless `elementwise`. Read by record.values.compressed."""
+    rowwise: Callable[[Mapping[str, Any], Callable[[object], bool]], bool] | None = None
+    """From the bound arguments, and a function that says which values are selections of rows: whether row i of the
+    result (along its first axis) comes from rows i of these, and all of the other operands. None: it never does, unless
+    `elementwise`. Read by record.values.compressed."""
     view: Callable[..., Any] | None = None
     """Given an operand, the result and the bound arguments: the step of accel.ir.views from the operand to the result,
     if they share memory. None: such a result is refused. Read by record.values.calls."""

@@ -52,7 +52,7 @@ class BroadcastArrays(Rewrite):
 
 
 class OfArray(Rewrite):
-    """np.reshape: a rewrite that takes lists and numbers as well, of which it is given an array."""
+    """np.reshape, np.outer: a rewrite that takes lists and numbers as well, of which it is given arrays."""
 
 
 class ArrayOf(Special):

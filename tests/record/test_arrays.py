@@ -613,3 +613,10 @@ def test_einsum_gives_views_that_write_through(check: Any, text: str) -> None:
         return view, view.sum(), x.sum()
 
     check(work, lambda i: some(i, 3, 3, 3) if "..." in text or len(text.partition("->")[0]) == 3 else some(i, 3, 3))
+
+
+def test_outer_products_of_lists(check: Any) -> None:
+    def work(x: Any) -> Any:
+        return np.outer(x, [1.0, 2.0, 3.0]), np.linalg.outer((1, 2), x), np.outer([x[0], 2.0], x), np.outer(x, 2.0)
+
+    check(work, lambda i: (np.random.default_rng(i).standard_normal(5),))

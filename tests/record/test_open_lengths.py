@@ -56,7 +56,18 @@ def runs_of_truths(x: Any, m: Any, w: Any, c: Any) -> Any:
     return lengths.max(), lengths.mean()
 
 
-PROGRAMS = (sorted_parts, quantiles, gini, running, products, runs_of_truths)
+def row_by_row(x: Any, m: Any, w: Any, c: Any) -> Any:
+    x = np.where(m, x, np.nan)  # what is left out may be anything
+    a, b = np.outer(x, [1.0, 2.0, 3.0])[m], np.outer(x + 1.0, [2.0, 1.0, 0.5])[m]
+    lengths = np.einsum("ij,ij->i", a, b), np.linalg.norm(a, axis=1), a @ w[0, :3]
+    vectors = a @ w[:3, :4], np.einsum("ij,jk->ik", a, w[:3, :4]), np.cross(a, b), np.cross(w[1, :3], a)
+    points = np.linspace(-1.0, 1.0, 6)
+    places = np.interp(x[m], points, w[:, 0]), np.searchsorted(points, x[m]), np.polyval(w[0, :3], x[m])
+    table = np.column_stack([x[m], a[:, 1], b])
+    return [each.sum() for each in (*lengths, *places)], [each.sum(axis=0) for each in (*vectors, table)]
+
+
+PROGRAMS = (sorted_parts, quantiles, gini, running, products, runs_of_truths, row_by_row)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
@@ -127,6 +138,26 @@ def test_an_empty_selection_has_no_quantile(check: Any) -> None:
         return x, m & (i != 7), w, c
 
     check(program, make, replays=2)
+
+
+def test_rows_meet_other_rows(check: Any) -> None:
+    """Selected rows are no rows where another operand has as many, or where an operand is selected in another axis."""
+
+    def program(x: Any, m: Any, w: Any, c: Any) -> Any:
+        a = np.outer(x, [1.0, 2.0, 3.0])[m]
+        other = np.outer(np.arange(len(a)), [1.0, 0.0, 2.0])
+        return (
+            np.einsum("ij,ij->i", a, other),
+            np.cross(a, other),
+            np.einsum("ij,kj->ik", a, a),
+            np.einsum("ii", a @ a.T),
+        )
+
+    def make(i: int) -> Any:
+        x, _, w, c = given_arrays(i)
+        return x, np.roll(np.arange(40) < 9, i), w, c
+
+    check(program, make, replays=0)
 
 
 def test_lengths_that_stop_being_equal_are_another_path(check: Any) -> None:

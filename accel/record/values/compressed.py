@@ -15,7 +15,7 @@ from accel.ir.views import Reshape
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedValue, as_static, as_template
-from accel.record.values.operands import check_casts, flat, ufunc_kwargs
+from accel.record.values.operands import assume_holds, check_casts, flat, ufunc_kwargs
 from accel.record.values.rows import align, full_node, is_compressed, like_mask, new, product_rule, record_rows
 from accel.record.values.wrapping import wrap
 from accel.rules import core, gathers, selections
@@ -114,7 +114,7 @@ def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result:
     """A call of a function with a rule, selections among its operands."""
     chosen = [value for value in flat(bound.values()) if is_compressed(value)]
     locality = rule.locality
-    if locality.elementwise or (locality.rowwise is not None and locality.rowwise(bound)):
+    if locality.elementwise or (locality.rowwise is not None and locality.rowwise(bound, is_compressed)):
         return _row_by_row(recording, rule, bound, chosen, result)
     if rule.function is np.dot:
         return record_product(recording, tuple(bound.values()), result)
@@ -133,11 +133,15 @@ def _row_by_row(
     if any(np.shares_memory(value._plain_, result) for value in chosen):
         raise Unsupported("shape.dynamic", f"{rule.name} gave a view of a masked selection")
     mask = common_mask(chosen, result if rule.locality.elementwise else None)
+    like = result if rule.locality.elementwise else None
     template = {
-        name: _nested_operand(value, result) if name in rule.operands else as_static(value)
+        name: _nested_operand(value, like) if name in rule.operands else as_static(value)
         for name, value in bound.items()
     }
-    return new(recording, result, full_node(recording, rule, (), template, mask, result), mask)
+    full = full_node(recording, rule, (), template, mask, result)
+    if not rule.locality.elementwise:
+        assume_holds(recording, rule, bound, template, np.broadcast_to(np.zeros(()), full.shape))
+    return new(recording, result, full, mask)
 
 
 def _along(
@@ -167,7 +171,13 @@ def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: Com
 
 
 def record_product(recording: Recording, operands: tuple[Any, ...], result: Any) -> Any:
-    """`x[mask] @ y[mask]`, `y` with one axis or two: a sum over what the mask selects."""
+    """`x[mask] @ y[mask]`, `y` with one axis or two: a sum over what the mask selects. Or `x[mask] @ y`, row by row."""
+    first, second = operands
+    if is_compressed(first) and first._plain_.ndim == 2 and not is_compressed(second) and np.ndim(unwrap(second)) < 3:
+        whole = first._full, as_template(second)
+        kwargs = ufunc_kwargs(np.matmul, operands, None)
+        full = full_node(recording, ufuncs.rule_for(np.matmul), whole, kwargs, first._mask, result)
+        return new(recording, result, full, first._mask)
     if not all(map(is_compressed, operands)) or [x._plain_.ndim for x in operands] not in ([1, 1], [1, 2]):
         raise Unsupported("shape.dynamic", "a product with a masked selection")
     mask = common_mask(operands, None)
@@ -224,10 +234,10 @@ def _nested_operand(value: Any, result: Any) -> Any:
 
 
 def _operand(value: Any, result: Any) -> Any:
-    """The operand on full arrays: what is no selection must not have the selection's length."""
+    """The operand on full arrays: what broadcasts with the result, and is no selection, must not have its length."""
     if is_compressed(value):
         return value._full
-    if issubclass(type(value), (RecordedArray, np.ndarray, list, tuple)):
+    if result is not None and issubclass(type(value), (RecordedArray, np.ndarray, list, tuple)):
         shape = np.shape(unwrap(value))
         if len(shape) >= np.ndim(result) and shape[0] != 1:
             raise Unsupported("shape.dynamic", "a masked selection together with a whole array of its length")

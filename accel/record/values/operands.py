@@ -15,6 +15,7 @@ from accel.record.state.wrapper import unwrap
 from accel.record.values.arrays import RecordedArray, RecordedScalar, as_static, as_template
 from accel.record.values.wrapping import known, remember
 from accel.rules import core, scalars
+from accel.rules.rule import Rule, Unsupported, truth_of
 from accel.rules.tables import ufuncs
 
 Operations = Mapping[str, tuple[Callable[..., Any], np.ufunc]]
@@ -123,3 +124,25 @@ def _assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any], val
         high = info.max if node.host else min(info.max, np.iinfo(np.int64).max)
         plainly = None if value is None else (value, info.min, high)
         recording.writer.assume(scalars.IN_RANGE, (node, info.min, high), plainly, host=node.host)
+
+
+def assume_holds(
+    recording: Recording, rule: Rule, bound: dict[str, Any], template: dict[str, Any], result: object
+) -> None:
+    """Let replays check what the rule's lowering takes for granted of its arguments."""
+    if rule.recorded.holds is None:
+        return
+    arrays = {
+        name: unwrap(value) if name in rule.sequences else np.asarray(unwrap(value))
+        for name, value in bound.items()
+        if name in rule.operands
+    }
+    first = result[0] if isinstance(result, tuple) and result else result
+    shape = np.shape(first) if isinstance(first, (np.ndarray, np.generic)) else ()
+    holds = rule.recorded.holds(**{**bound, **arrays}, shape=shape)
+    if holds is None:
+        return
+    node = recording.writer.node(truth_of(rule), (), {**template, "shape": shape}, True)
+    recording.writer.outcome(node, bool(holds))  # other calls may well be able to go on where this one cannot
+    if not holds:
+        raise Unsupported("rule.parameter", f"{rule.name}: {rule.recorded.otherwise}")

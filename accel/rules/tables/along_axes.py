@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,12 @@ def _points_rise(*, xp: Any, period: Any = None, **rest: Any) -> Any:
     return (xp[:-1] < xp[1:]).all() & (period != 0)
 
 
-@rule(np.interp, "x xp fp left right period", holds=_points_rise)
+def _interpolates_rows(bound: Mapping[str, Any], is_rows: Callable[[object], bool]) -> bool:
+    """Whether only the places are selected, and not the points."""
+    return not any(is_rows(value) for name, value in bound.items() if name != "x")
+
+
+@rule(np.interp, "x xp fp left right period", holds=_points_rise, rowwise=_interpolates_rows)
 def interp(*, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """By NumPy's own formula: the slope times the distance from the left point, for points that rise."""
     dtype = np.dtype(complex) if fp.dtype.kind == "c" else np.dtype(float)

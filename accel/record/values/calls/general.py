@@ -14,12 +14,12 @@ from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values import compressed
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template
-from accel.record.values.operands import STORED, check_casts, flat, view
+from accel.record.values.operands import STORED, assume_holds, check_casts, flat, view
 from accel.record.values.ufuncs import one_out
 from accel.record.values.wrapping import known, wrap
 from accel.rules import core, scalars
 from accel.rules.hosted import RESULTS, hosted, structure_of
-from accel.rules.rule import Rule, Unsupported, truth_of
+from accel.rules.rule import Rule, Unsupported
 
 
 def bind(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -106,28 +106,6 @@ def check_stored(recording: Recording, rule: Rule, bound: dict[str, Any], dtype:
         for each in dict.fromkeys((dtype if is_stored else None, asked)):
             if each is not None:
                 check_casts(recording, value, each)
-
-
-def assume_holds(
-    recording: Recording, rule: Rule, bound: dict[str, Any], template: dict[str, Any], result: object
-) -> None:
-    """Let replays check what the rule's lowering takes for granted of its arguments."""
-    if rule.recorded.holds is None:
-        return
-    arrays = {
-        name: unwrap(value) if name in rule.sequences else np.asarray(unwrap(value))
-        for name, value in bound.items()
-        if name in rule.operands
-    }
-    first = result[0] if isinstance(result, tuple) and result else result
-    shape = np.shape(first) if isinstance(first, (np.ndarray, np.generic)) else ()
-    holds = rule.recorded.holds(**{**bound, **arrays}, shape=shape)
-    if holds is None:
-        return
-    node = recording.writer.node(truth_of(rule), (), {**template, "shape": shape}, True)
-    recording.writer.outcome(node, bool(holds))  # other calls may well be able to go on where this one cannot
-    if not holds:
-        raise Unsupported("rule.parameter", f"{rule.name}: {rule.recorded.otherwise}")
 
 
 def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:

@@ -15,7 +15,6 @@ from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values import compressed, rows
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template
 from accel.record.values.calls.general import (
-    assume_holds,
     check_parameters,
     check_stored,
     host_call,
@@ -27,7 +26,7 @@ from accel.record.values.calls.general import (
 )
 from accel.record.values.flat import FlatIterator
 from accel.record.values.indexing import get_item
-from accel.record.values.operands import check_casts, flat, view
+from accel.record.values.operands import assume_holds, check_casts, flat, view
 from accel.record.values.positions import counting_mask
 from accel.record.values.wrapping import known, wrap
 from accel.rules import core
@@ -257,9 +256,9 @@ def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], res
 
 @records(OfArray)
 def _record_of_array(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
-    name = rule.operands[0]
-    if not issubclass(type(bound[name]), (RecordedArray, CompressedArray)):
-        bound[name] = _record_array(recording, rule, {name: bound[name]}, np.asarray(unwrap(bound[name])))
+    for name in rule.operands:
+        if not issubclass(type(bound[name]), (RecordedArray, CompressedArray)):
+            bound[name] = _record_array(recording, rule, {name: bound[name]}, np.asarray(unwrap(bound[name])))
     return _record_rewrite(recording, rule, bound, result)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from accel.rules.core import cast, in_common_dtype
 from accel.rules.derivatives import derived_from
 from accel.rules.lowering import Array, axes_of, extreme, jnp, lax, number, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
-from accel.rules.special import Finite
+from accel.rules.special import Finite, OfArray
 from accel.rules.tables.statistics.reductions import where_selected
 from accel.rules.tracing import current
 
@@ -52,12 +52,12 @@ add_rule(np.tensordot, _precise("tensordot", "a", "b"), "a b | axes", work=20.0)
 add_rule(np.linalg.tensordot, _precise("tensordot", "x1", "x2"), "x1 x2 | axes", work=20.0)
 
 
-@rewritten(np.outer, "a b")
+@rewritten(np.outer, "a b", kind=OfArray)
 def outer(a: Any, b: Any) -> Any:
     return np.multiply(np.expand_dims(np.ravel(a), 1), np.expand_dims(np.ravel(b), 0))
 
 
-@rewritten(np.linalg.outer, "x1 x2")
+@rewritten(np.linalg.outer, "x1 x2", kind=OfArray)
 def linalg_outer(x1: Any, x2: Any) -> Any:
     return np.multiply(np.expand_dims(x1, 1), np.expand_dims(x2, 0))
 
@@ -87,7 +87,12 @@ def _product(function: Any, a: Any, b: Any) -> Any:
     return function(a, b)
 
 
-@rule(np.cross, "a b | axisa axisb axisc axis")
+def _crosses_rows(bound: Mapping[str, Any], is_rows: Callable[[object], bool]) -> bool:
+    """Whether it takes the last axes of selected rows, and of nothing else that has rows."""
+    return len(bound) == 2 and all(getattr(each, "ndim", 1) == 1 + is_rows(each) for each in bound.values())
+
+
+@rule(np.cross, "a b | axisa axisb axisc axis", rowwise=_crosses_rows)
 def cross(*, a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """Of vectors of two or three components; what a vector has not is left out, as zeros times NaN would be NaN."""
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
@@ -272,7 +277,13 @@ def _norm(
     return jnp.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
 
 
-add_rule(np.linalg.norm, _norm, "x | ord axis keepdims", holds=_norm_holds)
+add_rule(
+    np.linalg.norm,
+    _norm,
+    "x | ord axis keepdims",
+    holds=_norm_holds,
+    rowwise=lambda bound, is_rows: "ord" not in bound and bound["x"].ndim == 2 and bound.get("axis") in (1, -1),
+)
 
 
 @rewritten(np.linalg.vector_norm, "x | axis keepdims ord")

@@ -12,7 +12,7 @@ from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import Finite
 
 
-@rule(np.polyval, "p x")
+@rule(np.polyval, "p x", rowwise=lambda bound, is_rows: not is_rows(bound["p"]))
 def polyval(*, p: Array, x: Array | float) -> Any:
     """Horner's scheme, step by step as NumPy computes it."""
     p, x = jnp.asarray(p), jnp.asarray(x)

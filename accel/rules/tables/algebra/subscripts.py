@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,18 @@ def _spelled_out(text: str, ndim: int) -> tuple[str, str]:
     return letters.replace("...", dots), kept.replace("...", dots)
 
 
-@rule(np.einsum, "*operands | optimize", view=_view, work=20.0)
+def _by_rows(bound: Mapping[str, Any], is_rows: Callable[[object], bool]) -> bool:
+    """Whether the result's first letter is that of the selected rows, and of nothing else: "ij,ij->i", "ij,jk->ik"."""
+    text, *arrays = bound["operands"]
+    given, _, kept = text.replace(" ", "").partition("->") if isinstance(text, str) else ("", "", "")
+    row = kept[:1]
+    return row.isalpha() and all(
+        letters.rfind(row) == 0 if is_rows(array) else row not in letters
+        for letters, array in zip(given.split(","), arrays, strict=True)
+    )
+
+
+@rule(np.einsum, "*operands | optimize", view=_view, rowwise=_by_rows, work=20.0)
 def einsum(*, operands: tuple[Any, ...], optimize: Any = False) -> Any:
     text, *arrays = operands
     if not isinstance(text, str):

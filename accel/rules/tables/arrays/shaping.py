@@ -193,14 +193,20 @@ add_rule(
     _joined("stack"),
     "*arrays | axis dtype",
     cast="arrays",
-    rowwise=lambda bound: bound.get("axis", 0) not in (0,),
+    rowwise=lambda bound, is_rows: bound.get("axis", 0) != 0 and all(map(is_rows, bound["arrays"])),
     rounding=Rounding.EXACT,
     work=9.0,
 )
 add_rule(np.vstack, _joined("vstack"), "*tup | dtype", cast="tup")
 add_rule(np.hstack, _joined("hstack"), "*tup | dtype", cast="tup")
 add_rule(np.dstack, _joined("dstack"), "*tup", cast="tup")
-add_rule(np.column_stack, _joined("column_stack"), "*tup", cast="tup")
+add_rule(
+    np.column_stack,
+    _joined("column_stack"),
+    "*tup",
+    cast="tup",
+    rowwise=lambda bound, is_rows: all(map(is_rows, bound["tup"])),
+)
 add_rule(np.append, same("append"), "arr values | axis", cast="arr values")
 add_rule(np.block, same("block"), "*arrays", cast="arrays", nested=True)
 add_rule(np.tile, same("tile"), "A | reps")

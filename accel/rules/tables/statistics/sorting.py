@@ -233,7 +233,13 @@ def rising(a: Array | NDArray[Any]) -> Any:
     return ((a[:-1] <= a[1:]) | (a[1:] != a[1:])).all()
 
 
-@rule(np.searchsorted, "a v | side", holds=lambda a, **rest: rising(a), work=20.0)
+@rule(
+    np.searchsorted,
+    "a v | side",
+    holds=lambda a, **rest: rising(a),
+    rowwise=lambda bound, is_rows: not is_rows(bound["a"]),
+    work=20.0,
+)
 def searchsorted(*, a: Array, v: Array | float, side: str = "left") -> Any:
     return find_places(a, v, side)
 
