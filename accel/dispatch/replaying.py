@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from accel.backend import resident
 from accel.dispatch.comparing.policy import Comparisons
@@ -18,9 +19,10 @@ from accel.policy import budget
 from accel.policy.call import Call, is_fault, note_counted
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
-    from accel.dispatch.replay import SideExit, StagedOutputs, StaleConstants
+    from accel.dispatch.replay import HostError, SideExit, StagedOutputs, StaleConstants
+    from accel.record.state.shown import Unshowable
 
 
 class Answered(NamedTuple):
@@ -36,6 +38,25 @@ class Unanswered(NamedTuple):
     for_good: bool = False
 
 
+class _Late(NamedTuple):
+    """What is imported once there is a program."""
+
+    staged: type[StagedOutputs]
+    host_error: type[HostError]
+    unshowable: type[Unshowable]
+    commit: Callable[[StagedOutputs, Call], None]
+
+
+@functools.cache
+def _late() -> _Late:
+    """As statements, these imports would take 6 us of each call."""
+    from accel.dispatch.replay import HostError, StagedOutputs
+    from accel.dispatch.replay.commit import commit
+    from accel.record.state.shown import Unshowable
+
+    return _Late(StagedOutputs, HostError, Unshowable, commit)
+
+
 class Replaying:
     """Runs the programs of one target's paths. comparisons: with NumPy."""
 
@@ -49,15 +70,12 @@ class Replaying:
         self, program: Program, values: list[Any], call: Call
     ) -> Answered | Unanswered | SideExit | StaleConstants:
         """Answer a call by a program, or say what it has met: nothing has happened then."""
-        from accel.dispatch.replay import HostError, SideExit, StaleConstants
-        from accel.dispatch.replay.commit import commit
-        from accel.record.state.shown import Unshowable
-
+        late = _late()
         try:
             underflow.clear()
             given = program.variant.run(values)
             underflowed = underflow.has_happened()
-        except HostError as error:  # it depends on the numbers of this call: the next call may have others
+        except late.host_error as error:  # it depends on the numbers of this call: the next call may have others
             return Unanswered(Refusal("rule.parameter", "", f"a number of this call: {error}"))
         except callbacks.Failed as error:  # as NumPy's call will, if it comes to that
             return self._discarded(program, call, Refusal("path.exception", "", str(error)))
@@ -65,8 +83,8 @@ class Replaying:
             if not is_fault(error):
                 raise
             return Unanswered(why_not_run(error), for_good=True)
-        if isinstance(given, (StaleConstants, SideExit)):
-            return given
+        if not isinstance(given, late.staged):
+            return cast("SideExit | StaleConstants", given)
         if given.drawn is not None:
             call.put_back = given.drawn.put_back
         taken = program.taken(given)
@@ -76,8 +94,8 @@ class Replaying:
             program.backoff.note_accepted()
             return Answered(self._compare(program, taken, given, call))
         try:
-            commit(given, call)
-        except Unshowable as error:
+            late.commit(given, call)
+        except late.unshowable as error:
             return self._discarded(program, call, Refusal("effect.print", "", str(error)))
         program.backoff.note_accepted()
         slower = self._count(program, taken, time.perf_counter() - call.began)

@@ -159,8 +159,6 @@ class Routing:
 
         siblings: whether a side exit may lead to another compiled path. left: programs that side exits have left.
         """
-        from accel.dispatch.replay import SideExit
-
         if program.variant.executable.precision != config.current().precision:
             self._compiling.renew_precision(program, call)
             return self._follow(program, values, call)
@@ -169,6 +167,8 @@ class Routing:
             if met.refusal is not None:
                 self._give_up_if(program, met.refusal)
             return call.answer()
+        from accel.dispatch.replay import SideExit
+
         resident.current.bring_up_to_date("its kind is another than it seemed, or constants have changed")
         if isinstance(met, SideExit):
             return self._side_exit(program, met, call, siblings, (*left, program))

@@ -82,6 +82,8 @@ class KnownPaths:
     @property
     def programs(self) -> list[Program]:
         """The programs of all paths, each once."""
+        if len(self._paths) == 1 and self.joint is None:  # as of most functions: each call asks
+            return [self._paths[0].program]
         # outcomes tell which path a call takes: better than to take it for one that has no program
         joint = () if self.joint is None else (self.joint,)
         return list(dict.fromkeys((*joint, *(path.program for path in self._paths))))
