@@ -34,15 +34,21 @@ def along(image, weights, axis):
     ny, nx = image.shape
     half = len(weights) // 2
     made = np.zeros_like(image)
-    for j in range(ny):
-        for i in range(nx):
-            total = 0.0
-            for k in range(len(weights)):
-                if axis == 0:
-                    total += weights[k] * image[mirrored(j + k - half, ny), i]
-                else:
-                    total += weights[k] * image[j, mirrored(i + k - half, nx)]
-            made[j, i] = total
+    for k in range(len(weights)):
+        weight, by = weights[k], k - half
+        first, last = max(0, -by), min(nx, nx - by)
+        for j in range(ny):
+            if axis == 0:
+                other = mirrored(j + by, ny)
+                for i in range(nx):
+                    made[j, i] += weight * image[other, i]
+            else:
+                for i in range(first, last):
+                    made[j, i] += weight * image[j, i + by]
+                for i in range(first):
+                    made[j, i] += weight * image[j, mirrored(i + by, nx)]
+                for i in range(last, nx):
+                    made[j, i] += weight * image[j, mirrored(i + by, nx)]
     return made
 
 
