@@ -89,6 +89,12 @@ def _granted_s() -> float:
     return (FIXED_S + run.expected_gain_s) * run.stretch + SHARE * whole_s
 
 
+def expected_left_s() -> float:
+    """Seconds without accel that are to come if this run takes as long as earlier ones; 0 where there were none."""
+    run = current_run()
+    return max(0.0, run.expected_s * run.stretch - without_accel_s())
+
+
 def without_accel_s() -> float:
     """The time that the process has taken without accel: a share of accel's own costs would let them grow."""
     run = current_run()

@@ -88,6 +88,7 @@ class Parts:
         self._share = 0.0
         self._calls = 0
         self._recorded = 0
+        self._seconds, self._since_s = 0.0, budget.without_accel_s()
         self._missed_s = 0.0
         self._unpaid_s = 0.0  # missed since that has paid for a recording
         self._last_s: deque[float] = deque(maxlen=LAST)
@@ -125,6 +126,7 @@ class Parts:
         """Note a call that has run in parts. missed_s: of that, while no program ran."""
         seconds = call.seconds or 0.0
         self._calls += 1
+        self._seconds += seconds
         if seconds > 0.0:  # the largest: that of calls whose parts have no programs yet
             self._share = max(self._share, 1.0 - call.own_s / seconds)
         self._last_s.append(seconds)
@@ -199,22 +201,36 @@ class Parts:
 
     @property
     def certain_s(self) -> float:
-        """Seconds that the calls to come are known to take, at the speed of the last ones; 0 where nobody knows."""
+        """Seconds that the calls to come are known to take: at the speed of the last ones, or by the length of earlier
+        runs. 0 where nobody knows."""
         return self._to_come_s(self._last_s)
 
     def certain_miss_s(self, seconds: float) -> float:
         """Seconds that calls are known to miss without a program that takes so long to come, at the rate of the last.
 
-        Only those that come after that time count. Where nobody knows their number, those so far tell (see GONE_ON).
+        Only those that come after that time count. Where nobody knows how long they go on, those so far tell (see
+        GONE_ON).
         """
-        if self.calls_left() is None:
-            return self._unpaid_s / GONE_ON
         to_come_s = self.certain_s
+        if self.calls_left() is None and not to_come_s:
+            return self._unpaid_s / GONE_ON
         share = max(0.0, 1.0 - prices.meanwhile_s(seconds) / to_come_s) if to_come_s else 0.0
         return share * self._to_come_s(self._last_missed_s)
 
     def _to_come_s(self, last_s: Collection[float]) -> float:
-        return (self.calls_left() or 0) * min(last_s) if len(last_s) >= FEW else 0.0
+        if len(last_s) < FEW:
+            return 0.0
+        left = self.calls_left()
+        return min(last_s) * (self._likely_calls if left is None else left)
+
+    @property
+    def _likely_calls(self) -> float:
+        """Number of calls to come if this run takes as long as earlier ones, and calls have the share of it that they
+        have had since the first one; 0 without earlier runs."""
+        each_s, so_far_s = min(self._last_s), budget.without_accel_s() - self._since_s
+        if each_s <= 0.0 or so_far_s <= 0.0:
+            return 0.0
+        return budget.expected_left_s() * min(1.0, self._seconds / so_far_s) / each_s
 
     @property
     def pay(self) -> bool:

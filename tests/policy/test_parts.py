@@ -18,7 +18,7 @@ from accel.dispatch import accelerated
 from accel.dispatch.paths.program import Program
 from accel.platform import config, gain
 from accel.platform.ledger import current_run, open_ledger
-from accel.policy import parts, prices
+from accel.policy import budget, parts, prices
 from accel.policy.account import Account
 from accel.policy.call import Call
 from accel.policy.parts import Parts
@@ -166,6 +166,23 @@ def test_a_loop_of_unknown_length_is_certain_to_miss_a_share_of_what_it_has_miss
     assert of_loop.certain_miss_s(100.0) == pytest.approx(2.0 / parts.GONE_ON)
     of_loop.note_refused(1.0)
     assert of_loop.certain_miss_s(100.0) == 0.0, "it has paid for one that was refused"
+
+
+def test_of_a_loop_of_unknown_length_the_length_of_earlier_runs_tells(
+    of_loop: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = budget.without_accel_s()
+    monkeypatch.setattr(budget, "without_accel_s", lambda: now_s)
+    monkeypatch.setattr(current_run(), "expected_s", now_s + 101.0)
+    for _ in range(parts.FEW):
+        now_s += 2.0  # of which each call takes half
+        of_loop.note(call_of(1.0, 0.0), 0.5)
+    left_s = 101.0 - 2.0 * parts.FEW
+    assert of_loop.certain_s == pytest.approx(left_s / 2, rel=0.01)
+    assert of_loop.certain_miss_s(0.0) == pytest.approx(left_s / 4, rel=0.01)
+    now_s += 200.0  # it takes longer this time
+    assert of_loop.certain_s == 0.0
+    assert of_loop.certain_miss_s(0.0) == pytest.approx(0.5 * parts.FEW / parts.GONE_ON)
 
 
 def test_what_was_missed_before_a_recording_pays_by_the_share_of_calls_that_take_its_path(of_loop: Parts) -> None:
