@@ -53,9 +53,9 @@ class TargetState:
     @property
     def may_rest(self) -> bool:
         """Whether calls may go to NumPy without being examined, as far as that pays."""
-        if self.paths.with_program and self.account.gains_by_looking:
+        if not (self.is_limited or (self.mode == "auto" and self.paths.are_full)):
             return False
-        return self.is_limited or (self.mode == "auto" and self.paths.are_full)
+        return not (self.paths.with_program and self.account.gains_by_looking)
 
     @property
     def tolerance(self) -> tuple[float, float | None]:
