@@ -16,11 +16,19 @@ from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedValue, as_static, as_template
 from accel.record.values.operands import assume_holds, check_casts, flat, ufunc_kwargs
-from accel.record.values.rows import align, full_node, is_compressed, like_mask, new, product_rule, record_rows
+from accel.record.values.rows import (
+    align,
+    full_node,
+    is_compressed,
+    like_mask,
+    masked_rule,
+    new,
+    product_rule,
+    record_rows,
+)
 from accel.record.values.wrapping import wrap
 from accel.rules import core, gathers, selections
-from accel.rules.columns import Locality, Reads
-from accel.rules.rule import Rule, Unsupported, derived, lookup
+from accel.rules.rule import Rule, Unsupported, lookup
 from accel.rules.tables import ufuncs
 
 
@@ -186,21 +194,6 @@ def record_product(recording: Recording, operands: tuple[Any, ...], result: Any)
     parts = {name: x._full for name, x in zip(dot.operands, operands, strict=True)}
     node = recording.writer.node(product_rule(dot), (), {**parts, "mask": mask}, result)
     return wrap(recording, result, node)
-
-
-@derived
-def masked_rule(rule: Rule) -> Rule:
-    """The reduction over what a mask selects, as a rule on the full array with the mask as a keyword."""
-    operand = rule.operands[0]
-
-    def function(*, mask: Any, **kwargs: Any) -> Any:
-        return rule.function(kwargs.pop(operand)[mask], **kwargs)
-
-    def selected(*, mask: Any, **kwargs: Any) -> Any:
-        return (mask.reshape(mask.shape + (1,) * (kwargs[operand].ndim - mask.ndim)),)
-
-    reads = Locality(reads=Reads((operand,), selected))
-    return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.masked, locality=reads)
 
 
 def _first(axis: int, ndim: int) -> bool:

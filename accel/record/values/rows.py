@@ -12,6 +12,7 @@ from accel.record.state.recording import Recording
 from accel.record.values.arrays import CompressedArray, as_static
 from accel.record.values.wrapping import remember
 from accel.rules import selections
+from accel.rules.columns import Locality, Reads
 from accel.rules.rule import Rule, Unsupported, derived
 
 
@@ -116,3 +117,18 @@ def product_rule(rule: Rule) -> Rule:
         return rule.function(a[..., mask], b[mask])
 
     return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.masked)
+
+
+@derived
+def masked_rule(rule: Rule) -> Rule:
+    """The reduction over what a mask selects, as a rule on the full array with the mask as a keyword."""
+    operand = rule.operands[0]
+
+    def function(*, mask: Any, **kwargs: Any) -> Any:
+        return rule.function(kwargs.pop(operand)[mask], **kwargs)
+
+    def selected(*, mask: Any, **kwargs: Any) -> Any:
+        return (mask.reshape(mask.shape + (1,) * (kwargs[operand].ndim - mask.ndim)),)
+
+    reads = Locality(reads=Reads((operand,), selected))
+    return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.masked, locality=reads)
