@@ -66,4 +66,6 @@ def call_by_name(rule: Rule, kwargs: dict[str, Any]) -> Any:
     if rule.signature is None:
         return rule.function(**kwargs)
     bound = inspect.BoundArguments(rule.signature, kwargs)
-    return rule.function(*bound.args, **bound.kwargs)
+    # those that the function takes as **kwargs are no parameters, and not in `bound.kwargs`
+    more = {name: value for name, value in kwargs.items() if name not in rule.signature.parameters}
+    return rule.function(*bound.args, **bound.kwargs, **more)

@@ -47,6 +47,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "interpolation": interpolated,
     "filters": lambda x: ndimage.gaussian_filter(x, 1.3) - ndimage.uniform_filter(x, 3, mode="wrap"),
     "order": lambda x: np.median(x, axis=1) + np.percentile(x, 30.0, axis=1),
+    "borders": lambda x: np.pad(x, 1, constant_values=3.0) + np.pad(x, 1, mode="reflect", reflect_type="odd"),
     "transforms": lambda x: fft.dct(x, axis=1),
 }
 

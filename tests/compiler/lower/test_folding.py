@@ -146,6 +146,30 @@ def test_what_numpy_asks_of_numbers_can_be_asked_of_constants(program: Any, fore
     assert open_ledger("constants").compiled_calls >= 3
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"constant_values": 3.0},
+        {"mode": "linear_ramp", "end_values": -2.0},
+        {"mode": "mean", "stat_length": 2},
+        {"mode": "reflect", "reflect_type": "odd"},
+    ],
+)
+def test_constants_are_folded_with_all_arguments(named: dict[str, Any], foreground: None) -> None:
+    """Also those that are in no signature: `np.pad` takes them as **kwargs."""
+
+    def program(o: World, x: Any) -> Any:
+        return np.pad(o.weights, 1, **named) * x
+
+    name = f"a border by {named}"
+    fast, world = accel.accelerate(program, name=name), World()
+    for seed in range(6):
+        x = np.arange(32.0) + seed
+        np.testing.assert_array_equal(fast(world, x), program(world, x))
+    assert open_ledger(name).compiled_calls
+    assert not open_ledger(name).refusals
+
+
 def test_folding_a_number_that_is_returned_warns_no_second_time():
     def overflows(x: Any, big: float) -> Any:
         with np.errstate(all="ignore"):

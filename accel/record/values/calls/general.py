@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from accel.record.values.operands import STORED, assume_holds, check_casts, flat
 from accel.record.values.ufuncs import one_out
 from accel.record.values.wrapping import known, wrap
 from accel.rules import core, scalars
+from accel.rules.evaluation import call_by_name
 from accel.rules.hosted import RESULTS, hosted, structure_of
 from accel.rules.rule import Rule, Unsupported
 
@@ -120,7 +119,7 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
     if out is not None:
         if rule.recorded.out_decides and "dtype" not in bound:
             bound["dtype"] = np.promote_types(np.asarray(unwrap(bound[rule.operands[0]])).dtype, result.dtype)
-        computed = without_out(rule, bound)
+        computed = call_by_name(rule, unwrap(bound))  # `out` may have another dtype
         if computed.dtype != result.dtype:  # NumPy may compute in that dtype, or store there what it has so far
             raise Unsupported("rule.parameter", f"{rule.name} with an out of less or another precision")
         node = rule_node(recording, rule, bound, computed)
@@ -158,13 +157,6 @@ def _only_by_place(rule: Rule) -> list[str]:
     """Parameters that NumPy does not take by name."""
     parameters = rule.signature.parameters.values() if rule.signature is not None else ()
     return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_ONLY]
-
-
-def without_out(rule: Rule, bound: dict[str, Any]) -> Any:
-    """The result of the call without `out`: `out` may have another dtype."""
-    assert rule.signature is not None
-    given = inspect.BoundArguments(rule.signature, OrderedDict(unwrap(bound)))
-    return rule.function(*given.args, **given.kwargs)
 
 
 def wrap_result(recording: Recording, rule: Rule, bound: dict[str, Any], result: object, node: Node) -> Any:
