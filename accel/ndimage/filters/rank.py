@@ -116,16 +116,20 @@ def _rank_filter(
     dtype = casting.result_dtype(output, input.dtype)
     if input.size == 0:
         return jnp.zeros(input.shape, dtype)
+    is_whole = False
     if _uses_line_algorithm(input, footprint, origins):
         footprint, cval = np.ones_like(footprint), _line_cval(input, cval)
         if input.dtype == np.float16:  # in this algorithm alone SciPy takes it, as float32
             return _rank_filter(
                 input.astype(np.float32), lambda _: rank, None, footprint, dtype, mode, cval, origins, None
             )
+        is_whole = input.dtype in (np.int64, np.uint64)  # which SciPy casts to int64 there, and compares as such
+        input = input.astype(np.int64) if is_whole else input
     else:
         cval = windows.element_cval(input, cval)
     casting.require_storable(input.dtype, dtype)
-    return windows.stored(_select(windows.shifted_copies(input, footprint, origins, mode, cval), rank), dtype)
+    pieces = windows.shifted_copies(input, footprint, origins, mode, cval, is_whole)
+    return windows.stored(_select(pieces, rank), dtype)
 
 
 def _uses_line_algorithm(input: Array, footprint: NDArray[np.bool_], origins: Sequence[int]) -> bool:

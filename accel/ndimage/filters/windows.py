@@ -60,12 +60,16 @@ def fit_footprint(footprint: NDArray[np.bool_], axes: tuple[int, ...], ndim: int
 
 
 def shifted_copies(
-    input: Array, footprint: NDArray[np.bool_], origins: Sequence[int], mode: Any, cval: object
+    input: Array, footprint: NDArray[np.bool_], origins: Sequence[int], mode: Any, cval: object, as_given: bool = False
 ) -> list[Array]:
-    """One shifted copy of `input` per true cell of the footprint (same number of axes)."""
+    """One shifted copy of `input` per true cell of the footprint (same number of axes).
+
+    as_given: SciPy compares the input's own dtype, not doubles.
+    """
     reach = [arguments.check_window(n, o) for n, o in zip(footprint.shape, origins, strict=True)]
     rule, cval = rule_of(mode, FILTER_RULES), arguments.fill_value(cval)
-    padded = kernels.pad_all(comparable(input, rule, cval), reach, footprint.shape, rule, cval)
+    compared = input if as_given else comparable(input, rule, cval)
+    padded = kernels.pad_all(compared, reach, footprint.shape, rule, cval)
     return [kernels.shifted(padded, index, input.shape) for index in zip(*np.nonzero(footprint), strict=True)]
 
 

@@ -9,25 +9,40 @@ import numpy as np
 
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
-from accel.rules.lowering import Array, jnp, lax, number, same, spread, where
+from accel.rules.lowering import Array, jnp, lax, number, spread, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
 # -- comparisons ------------------------------------------------------------------------------------------------------
 
 
-def _close(name: str) -> Callable[..., Any]:
-    def lower(*, b: Array, **bound: object) -> Any:
-        if getattr(b, "dtype", None) == np.float16:
-            raise Unsupported("rule.parameter", f"numpy.{name} to halves, in which NumPy computes the tolerance")
-        return getattr(jnp, name)(b=b, **bound)
+@rewritten(np.isclose, "a b rtol atol | equal_nan")
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    """By NumPy's formula, so that NumPy's own dtypes follow: JAX compares int32 in float32."""
+    b = b if getattr(b, "dtype", np.dtype(int)).kind in "fc" else b * 1.0
+    close = np.less_equal(abs(a - b), atol + rtol * abs(b)) & np.isfinite(b) | np.equal(a, b)
+    return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
+
+
+@rewritten(np.allclose, "a b rtol atol | equal_nan")
+def allclose(a: Any, b: Any, **bound: Any) -> Any:
+    return np.array_equiv(np.isclose(a, b, **bound), True)  # which gives a bool of Python's
+
+
+def _equal(name: str) -> Callable[..., Any]:
+    """In the dtype in which NumPy compares: JAX compares int32 with float32 in float32."""
+
+    def lower(*, a1: Array, a2: Array, **bound: object) -> Any:
+        kinds = [np.asarray(each).dtype if not hasattr(each, "dtype") else each.dtype for each in (a1, a2)]
+        wide = np.result_type(*kinds)
+        if wide.kind == "f" and all(each.kind in "iu" for each in kinds):
+            raise Unsupported("rule.parameter", f"numpy.{name} of signed numbers and uint64")
+        return getattr(jnp, name)(cast(a1, wide), cast(a2, wide), **bound)
 
     return lower
 
 
-add_rule(np.isclose, _close("isclose"), "a b rtol atol | equal_nan", elementwise=True)
-add_rule(np.allclose, _close("allclose"), "a b rtol atol | equal_nan")
-add_rule(np.array_equal, same("array_equal"), "a1 a2 | equal_nan")
-add_rule(np.array_equiv, same("array_equiv"), "a1 a2")
+add_rule(np.array_equal, _equal("array_equal"), "a1 a2 | equal_nan")
+add_rule(np.array_equiv, _equal("array_equiv"), "a1 a2")
 
 
 @rule(np.angle, "z | deg", elementwise=True)

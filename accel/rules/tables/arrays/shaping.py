@@ -224,6 +224,9 @@ def _pad(*, array: Any, mode: str = "constant", **bound: Any) -> Any:
         raise Unsupported("rule.parameter", "numpy.pad: several end_values, or one that changes")
     if mode == "linear_ramp" and array.dtype.kind in "iu":
         raise Unsupported("rule.parameter", "numpy.pad: ramps of whole numbers, which the last place decides")
+    if mode in ("mean", "median") and array.dtype.kind in "iu":  # of which JAX computes some in float32
+        wide = cast(array, np.result_type(array.dtype, np.uint64 if array.dtype.kind == "u" else np.int64))
+        return cast(jnp.pad(wide, mode=mode, **bound), array.dtype)
     return jnp.pad(array, mode=mode, **bound)
 
 
