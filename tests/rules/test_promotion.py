@@ -1,4 +1,4 @@
-"""Whole numbers that a narrower float does not hold: NumPy's results, where JAX would compute in that float."""
+"""Numbers that a narrower float does not hold: NumPy's results, where JAX would compute in that float."""
 
 from __future__ import annotations
 
@@ -23,13 +23,18 @@ CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "borders of means": lambda k, f, n: np.pad(k, 2, mode="mean"),
     "borders of medians": lambda k, f, n: np.pad(k, 2, mode="median"),
     "borders of some means": lambda k, f, n: np.pad(k, 1, mode="mean", stat_length=3),
+    "slopes over wider distances": lambda k, f, n: np.gradient(f, np.cumsum(np.abs(n - 2**53) + 0.3)),
+    "slopes over narrower distances": lambda k, f, n: np.gradient(k / 3, np.cumsum(f / np.float32(3))),
+    "slopes at the edges": lambda k, f, n: [
+        np.gradient(np.sqrt(k), distance, edge_order=2) for distance in (n % 97 / 7 + 0.3).tolist()
+    ],
     "medians of long integers": lambda k, f, n: ndimage.median_filter(n, 3),
     "ranks of long integers": lambda k, f, n: ndimage.rank_filter(n.astype(np.uint64), 2, 4),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_whole_numbers_are_compared_and_averaged_as_numpys(name: str, foreground: None) -> None:
+def test_numbers_are_compared_and_computed_as_numpys(name: str, foreground: None) -> None:
     fast, plain = accel.accelerate(CASES[name], name=name), CASES[name]
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -41,3 +46,16 @@ def test_whole_numbers_are_compared_and_averaged_as_numpys(name: str, foreground
         assert np.asarray(found).dtype == np.asarray(expected).dtype
     assert open_ledger(name).compiled_calls
     assert not open_ledger(name).refusals
+
+
+def test_a_distance_of_zero_raises_where_python_divides_by_it(foreground: None) -> None:
+    def slopes(x: Any, distance: float) -> Any:
+        return np.gradient(x, distance, edge_order=2)
+
+    fast, x = accel.accelerate(slopes, name="distances of zero"), np.arange(6.0) ** 2
+    for distance in (0.5, 0.7, 0.9, 1.1, 1.3):
+        np.testing.assert_array_equal(fast(x, distance), slopes(x, distance))
+    with pytest.raises(ZeroDivisionError):
+        fast(x, 0.0)
+    assert open_ledger("distances of zero").compiled_calls
+    assert "verify.mismatch" not in [each.reason for each in open_ledger("distances of zero").refusals]

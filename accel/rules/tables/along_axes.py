@@ -96,7 +96,13 @@ def unwrap(*, p: Array, **bound: object) -> Any:
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-@rule(np.gradient, "f *varargs | axis edge_order", work=9.0)
+def _is_finite_slope(*, varargs: tuple[Any, ...] = (), edge_order: int = 1, **_: Any) -> Any:
+    """Python's numbers raise where NumPy divides by them at the edges."""
+    numbers = [step != 0 for step in varargs if not getattr(step, "ndim", 0)] if edge_order == 2 else []
+    return functools.reduce(operator.and_, numbers) if numbers else None
+
+
+@rule(np.gradient, "f *varargs | axis edge_order", work=9.0, holds=_is_finite_slope)
 def gradient(*, f: Array, varargs: tuple[Any, ...] = (), axis: int | None = None, edge_order: int = 1) -> Any:
     """Second-order differences inside, of first or second order at the edges, by NumPy's formulas.
 
@@ -123,10 +129,9 @@ def _slope(f: Array, step: Array, axis: int, edge_order: int) -> Any:
         start = start % size
         return lax.slice_in_dim(f, start, start + count, axis=axis)
 
-    real = f.real.dtype
     if step.ndim:
         step = step if step.dtype.kind == "f" else cast(step, np.dtype(float))
-        steps = cast(step[1:] - step[:-1], real)
+        steps = step[1:] - step[:-1]  # NumPy computes in the wider dtype of both, and stores in f's
         at = (1,) * axis + (-1,) + (1,) * (f.ndim - axis - 1)
         before, after = steps[:-1].reshape(at), steps[1:].reshape(at)
         # two points have one step
@@ -138,16 +143,18 @@ def _slope(f: Array, step: Array, axis: int, edge_order: int) -> Any:
             + before / (after * total) * part(2, size - 2)
         )
         # NumPy takes the formula for even distances where all are equal. That depends on values: both are computed
-        inner = where((steps == first).all(), _even_slope(part(0, size - 2), part(2, size - 2), first), uneven)
+        even = (steps == first).all()
+        inner = where(even, _even_slope(part(0, size - 2), part(2, size - 2), first), uneven)
     else:
-        first = second = penult = last = cast(step, real)
+        even = jnp.asarray(True)
+        first = second = penult = last = cast(step, f.real.dtype)
         inner = _even_slope(part(0, size - 2), part(2, size - 2), first)
     if edge_order == 1:
         begin, end = (part(1) - part(0)) / first, (part(-1) - part(-2)) / last
     else:
-        begin = _edge_slope((part(0), part(1), part(2)), first, second)
-        end = -_edge_slope((part(-1), part(-2), part(-3)), last, penult, -1)
-    return join([begin, inner, end], axis)
+        begin = _edge_slope((part(0), part(1), part(2)), first, second, even)
+        end = _edge_slope((part(-1), part(-2), part(-3)), last, penult, even, -1)
+    return join([cast(each, f.dtype) for each in (begin, inner, end)], axis)
 
 
 def _even_slope(before: Array, after: Array, step: Array) -> Any:
@@ -155,11 +162,13 @@ def _even_slope(before: Array, after: Array, step: Array) -> Any:
     return (after - before) / (number(2, step) * step)
 
 
-def _edge_slope(points: tuple[Any, ...], near: Array, far: Array, way: int = 1) -> Any:
+def _edge_slope(points: tuple[Any, ...], near: Array, far: Array, even: Any, way: int = 1) -> Any:
     """The slope at the first of three points, by the parabola through them. way: -1 adds from the last one on."""
-    total = near + far
-    weights = -(near + total) / (near * total), total / (near * far), -near / (far * total)
-    terms = [weight * point for weight, point in zip(weights, points, strict=True)]
+    total, steps = near + far, number(2, near) * near + far
+    uneven = -steps / (near * total), total / (near * far), -near / (far * total)
+    plain = [number(each, near) / near for each in (-1.5, 2.0, -0.5)]
+    weights = [where(even, each, other) for each, other in zip(plain, uneven, strict=True)]
+    terms = [number(way, weight) * weight * point for weight, point in zip(weights, points, strict=True)]
     return functools.reduce(operator.add, terms[::way])
 
 
