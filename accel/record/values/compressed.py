@@ -14,18 +14,10 @@ from accel.ir.tape import Node
 from accel.ir.views import Reshape
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
+from accel.record.values import rows as by_rows
 from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedValue, as_static, as_template
 from accel.record.values.operands import assume_holds, check_casts, flat, ufunc_kwargs
-from accel.record.values.rows import (
-    align,
-    full_node,
-    is_compressed,
-    like_mask,
-    masked_rule,
-    new,
-    product_rule,
-    record_rows,
-)
+from accel.record.values.rows import align, full_node, is_compressed, like_mask, new, record_rows
 from accel.record.values.wrapping import wrap
 from accel.rules import core, gathers, selections
 from accel.rules.rule import Rule, Unsupported, lookup
@@ -174,7 +166,7 @@ def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: Com
     if rule.recorded.needs_elements:
         recording.writer.assume(core.ANY, (chosen._mask,))
     template = {name: value._full if is_compressed(value) else as_static(value) for name, value in bound.items()}
-    node = recording.writer.node(masked_rule(rule), (), {**template, "mask": chosen._mask}, result)
+    node = recording.writer.node(by_rows.masked_rule(rule), (), {**template, "mask": chosen._mask}, result)
     return wrap(recording, result, node)
 
 
@@ -192,7 +184,7 @@ def record_product(recording: Recording, operands: tuple[Any, ...], result: Any)
     dot = lookup(np.dot)
     assert dot is not None
     parts = {name: x._full for name, x in zip(dot.operands, operands, strict=True)}
-    node = recording.writer.node(product_rule(dot), (), {**parts, "mask": mask}, result)
+    node = recording.writer.node(by_rows.product_rule(dot), (), {**parts, "mask": mask}, result)
     return wrap(recording, result, node)
 
 
