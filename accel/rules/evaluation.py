@@ -66,6 +66,7 @@ def call_by_name(rule: Rule, kwargs: dict[str, Any]) -> Any:
     if rule.signature is None:
         return rule.function(**kwargs)
     bound = inspect.BoundArguments(rule.signature, kwargs)
-    # those that the function takes as **kwargs are no parameters, and not in `bound.kwargs`
-    more = {name: value for name, value in kwargs.items() if name not in rule.signature.parameters}
+    parameters, more = rule.signature.parameters, {}
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):  # which `bound.kwargs` does not have
+        more = {name: value for name, value in kwargs.items() if name not in parameters}
     return rule.function(*bound.args, **bound.kwargs, **more)

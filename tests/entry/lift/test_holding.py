@@ -992,6 +992,7 @@ def test_a_reason_that_does_not_pass_is_said(
     lasts: bool, both: Any, behind: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("accel.entry.lift.holding.LASTING", 16)
+    monkeypatch.setattr("accel.entry.lift.iterations._split_body", lambda *given, **by_name: False)
     monkeypatch.setattr(resident.current, "possible", True)
     made = both(
         "import sys\n\n\ndef main(model, n):\n    for i in range(n):\n        sys.stdout.writelines([])\n" + STEP
