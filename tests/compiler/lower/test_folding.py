@@ -170,6 +170,19 @@ def test_constants_are_folded_with_all_arguments(named: dict[str, Any], foregrou
     assert not open_ledger(name).refusals
 
 
+def test_constants_are_folded_without_what_only_the_lowering_is_given(foreground: None) -> None:
+    places = np.arange(32) % 5
+
+    def program(x: Any) -> Any:
+        return np.bincount(places) * x
+
+    fast = accel.accelerate(program, name="counts of a constant")
+    for seed in range(6):
+        x = np.arange(5.0) + seed
+        np.testing.assert_array_equal(fast(x), program(x))
+    assert open_ledger("counts of a constant").compiled_calls
+
+
 def test_folding_a_number_that_is_returned_warns_no_second_time():
     def overflows(x: Any, big: float) -> Any:
         with np.errstate(all="ignore"):
