@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+
+from accel.record import Completed, record
 
 
 def some(i: int, *shape: int, dtype: Any = float) -> Any:
@@ -620,3 +623,14 @@ def test_outer_products_of_lists(check: Any) -> None:
         return np.outer(x, [1.0, 2.0, 3.0]), np.linalg.outer((1, 2), x), np.outer([x[0], 2.0], x), np.outer(x, 2.0)
 
     check(work, lambda i: (np.random.default_rng(i).standard_normal(5),))
+
+
+def test_calls_that_a_function_is_written_as_warn_of_nothing() -> None:
+    """Infinity less infinity, where `np.isclose` itself is silent."""
+    x = np.array([np.inf, 1.0, np.nan])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        recorded = record(lambda a: np.isclose(a, a), (x,), {}, max_nodes=100)
+    assert isinstance(recorded, Completed) and recorded.trace is not None
+    np.testing.assert_array_equal(recorded.result, [True, True, False])
+    assert not caught

@@ -241,7 +241,8 @@ def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], res
     if rule.recorded.holds is not None:
         assume_holds(recording, rule, bound, templates(recording, rule, bound), result)
     try:
-        made = rewrite.calls(**bound)
+        with np.errstate(all="ignore"):  # NumPy's own call has warned of what it warns of
+            made = rewrite.calls(**bound)
     # Rewrites are written for arrays (`x.ndim`); NumPy's functions take lists as well.
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         given = (bound.get(name) for name in rule.operands if name not in rule.sequences)
