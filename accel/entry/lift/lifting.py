@@ -174,7 +174,6 @@ class _Work:
         self.refusals: list[Refusal] = []
         self._code = code
         self._apart: list[ast.stmt] = []  # bodies of loops at the top of the module
-        self._within: Collection[str] | None = None  # variables of the body that is split
         self._calls: list[Callable[[], object]] = []
 
     def lift_function(
@@ -208,8 +207,8 @@ class _Work:
             raise NotLiftable(self._why_nothing())
         first = region.statements[0]
         assert switch.code is not None
-        self._within = {*switch.code.co_freevars, *switch.code.co_cellvars, *switch.code.co_varnames}
-        self._outline(chosen, node, self._code)
+        within = {*switch.code.co_freevars, *switch.code.co_cellvars, *switch.code.co_varnames}
+        self._outline(chosen, node, self._code, within)
         number = len(self.switches)
         own = () if region.loop is None else switch.own
         made = definition(region, f"{BODY}{number}", node, free=self._code.co_freevars, own=own, at=first)
@@ -220,12 +219,18 @@ class _Work:
                 set_body(self.switches[each], code)
         return finished_body(body, switch, self.switches)
 
-    def _outline(self, chosen: Sequence[Region], node: FunctionNode | None, code: CodeType) -> None:
-        """Outline regions, of a function or at the top of the module (node: None)."""
+    def _outline(
+        self,
+        chosen: Sequence[Region],
+        node: FunctionNode | None,
+        code: CodeType,
+        within: Collection[str] | None = None,
+    ) -> None:
+        """Outline regions, of a function or at the top of the module (node: None). within: see `definition`."""
         # of the function as it is written
         numbers = [self._new_switch(each, node, code) for each in chosen]
         pieces = [pair for pair in zip(numbers, chosen, strict=True) if pair[1].loop is None]
-        self._set_pieces(pieces, node, code)
+        self._set_pieces(pieces, node, code, within)
         for number, region in zip(numbers, chosen, strict=True):
             own, block = self.switches[number].own, region.block
             if region.loop is not None:
@@ -239,11 +244,17 @@ class _Work:
                 place = block.index(region.statements[0])
                 block[place : place + len(region.statements)] = lift_piece(region.statements, number, cells=cells)
 
-    def _set_pieces(self, pieces: Sequence[tuple[int, Region]], node: FunctionNode | None, code: CodeType) -> None:
+    def _set_pieces(
+        self,
+        pieces: Sequence[tuple[int, Region]],
+        node: FunctionNode | None,
+        code: CodeType,
+        within: Collection[str] | None,
+    ) -> None:
         """Give the switches of runs of statements their bodies, which share all variables, or all but their own."""
         made = []
         for number, region in pieces:
-            share = functools.partial(definition, region, function=node, free=code.co_freevars, within=self._within)
+            share = functools.partial(definition, region, function=node, free=code.co_freevars, within=within)
             made.append(share(f"{BODY}{number}"))
             made.append(share(f"{OWN}{number}", own=self.switches[number].own))
         bodies = self._compiled(made, node, code) if made else []

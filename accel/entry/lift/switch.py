@@ -35,7 +35,7 @@ def run_plainly(body: FunctionType) -> Any:
 
 
 def _nothing() -> None:
-    """No tracer."""
+    """Do nothing: there is no tracer, or nobody to tell."""
 
 
 def _residents() -> Any:
