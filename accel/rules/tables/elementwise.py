@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.rules.columns import Rounding
-from accel.rules.core import cast
+from accel.rules.core import cast, in_common_dtype
 from accel.rules.lowering import Array, jnp, lax, number, spread, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 
@@ -32,11 +32,11 @@ def _equal(name: str) -> Callable[..., Any]:
     """In the dtype in which NumPy compares: JAX compares int32 with float32 in float32."""
 
     def lower(*, a1: Array, a2: Array, **bound: object) -> Any:
-        kinds = [np.asarray(each).dtype if not hasattr(each, "dtype") else each.dtype for each in (a1, a2)]
-        wide = np.result_type(*kinds)
-        if wide.kind == "f" and all(each.kind in "iu" for each in kinds):
+        given = [each if hasattr(each, "dtype") else np.asarray(each) for each in (a1, a2)]
+        compared = in_common_dtype(*given)
+        if compared[0].dtype.kind == "f" and all(each.dtype.kind in "iu" for each in given):
             raise Unsupported("rule.parameter", f"numpy.{name} of signed numbers and uint64")
-        return getattr(jnp, name)(cast(a1, wide), cast(a2, wide), **bound)
+        return getattr(jnp, name)(*compared, **bound)
 
     return lower
 
