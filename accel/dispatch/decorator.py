@@ -13,6 +13,7 @@ from typing import Any
 import wrapt
 
 from accel.backend import devices
+from accel.dispatch.streak import MISSED
 from accel.dispatch.target import Target
 from accel.platform import config, interrupts, logs, timeline, variables, versions, warned
 from accel.platform.ledger import open_ledger
@@ -38,6 +39,10 @@ class Accelerated(wrapt.CallableObjectProxy):  # type: ignore[type-arg]  # gener
             if rest.untimed > 0 and rest.settings is config.in_force and timeline.calls is None:
                 rest.untimed -= 1  # spelled out here: a call of a method would take longer than all of this
                 return target.function(*args, **kwargs) if kwargs else target.function(*args)
+            if target.streak.left > 0:
+                result = target.streak.replay(args, kwargs)
+                if result is not MISSED:
+                    return result
             # a timed call of a rest, or one to be examined
             try:
                 resting, recursive = rest.takes_next_call(), target.is_calling_itself

@@ -12,6 +12,7 @@ from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.program import Program
 from accel.dispatch.refusals import why_not_run
 from accel.dispatch.state import TargetState
+from accel.dispatch.streak import Streak
 from accel.platform import callbacks, underflow
 from accel.platform.clocks import time
 from accel.platform.reasons import Refusal
@@ -21,7 +22,7 @@ from accel.policy.call import Call, is_fault, note_counted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accel.dispatch.replay import HostError, SideExit, StagedOutputs, StaleConstants
+    from accel.dispatch.replay import HostError, SideExit, StagedOutputs, StaleConstants, Variant
     from accel.record.state.shown import Unshowable
 
 
@@ -65,6 +66,7 @@ class Replaying:
         self._paths = state.paths
         self._account = state.account
         self.comparisons = Comparisons(state.name)
+        self.streak = Streak(state, self)
 
     def replay(
         self, program: Program, values: list[Any], call: Call
@@ -98,30 +100,52 @@ class Replaying:
         except late.unshowable as error:
             return self._discarded(program, call, Refusal("effect.print", "", str(error)))
         program.backoff.note_accepted()
-        slower = self._count(program, taken, time.perf_counter() - call.began)
-        return Answered(None if slower is None else Refusal("speed.slower", "", slower))
+        seconds = time.perf_counter() - call.began
+        note_counted(seconds)
+        self.count(program, taken, seconds)
+        slower = self._evidence_of_slowness(program, taken)
+        if slower is not None:
+            return Answered(Refusal("speed.slower", "", slower))
+        self.streak.begin(program, given, seconds)
+        return Answered()
+
+    def answer_as_before(self, program: Program | None, variant: Variant | None, call: Call) -> bool:
+        """Answer a call by the program that has answered the last ones, if nothing of it is other than it was."""
+        if program is None or variant is None:
+            return False
+        values = program.whole.matcher.match(call.args, call.kwargs)
+        if not isinstance(values, list):
+            return False
+        late = _late()
+        underflow.clear()
+        given = variant.run(values)
+        if not isinstance(given, late.staged):
+            return False
+        if self.comparisons.is_suspect(program.whole, given, underflow.has_happened()):
+            return False
+        late.commit(given, call)
+        return True
 
     def _discarded(self, program: Program, call: Call, refusal: Refusal) -> Unanswered:
         """Give up this run of the program: after some of them in a row, fewer calls try it."""
         program.backoff.note_discarded(self._account.charge_discarded(call), self._account.call_s)
         return Unanswered(refusal)
 
-    def _count(self, program: Program, taken: RecordedPath, seconds: float) -> str | None:
-        """Count a call. program: what has run. taken: the recorded path that the call has taken.
+    def count(self, program: Program, path: RecordedPath, seconds: float, calls: int = 1) -> None:
+        """Count calls of a path that the program has answered, in `seconds` together."""
+        figures = path.speed.count_replay(seconds, calls)
+        self._account.ledger.count_compiled(seconds, *figures, calls=calls)
+        path.replays += calls
+        program.whole.replays += calls * program.is_merged
+        self._paths.note_taken(path)
+        (path.speed.compiled_s if is_quiet() else path.speed.busy_s).add(seconds / calls)
 
-        Returns the figures that show that the program is slower than NumPy, if they do.
-        """
-        self._account.ledger.count_compiled(seconds, *taken.speed.count_replay(seconds))
-        note_counted(seconds)
-        taken.replays += 1
-        program.whole.replays += program.is_merged
-        self._paths.note_taken(taken)
-        quiet = is_quiet()
-        (taken.speed.compiled_s if quiet else taken.speed.busy_s).add(seconds)
+    def _evidence_of_slowness(self, program: Program, path: RecordedPath) -> str | None:
+        """The figures that show that the program is slower than NumPy, if they do."""
         # while another program is on its way, the one in use is not judged: the other may be faster
         if program.pending is not None or budget.for_later_runs:
             return None
-        return taken.speed.evidence_of_slowness() if quiet else taken.speed.evidence_while_busy()
+        return path.speed.evidence_of_slowness() if is_quiet() else path.speed.evidence_while_busy()
 
     def _compare(self, program: Program, taken: RecordedPath, staged: StagedOutputs, call: Call) -> Refusal | None:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""

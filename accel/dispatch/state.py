@@ -12,6 +12,7 @@ from accel.dispatch.refusals import Refusals
 from accel.platform import config
 from accel.platform.ledger import Ledger, State, open_ledger
 from accel.policy.account import Account, is_limited
+from accel.policy.call import Turn
 from accel.policy.parts import Parts
 from accel.policy.second_look import SecondLook
 
@@ -20,7 +21,7 @@ class TargetState:
     """State of the target with this name.
 
     final: all calls stay on NumPy. account: times of calls, and costs. parts: of calls without a program (see
-    accel.policy.parts). paths: recorded ones. refusals: why calls stayed on NumPy.
+    accel.policy.parts). paths: recorded ones. refusals: why calls stayed on NumPy. turn: of the call under way.
     """
 
     def __init__(self, name: str, rtol: float | None, mode: str | None, in_parts: CodeType | None) -> None:
@@ -28,6 +29,9 @@ class TargetState:
         self.name = name
         self._rtol, self._mode = rtol, mode
         self.final = False
+        # One call of a target at a time: paths and ledgers are not made for several threads. A call that finds another
+        # under way runs on NumPy. Were it to wait, a program whose threads wait for one another could stop for good.
+        self.turn = Turn()
         self.account = Account(name)
         self.parts = Parts(name, in_parts)
         self.parts.recording_s = lambda: self.account.recording_s

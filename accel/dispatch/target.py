@@ -33,7 +33,7 @@ from accel.platform.interrupts import pass_on
 from accel.platform.ledger import Ledger, open_ledger
 from accel.platform.reasons import Refusal, Refused
 from accel.platform.tracebacks import Again
-from accel.policy.call import THREAD, Call, Turn, is_fault
+from accel.policy.call import THREAD, Call, is_fault
 
 COUNTING_S = 3e-6
 """Seconds that it takes to count a call that is not examined further."""
@@ -74,9 +74,8 @@ class Target:
         self.recordings = Recordings(state, compiling, self._earlier, function, effects)
         self._numpy = NumPyCalls(state)
         self._routing = Routing(state, compiling, self.recordings, self._numpy)
-        # One call of a target at a time: paths and ledgers are not made for several threads. A call that finds another
-        # under way runs on NumPy. Were it to wait, a program whose threads wait for one another could stop for good.
-        self._turn = Turn()
+        self.streak = self._routing.replaying.streak
+        self._turn = state.turn
         self._thread = 0
         self._plain: WeakKeyDictionary[RecordedPath, str | None] = WeakKeyDictionary()
         TARGETS[name] = self
@@ -157,7 +156,7 @@ class Target:
                 except BaseException as error:
                     call.raised = error
                     raise
-            # it never waits for its turn: see `__init__`
+            # it never waits for its turn: see `TargetState`
             if not self._turn.take(call):
                 self._refusals.refuse(unmet_precondition(self.state.mode) or Refusal("environment.busy"))
                 return self._numpy.whole(call)
@@ -235,5 +234,6 @@ class Target:
         if self.parts.used and not self.state.final:
             self._earlier.keep(self.paths, [Stage.OBSERVING])
         self.state.stay_on_numpy()
+        self.streak.forget()
         self.paths.clear()
         self.recordings.forget()

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from accel.platform.ledger import Ledger
 
 
 class State(StrEnum):
@@ -69,15 +72,15 @@ def real_costs(costs: Mapping[str, float]) -> dict[str, float]:
     return {cost: max(0.0, costs[cost]) for cost in COSTS if cost in costs}
 
 
-class RestingCalls(Protocol):
-    """Calls that went straight to NumPy, without accel's checks."""
+class CountedLater(Protocol):
+    """Calls that are not entered into their ledger one by one."""
 
     @property
     def is_over(self) -> bool:
-        """Return True if no more such calls will come."""
+        """Return True if no more such calls will come, and all are entered."""
 
-    def settle(self) -> tuple[int, float]:
-        """Return the number and the seconds of the calls that are not in the ledger yet."""
+    def enter(self, ledger: Ledger) -> None:
+        """Enter the calls so far."""
 
 
 class CountedTransfers(Protocol):

@@ -15,7 +15,7 @@ from typing import Any
 from accel.platform import timeline
 from accel.platform.clocks import time
 from accel.platform.entries import COSTS as COSTS
-from accel.platform.entries import CountedTransfers, FieldDifferences, RestingCalls
+from accel.platform.entries import CountedLater, CountedTransfers, FieldDifferences
 from accel.platform.entries import Difference as Difference
 from accel.platform.entries import State as State
 from accel.platform.entries import real_costs as real_costs
@@ -63,7 +63,7 @@ class Ledger:
     transfers: the data copied by each of its programs so far.
     held_rounds: for an outlined loop, the number of iterations after which the device kept the loop's state. not_held:
     the number of other iterations, by reason, from the first run of a program on.
-    rests: for each target of this name, its calls that are not entered one by one.
+    counted_later: for each target of this name, its calls that are not entered one by one.
     """
 
     target: str
@@ -94,17 +94,20 @@ class Ledger:
     transfers: list[CountedTransfers] = field(default_factory=list)
     held_rounds: int = 0
     not_held: Counter[str] = field(default_factory=Counter)
-    rests: list[RestingCalls] = field(default_factory=list)
+    counted_later: list[CountedLater] = field(default_factory=list)
 
     def settle(self) -> None:
-        """Enter the calls that have gone straight to NumPy since the last time."""
-        for rest in tuple(self.rests):
-            taken, seconds = rest.settle()
-            self.calls += taken
-            self.numpy_calls += taken
-            self.numpy_total_s += seconds
-            if rest.is_over:
-                self.rests.remove(rest)
+        """Enter the calls that have been answered since the last time, and not entered."""
+        for each in tuple(self.counted_later):
+            each.enter(self)
+            if each.is_over and each in self.counted_later:
+                self.counted_later.remove(each)
+
+    def count_rested(self, calls: int, seconds: float) -> None:
+        """Count calls that have gone straight to NumPy. seconds: of all of them."""
+        self.calls += calls
+        self.numpy_calls += calls
+        self.numpy_total_s += seconds
 
     def count_numpy(self, seconds: float | None = None, own_s: float | None = None) -> None:
         """Count a call that NumPy answered.
@@ -123,17 +126,19 @@ class Ledger:
         if timeline.calls is not None:
             timeline.note_call(self.target, timeline.NUMPY, spent)
 
-    def count_compiled(self, seconds: float, gained_s: float = 0.0, spread_s: float = 0.0, unsampled: int = 0) -> None:
-        """Count a call that a compiled program answered in `seconds`.
+    def count_compiled(
+        self, seconds: float, gained_s: float = 0.0, spread_s: float = 0.0, unsampled: int = 0, *, calls: int = 1
+    ) -> None:
+        """Count calls that a compiled program answered, in `seconds` together.
 
         By how much these sums have grown: gained_s, saved against NumPy; spread_s, by how much it may have been more
         or less; unsampled, calls with too few samples to tell.
         """
         self.spread_s += spread_s
         self.unsampled_calls += unsampled
-        self.calls += 1
-        self.compiled_calls += 1
-        self.compiled_s.append(seconds)
+        self.calls += calls
+        self.compiled_calls += calls
+        self.compiled_s.append(seconds / calls)
         self.compiled_total_s += seconds
         self.gained_s += gained_s
         _run.compiled_s += seconds
@@ -340,7 +345,7 @@ def open_ledger(target: str) -> Ledger:
     """Return the ledger of `target`, created at first use, with all calls entered."""
     # asked in every call: `setdefault` alone would make a ledger each time
     book = _ledgers.get(target) or _ledgers.setdefault(target, Ledger(target))
-    if book.rests:
+    if book.counted_later:
         book.settle()
     return book
 
@@ -375,7 +380,7 @@ def begin_again() -> None:
     global _run
     for name, before in [(book.target, book) for book in ledgers()]:
         book = _ledgers[name] = Ledger(name)
-        for kept in ("describe", "waits", "variants", "rests", "transfers"):
+        for kept in ("describe", "waits", "variants", "counted_later", "transfers"):
             setattr(book, kept, getattr(before, kept))
         book.doubtful_since = None if before.doubtful_since is None else 1
         for each in book.transfers:

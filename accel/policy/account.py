@@ -40,7 +40,7 @@ EXPECTED_GAIN_SHARE, SHOWN_CALLS = 2 / 3, 8
 """Share of a call's NumPy time that a program is expected to save, until this many calls have shown it. The first calls
 may have taken long, and for some programs no call on NumPy has been timed."""
 
-LAUNCH_S = 1e-4
+LAUNCH_S = 4e-5
 """Seconds that launching a program takes off what it saves."""
 
 FIRST_CALLS = 4
@@ -128,7 +128,7 @@ class Account:
     def add_rested(self) -> tuple[int, float]:
         """Add the calls that have gone straight to NumPy since this was called last: their number and seconds."""
         before, self._rested = self._rested, self.rest.ever
-        # `ever` is only read: the ledger enters these calls by `Rest.settle`, whenever that comes
+        # `ever` is only read: the ledger enters these calls by `Rest.enter`, whenever that comes
         calls, seconds = self._rested[0] - before[0], self._rested[1] - before[1]
         self.total_s += seconds
         return calls, seconds
@@ -139,10 +139,10 @@ class Account:
         if budget.for_later_runs:
             return
         self.rest.begin(looked_s, call_s, waits=waits)
-        rests = self.ledger.rests
+        counted_later = self.ledger.counted_later
         # so that `Ledger.settle` finds the calls of this rest
-        if not self.rest.is_over and self.rest not in rests:
-            rests.append(self.rest)
+        if not self.rest.is_over and self.rest not in counted_later:
+            counted_later.append(self.rest)
 
     def count_numpy(self, call: Call, *, quiet: bool) -> None:
         """Count a call that NumPy has answered.

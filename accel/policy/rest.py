@@ -11,6 +11,7 @@ from typing import Any
 
 from accel.platform import config, timeline
 from accel.platform.clocks import time
+from accel.platform.ledger import Ledger
 from accel.policy.call import THREAD
 
 SHARE = 0.01
@@ -152,6 +153,10 @@ class Rest:
         self._granted, self.seconds = self.untimed, 0.0
         self._settled = self._settled[0] + taken, self._settled[1] + seconds
         return taken, seconds
+
+    def enter(self, ledger: Ledger) -> None:
+        """Enter these calls into the ledger."""
+        ledger.count_rested(*self.settle())
 
     @property
     def ever(self) -> tuple[int, float]:

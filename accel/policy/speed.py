@@ -180,14 +180,14 @@ class Speed:
         """Whether there are enough samples of NumPy to judge by."""
         return len(self.numpy_s) >= NUMPY_SAMPLES
 
-    def count_replay(self, seconds: float) -> tuple[float, float, int]:
-        """Count a compiled call of `seconds`.
+    def count_replay(self, seconds: float, calls: int = 1) -> tuple[float, float, int]:
+        """Count compiled calls of `seconds` together.
 
         Returns by how much three sums over all of them have grown: the seconds gained against NumPy, by how much that
         may be too little or too much, and the calls for which there are too few samples to tell. Samples change what
         earlier calls have gained, too: the first ones are comparisons, which are slower than NumPy alone.
         """
-        self._replays += 1
+        self._replays += calls
         self._replays_s += seconds
         versions = self.numpy_s.version, self.disturbed_s.version
         if self._figures is None or self._figures[0] != versions:  # computing them takes 4 us, a fifth of a small call

@@ -6,6 +6,7 @@ Values are numbered. A run fills a table of arrays: arguments and constants firs
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import struct
 import threading
@@ -26,6 +27,13 @@ from accel.platform.alignment import aligned_array, made_at
 _loading = threading.Lock()
 
 _ENTRY_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64)
+
+
+@functools.cache
+def _pointers(count: int) -> Callable[..., bytes]:
+    """Returns what packs so many addresses into a table."""
+    return struct.Struct(f"{count}P").pack
+
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
@@ -126,10 +134,10 @@ class Kernel(Segment):
         if threads > 1:
             # late helpers come to it after the run
             counters = np.zeros(COUNTERS * self.size.steps, np.uint8)
-            packed = struct.pack(f"{len(table) + 1}P", *table, address_of(counters))
+            packed = _pointers(len(table) + 1)(*table, address_of(counters))
             helpers.run(call, packed, threads, (self, counters))
         else:
-            call(struct.pack(f"{len(table)}P", *table), 0, 1)
+            call(_pointers(len(table))(*table), 0, 1)
         if not room[0][0]:
             values.finite.update(self.checked)
         self.give_room(room)

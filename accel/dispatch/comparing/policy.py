@@ -76,6 +76,10 @@ class Comparisons:
         accounts = self._ledger, current_run()
         return all(each.compared_s + self.last_s < share * each.gained_s for each in accounts)
 
+    def not_due_for(self, path: RecordedPath) -> int:
+        """How many of the path's next replays need not be compared, as far as their number tells."""
+        return COMPARE_AGAIN_FACTOR * path.compared_at - path.replays - 1 if path.speed.knows_numpy else 0
+
     def is_suspect(self, path: RecordedPath, staged: StagedOutputs, underflowed: bool) -> bool:
         """Whether a replay is to be compared at once, by what it has met.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+import operator
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,25 @@ class HostTape(Expressions):
     def __init__(self, nodes: list[Node], of_some: Container[int] = ()) -> None:
         super().__init__(of_some)
         computed = [line for node in nodes for line in self.assignment(node)]
-        lines = ["def evaluate(values):", *self.silent(computed)]
+        lines = ["def compute(values):", *self.silent(computed)]
         results = ", ".join(f"{node.index}: v{node.index}" for node in nodes)
         lines.append(f"    return {{{results}}}")
-        self.evaluate: Callable[[list[Any]], dict[int, Any]] = self.compiled("evaluate", lines)
+        self._compute: Callable[[list[Any]], Mapping[int, Any]] = self.compiled("compute", lines)
+        inputs = [node for node in nodes if node.is_input]
+        self._read = sorted({node.args[0] for node in inputs})
+        # containers may hold something else in the next call
+        self._reads_objects = any(node.dtype is None for node in inputs)
+        self._last: tuple[list[Any], Mapping[int, Any]] | None = None
+
+    def evaluate(self, values: list[Any]) -> Mapping[int, Any]:
+        """The nodes' values, by index, for those of the slots: those of the last time if it read the same objects.
+
+        Errors of their computation are passed on.
+        """
+        read, last = [values[slot] for slot in self._read], self._last
+        # numbers are immutable: the same objects have the same values
+        if last is not None and all(map(operator.is_, read, last[0])):
+            return last[1]
+        computed = self._compute(values)
+        self._last = None if self._reads_objects else (read, computed)
+        return computed

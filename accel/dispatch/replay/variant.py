@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +47,11 @@ class Constants:
 
     def changed_scalars(self, values: list[Any]) -> tuple[int, ...]:
         """Slots of scalars that differ from the folded value in type or bits."""
-        different = [slot for slot, known in self._scalars if not same_scalar(values[slot], known)]
+        different = [
+            slot
+            for slot, known in self._scalars
+            if (now := values[slot]) is not known and not same_scalar(now, known)  # most are one object: that is quick
+        ]
         return tuple([slot for slot in different if values[slot] is not ABSENT])
 
     def changed_arrays(self, values: list[Any]) -> tuple[int, ...]:
@@ -144,10 +147,7 @@ class Variant:
         self._constants = Constants(program)
         host = needed_by(program.host)  # with the fixed nodes that they need
         self._host = HostTape(host, some)
-        self._read = sorted({node.args[0] for node in host if node.is_input})
-        # containers, which may hold something else in the next call
-        self._reads_objects = any(node.is_input and node.dtype is None for node in host)
-        self._prepared: tuple[list[Any], dict[int, Any], dict[str, Any]] | None = None
+        self._prepared: tuple[Mapping[int, Any], dict[str, Any]] | None = None
         self.launches = Launches()
         self._outcomes = DeviceOutcomes(trace, program.outcomes)
         self._sides = sides_of(trace, program.host)
@@ -268,27 +268,24 @@ class Variant:
         own, changed, unfetched = self._kept(made[:new], made[new:], side)
         return StagedOutputs(side.trace, values, own, changed, numbers, run.given, run.finite, unfetched=unfetched)
 
-    def _prepare(self, values: list[Any]) -> tuple[dict[int, Any], dict[str, Any]]:
+    def _prepare(self, values: list[Any]) -> tuple[Mapping[int, Any], dict[str, Any]]:
         """The values of the host nodes, and the same packed by dtype for the program. Raises HostError.
 
         Those of the last run are reused if it read the same objects.
         """
-        read = [values[slot] for slot in self._read]
-        # numbers are immutable: the same objects have the same values
-        if self._prepared is not None and all(map(operator.is_, read, self._prepared[0])):
-            return self._prepared[1:]
         try:
-            host = self._host.evaluate(values) if self._program.host else {}
-            scalars = {
-                pack: np.array([_or_any(host[node.index]) for node in nodes], PACKS[pack])
-                for pack, nodes in self._program.scalars.items()
-                if nodes
-            }
+            host = self._host.evaluate(values)
+            if self._prepared is None or self._prepared[0] is not host:
+                scalars = {
+                    pack: np.array([_or_any(host[node.index]) for node in nodes], PACKS[pack])
+                    for pack, nodes in self._program.scalars.items()
+                    if nodes
+                }
+                self._prepared = host, scalars
         except Exception as error:
             interrupts.pass_on(error)
             raise HostError(f"{type(error).__name__}: {error}") from error
-        self._prepared = None if self._reads_objects else (read, host, scalars)
-        return host, scalars
+        return self._prepared
 
     def _kept(self, made: list[Any], changed: list[Any], side: Side) -> tuple[list[Any], list[Any], Unfetched | None]:
         """A path's new arrays and new contents of changed ones, and what is left to be fetched of them."""
