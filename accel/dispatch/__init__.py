@@ -6,6 +6,7 @@ routing        which way a call takes: on NumPy, recorded, or replayed; what a r
 state          a target's settings and books, which the parts below share
 numpy_calls    runs calls on NumPy, as a whole or in parts, and counts them
 replaying      runs calls by a path's program; what follows where that cannot answer one
+streak         replays in a row that nothing is decided for, and that are counted together
 preconditions  the state of the process that keeps every call on NumPy
 recordings     whether a call is recorded; records it; which calls were refused
 earlier        recordings of earlier runs: taken up from disk at the first calls, kept there

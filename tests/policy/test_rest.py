@@ -72,7 +72,7 @@ def clock(real: None) -> Iterator[Clock]:
 
 def wrapped(kind: Rest) -> Callable[[], str]:
     """A wrapper of a target with this rest; its calls tell where they went."""
-    target: Any = SimpleNamespace(rest=kind, is_calling_itself=False)
+    target: Any = SimpleNamespace(rest=kind, streak=SimpleNamespace(left=0), is_calling_itself=False)
     target.function, target.answer = lambda: "numpy", lambda args, kwargs: "examined"
     return Accelerated(target.function, target)
 
