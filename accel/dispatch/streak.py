@@ -81,7 +81,6 @@ class Streak:
         return not (
             program.is_merged
             or self._state.paths.are_pending
-            or self._state.parts.used
             or speed.wanted
             or speed.pauses
             or staged.trace.draws

@@ -47,10 +47,9 @@ class Builder:
 
     def _leaf(self, leaf: Any) -> Any:
         kind = type(leaf)
-        if kind is NewArray:
-            return seen_through(self._staged.made[leaf.index], chain_of(self._staged, leaf))
-        if kind is FromSlot:
-            return seen_through(self._staged.values[leaf.slot], chain_of(self._staged, leaf))
+        if kind is NewArray or kind is FromSlot:
+            array = self._staged.made[leaf.index] if kind is NewArray else self._staged.values[leaf.slot]
+            return seen_through(array, chain_of(self._staged, leaf)) if leaf.chain else array
         if kind is Number:
             return as_scalar(self._staged.numbers[leaf.index], leaf.kind)
         if kind is SharedLeaf:

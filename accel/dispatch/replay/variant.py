@@ -326,6 +326,8 @@ def _number(source: OutputNumber, packed: Mapping[str, Any], host: Mapping[int, 
 def _wait_for(results: list[Any]) -> None:
     """Wait until the program has written its results. Before that, it may still read the caller's arrays."""
     for result in results:
+        if type(result) is np.ndarray:  # of kernels, or of a program of several machines, which has waited
+            continue
         for array in result if isinstance(result, list) else (result,):
-            if not isinstance(array, np.ndarray):  # of a program of several machines, which has waited
+            if not isinstance(array, np.ndarray):
                 array.block_until_ready()
