@@ -366,17 +366,27 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
         return clock.wall >= float(getattr(made, "there_at", 0.0))
 
     PendingProgram.done = done  # type: ignore[assignment, method-assign]
-    replay = Replaying.replay
+    replay, as_before = Replaying.replay, Replaying.answer_as_before
 
-    def replayed(self: Replaying, program: Any, values: Any, call: Any) -> Any:
+    def launch(program: Any) -> None:
         seconds = played[program.name].compiled_s
         clock.work(seconds)
         current_run().launched_s += seconds * clock.machine.wall
+
+    def replayed(self: Replaying, program: Any, values: Any, call: Any) -> Any:
+        launch(program)
         given = replay(self, program, values, call)
         count("compiled calls" if isinstance(given, Answered) else "discarded runs")
         return given
 
+    def answered_as_before(self: Replaying, program: Any, variant: Any, call: Any) -> bool:
+        launch(program)
+        is_answered = as_before(self, program, variant, call)
+        count("compiled calls" if is_answered else "discarded runs")
+        return is_answered
+
     Replaying.replay = replayed  # type: ignore[method-assign]
+    Replaying.answer_as_before = answered_as_before  # type: ignore[method-assign]
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------

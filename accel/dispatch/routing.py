@@ -52,7 +52,7 @@ class Routing:
     def answer(self, call: Call) -> Any:
         """Answer a call. Raises what the program's own code raises, and in mode "strict" Refused."""
         self._numpy.enter_rested()
-        self.replaying.streak.left = 0  # whatever it is that this call changes
+        self.replaying.streak.end()
         # asked at each call: the program may set `np.errstate(all="raise")`, or a tracer, between two calls
         refusal = unmet_precondition(self._state.mode)
         if refusal is not None:

@@ -125,6 +125,11 @@ class Streak:
             and unmet_precondition(self._state.mode) is None
         )
 
+    def end(self) -> None:
+        """End it, as a call is examined: whatever that changes, it is judged by all calls so far."""
+        self.left = 0
+        self.enter(self._state.ledger)
+
     # -- counting them ------------------------------------------------------------------------------------------------
 
     @property
