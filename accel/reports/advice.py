@@ -3,16 +3,7 @@ reports."""
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-
-from accel.platform import config
-from accel.platform.own_code import is_project_file
-
-LONGEST = 200
-"""Maximum characters of a command to print: one with -c may hold a whole program."""
 
 
 @dataclass(frozen=True)
@@ -62,28 +53,3 @@ IN_PYTHON = Advice(
 
 IN_FRONT = "a longer run, or QD_JAX_AOT=0"
 """Advice for a run that ended before its programs were compiled."""
-
-
-def compile_command(words: Iterable[str]) -> str | None:
-    """Return the `accel compile` command with these words, for advice. A command too long to print is shortened to
-    dots."""
-    command = shlex.join(["accel", "compile", *words])
-    return f"`{command}`" if len(command) <= LONGEST and "\n" not in command else IN_SHELL.compile_first
-
-
-def compile_this() -> str | None:
-    """Return the command that compiles the running program beforehand; None if that is no file of the user's.
-
-    None also in a notebook or a test, and where programs are for several devices: those are not kept.
-    """
-    main = sys.modules.get("__main__")
-    if config.current().divides or not is_project_file(str(getattr(main, "__file__", None))):
-        return None
-    spec = getattr(main, "__spec__", None)
-    start = sys.argv[:1] if spec is None else [spec.name.removesuffix(".__main__")]
-    return compile_command(map(str, [*start, *sys.argv[1:]]))
-
-
-def in_python() -> Advice:
-    """Return `IN_PYTHON`, with the command that compiles the program that is running."""
-    return replace(IN_PYTHON, compile_first=compile_this())

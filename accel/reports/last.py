@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from accel.platform import config, files, forks, ranks
 from accel.platform.clocks import time
-from accel.reports.advice import compile_this
 from accel.reports.figures import figures_of_run, finite
 
 NAME = "last-report.json"
@@ -29,17 +28,13 @@ _NOT_FINITE = {each: float(each) for each in ("inf", "-inf", "nan")}
 
 
 class Last(NamedTuple):
-    """A kept report. program: the command line. ended: seconds since the epoch. profile: the page's file, or None.
-
-    compile_first: the command that compiles the program beforehand, as it is advised, or None.
-    """
+    """A kept report. program: the command line. ended: seconds since the epoch. profile: the page's file, or None."""
 
     figures: dict[str, Any]
     program: str
     ended: float
     folder: str
     profile: str | None
-    compile_first: str | None
 
 
 def place() -> Path | None:
@@ -48,16 +43,14 @@ def place() -> Path | None:
     return None if root is None else root / NAME
 
 
-def keep(
-    figures: dict[str, Any], program: str, *, profile: Path | None = None, compile_first: str | None = None
-) -> bool:
+def keep(figures: dict[str, Any], program: str, *, profile: Path | None = None) -> bool:
     """Keep these figures as the last report. Returns False if that is impossible. Raises nothing."""
     path = place()
     if path is None or forks.happened:
         return False
     try:
         page = None if profile is None else str(profile)
-        kept = Last(finite(figures), program, time.time(), os.getcwd(), page, compile_first)
+        kept = Last(finite(figures), program, time.time(), os.getcwd(), page)
         content = json.dumps({"kept": 1, **kept._asdict()}, allow_nan=False).encode()
         if len(content) > MOST_BYTES:
             return False
@@ -79,7 +72,7 @@ def _keep_own() -> None:
         return
     figures = figures_of_run()
     if figures["totals"]["calls"] and figures["mode"] != "off":
-        keep(figures, " ".join(sys.argv), compile_first=compile_this())
+        keep(figures, " ".join(sys.argv))
 
 
 def _is_worker() -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from accel.platform import ledger
-from accel.reports.advice import IN_PYTHON, Advice, in_python
+from accel.reports.advice import IN_PYTHON, Advice
 from accel.reports.brief import brief
 from accel.reports.children import of_all
 from accel.reports.figures import figures_of_run, finite
@@ -63,5 +63,5 @@ def report(format: str = "text", *, full: bool = False, children: bool = False, 
     if format not in _VIEWS:
         raise ValueError(f"format={format!r} cannot be used; expected: {', '.join(FORMATS)}")
     figures = of_all() if children else figures_of_run()
-    shown = render(figures, format, full=full, advice=in_python(), transfers=transfers)
+    shown = render(figures, format, full=full, transfers=transfers)
     return HtmlReport(shown, figures) if format == "text" else shown

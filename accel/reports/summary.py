@@ -9,7 +9,7 @@ from typing import Any
 from accel.backend.disk import cache
 from accel.platform import config
 from accel.platform.ledger import BUSY, State
-from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice, in_python
+from accel.reports.advice import IN_FRONT, IN_PYTHON, Advice
 from accel.reports.figures import EVEN, LOST, UNKNOWN, figures_of_run
 from accel.reports.words import as_factor, from_shared, in_range, in_s, plural, signed_s
 
@@ -22,7 +22,7 @@ WIDTH = 100
 
 def summary_line() -> str:
     """Return the two lines that are printed at the end of a run: what it gained or lost, and the next step."""
-    return summary_of(figures_of_run(), in_python())
+    return summary_of(figures_of_run(), IN_PYTHON)
 
 
 def summary_of(figures: dict[str, Any], advice: Advice, *, brief: bool = False) -> str:
@@ -154,7 +154,7 @@ def _advice(figures: dict[str, Any], words: Advice) -> list[str]:
     if not done["compiled"] and figures.get("finishing"):
         return [f"{plural(figures['finishing'], 'program')} being finished for later runs"]
     if not done["compiled"]:
-        first = None if _found_all(figures) else words.compile_first
+        first = None if _found_all(figures) or config.current().divides else words.compile_first
         longer = "a longer run may gain"
         return [f"{longer}, and so may this one after {first}", longer] if first else [longer]
     if totals["compiled_calls"] <= totals["checks"]:

@@ -34,7 +34,7 @@ from accel.platform.ledger import State
 from accel.platform.own_code import is_project_module
 from accel.platform.reasons import Refusal, Refused
 from accel.reports import last, summary
-from accel.reports.advice import IN_PYTHON, IN_SHELL, compile_this
+from accel.reports.advice import IN_PYTHON, IN_SHELL
 from accel.reports.figures import figures_of_run
 
 _current: Installation | None = None
@@ -104,10 +104,9 @@ def _say_summary() -> None:
     """Keep the report, and write the summary line to standard error, unless that is closed."""
     look_back()
     figures = figures_of_run()
-    first = compile_this()
-    kept = last.keep(figures, " ".join(sys.argv), compile_first=first)
+    kept = last.keep(figures, " ".join(sys.argv))
     refused = isinstance(getattr(sys, "last_value", None), Refused)
-    advice = replace(IN_SHELL if kept else IN_PYTHON, compile_first=first, refused=refused)
+    advice = replace(IN_SHELL if kept else IN_PYTHON, refused=refused)
     logs.say_at_end(summary.summary_of(figures, advice) + "\n")
 
 

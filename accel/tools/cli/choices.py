@@ -28,11 +28,14 @@ MOST = 100
 _USES_ACCEL = re.compile(rb"^\s*(?:import|from)\s+accel\b", re.MULTILINE)
 
 
-def chooses(start: Start, *, named: bool) -> bool:
+def chooses(start: Start, *, named: bool, asked: bool | None = None) -> bool:
     """Whether accel chooses what to accelerate: no catalogue and no decorator names functions of this program.
 
-    named: whether the command line names a catalogue, or rows of one.
+    named: whether the command line names a catalogue, or rows of one. asked: whether it asks for a choice, which
+    decides; None if it says nothing. Raises SettingError.
     """
+    if asked is not None:
+        return asked
     return not named and not _USES_ACCEL.search(source(start)) and not patching.is_catalogued()
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,6 @@ from accel.catalogue import Catalogue
 from accel.platform import config, project
 from accel.platform.config import SettingError, Settings
 from accel.platform.options import Parser, split_at_target
-from accel.reports.advice import compile_command
 from accel.tools.cli.starts import TARGETS, StartCommand, home_of
 from accel.transform.ensembles import saving
 
@@ -80,44 +80,46 @@ OPTIONS = (
     Option("--out", {"metavar": "DIR", "help": "the folder for the comparison; default: accel-comparison"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
-OF_COMPARE = ("--platform", "--mode", "--catalogue", "--only", "--exclude", "--auto", "--out")
-"""Options of `accel run` that `accel compare` has too."""
-
 TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, -m MODULE, -c CODE, or -"
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def _run_parser() -> Parser:
+    return parser_with(
+        [option.name for option in OPTIONS],
         prog="accel run",
         description="Run a program accelerated: functions that a catalogue names, or its own hot loops and functions.",
         epilog="Everything after TARGET belongs to the program. `accel docs settings` lists environment variables.",
         usage="accel run [OPTION]... TARGET [ARGS...]",
     )
-    _add(parser, OPTIONS)
-    return parser
 
 
 def compare_parser() -> Parser:
-    """Return the parser of `accel compare`, whose options are a subset of those of `accel run`."""
-    parser = Parser(
+    """Return the parser of `accel compare`."""
+    parser = parser_with(
+        "--platform --mode --catalogue --only --exclude --auto --out".split(),
         prog="accel compare",
         description="Run a program three times: on NumPy, accelerated, and on NumPy perturbed in the last place. "
         "Write times, memory and differences to DIR.",
         usage="accel compare [OPTION]... TARGET [ARGS...]",
     )
-    _add(parser, [option for option in OPTIONS if option.name in OF_COMPARE])
-    parser.set_defaults(compare=True, report=None, profile=None, chosen=None, quiet=False, lines=False)
-    parser.set_defaults(ensemble=None, perturb=None, members=None)
+    parser.set_defaults(compare=True)
     return parser
 
 
-def _add(parser: Parser, options: Iterable[Option]) -> None:
+def parser_with(names: Collection[str], **about: Any) -> Parser:
+    """Return a parser that takes these options of `accel run`, and leaves the others at their defaults."""
+    parser = Parser(**about)
     group = parser.add_mutually_exclusive_group()
     for option in PLACES:
         group.add_argument(option.name, **option.argparse)
-    for option in options:
-        parser.add_argument(option.name, **option.argparse)
+    for option in OPTIONS:
+        if option.name in names:
+            parser.add_argument(option.name, **option.argparse)
+        else:
+            default = option.argparse.get("default", False if "action" in option.argparse else None)
+            parser.set_defaults(**{option.name.removeprefix("--"): default})
     parser.add_argument("command", metavar="TARGET", nargs=argparse.REMAINDER, help=TARGET_HELP)
+    return parser
 
 
 class Report(NamedTuple):
@@ -142,30 +144,37 @@ class EnsembleOptions(NamedTuple):
 class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
-    catalogue: None for the installed catalogues. catalogue_file: its absolute name, or None. profile: the file for the
-    profile page, or None. compare: the folder for the results of a comparison run, or None. auto: True if the targets
-    with the most time are chosen at run time; None if that depends on whether a catalogue names functions of the
-    program. chosen: the file to write that choice to as a catalogue, or None. quiet: True if only errors are shown.
-    compile_first: the `accel compile` command to advise for this program, or None. ensemble: None without one. lines:
-    True if lines are profiled. unasked: True if QD_USE_JAX started accel, and no command of accel's.
+    options: as they were given; the other fields are made of them. catalogue: None for the installed catalogues.
+    catalogue_file: its absolute name, or None. profile: the file for the profile page, or None. compare: the folder for
+    the results of a comparison run, or None. auto: True if the targets with the most time are chosen at run time; None
+    if that depends on whether a catalogue names functions of the program. chosen: the file to write that choice to as a
+    catalogue, or None. quiet: True if only errors are shown. ensemble: None without one. unasked: True if QD_USE_JAX
+    started accel, and no command of accel's.
     """
 
+    options: argparse.Namespace
     command: StartCommand
     settings: Settings
     catalogue: Catalogue | None
     catalogue_file: str | None
-    only: list[str]
-    exclude: list[str]
     reports: tuple[Report, ...]
     profile: Path | None
     compare: Path | None
     auto: bool | None
     chosen: Path | None
     quiet: bool
-    compile_first: str | None
     ensemble: EnsembleOptions | None
-    lines: bool
     unasked: bool = False
+
+    @property
+    def names_functions(self) -> bool:
+        """Whether a catalogue, or rows of one, are named."""
+        return bool(self.catalogue or self.options.only or self.options.exclude)
+
+    @property
+    def program(self) -> str:
+        """The program and its arguments, as the user wrote them."""
+        return shlex.join([self.command.target, *self.command.args])
 
 
 def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLine:
@@ -173,45 +182,24 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
 
     parser: None for that of `accel run`.
     """
-    parser = parser or _parser()
+    parser = parser or _run_parser()
     own, words = split_at_target(parser, sys.argv[1:] if argv is None else argv)
     options = parser.parse_args(own)
     command, settings = command_of(options, words), settings_of(options)
-    profile = None if options.profile is None else _writable("--profile", options.profile, (".html", ".htm"))
-    reports = _reports(options, settings)
-    rows = None if options.catalogue is None else catalogue.load(options.catalogue)
-    compare = _comparison(options, command)
     return CommandLine(
+        options,
         command,
         settings,
-        rows,
-        None if rows is None else os.path.abspath(options.catalogue),
-        options.only,
-        options.exclude,
-        reports,
-        profile,
-        compare,
+        None if options.catalogue is None else catalogue.load(options.catalogue),
+        None if options.catalogue is None else os.path.abspath(options.catalogue),
+        _reports(options, settings),
+        None if options.profile is None else _writable("--profile", options.profile, (".html", ".htm")),
+        _comparison(options, command),
         options.auto or (True if options.chosen else None),
-        _chosen(options),
-        options.quiet,
-        _compile_first(options, words, settings),
+        None if options.chosen is None else _writable("--chosen", options.chosen, (".py",)),
+        options.quiet or settings.quiet,
         _ensemble(options, settings),
-        options.lines,
     )
-
-
-def _compile_first(options: argparse.Namespace, words: Sequence[str], settings: Settings) -> str | None:
-    """Return the `accel compile` command for the same program; None if that keeps nothing or cannot read it twice."""
-    if words[:1] == ["-"] or settings.divides:
-        return None
-    given = ["--demo"] if options.demo else ["--pygcm", options.pygcm] if options.pygcm else []
-    given += ["--auto"] if options.auto or options.chosen else []
-    for name in ("platform", "catalogue"):
-        value = getattr(options, name)
-        given += [] if value is None else [f"--{name}", value]
-    for name in ("only", "exclude"):
-        given += [word for value in getattr(options, name) for word in (f"--{name}", value)]
-    return compile_command([*given, *words])
 
 
 def _ensemble(options: argparse.Namespace, settings: Settings) -> EnsembleOptions | None:
@@ -234,13 +222,6 @@ def _ensemble(options: argparse.Namespace, settings: Settings) -> EnsembleOption
     if path.suffix == ".nc" and not saving.has_xarray():
         raise SettingError("--members", options.members, "a name that ends in .npz, or xarray", "needs xarray")
     return EnsembleOptions(options.ensemble, options.perturb, path)
-
-
-def _chosen(options: argparse.Namespace) -> Path | None:
-    """Return the file to write the chosen targets to as a catalogue, or None."""
-    if options.chosen is None:
-        return None
-    return _writable("--chosen", options.chosen, (".py",))
 
 
 _NOT_WITH_COMPARE = {
@@ -312,17 +293,13 @@ def settings_of(options: argparse.Namespace) -> Settings:
     chosen = {name: getattr(options, name) for name in ("platform", "mode") if getattr(options, name) is not None}
     settings = replace(settings, **chosen)
     if settings.platform is not None and settings.enabled and settings.mode != "off":
+        from accel.backend.devices import check_platform  # imports JAX: only where the user names a platform
+
         try:
-            _check_platform(settings.platform)
+            check_platform(settings.platform)
         except SettingError as error:
             raise error.renamed("--platform" if options.platform else config.VARIABLES["platform"]) from None
     return settings
-
-
-def _check_platform(name: str) -> None:
-    from accel.backend.devices import check_platform  # imports JAX: only where the user names a platform
-
-    check_platform(name)
 
 
 def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, ...]:
@@ -330,18 +307,13 @@ def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, .
     reports = []
     quiet = options.quiet or settings.quiet
     if options.report not in (None, "-"):
-        reports.append(report_file(options.report))
+        path = _writable("--report", options.report, (".json", ".md", ".txt"), tuple(_SUFFIXES))
+        reports.append(Report(_SUFFIXES[path.suffix.lower()], path))
     if options.report == "-" or (options.demo and not quiet):
         reports.append(Report("text", None, full=options.report == "-"))
     elif not quiet:
         reports.append(Report(None, None))
     return tuple(reports)
-
-
-def report_file(name: str) -> Report:
-    """Return the report that goes to the file `name`. Raises `SettingError` if it cannot be written."""
-    path = _writable("--report", name, (".json", ".md", ".txt"), tuple(_SUFFIXES))
-    return Report(_SUFFIXES[path.suffix.lower()], path)
 
 
 def _writable(option: str, name: str, named: tuple[str, ...], suffixes: tuple[str, ...] = ()) -> Path:

@@ -71,7 +71,7 @@ def counts(plan: CommandLine) -> bool:
     plain = settings.enabled and settings.mode == "auto" and settings.ahead_of_time
     plain = plain and settings.policy == config.BUDGET
     told = any(each.format is not None for each in plan.reports)
-    return plain and settings.cache_dir is not None and not (plan.lines or told or any(asked))
+    return plain and settings.cache_dir is not None and not (plan.options.lines or told or any(asked))
 
 
 def forget() -> None:
@@ -88,7 +88,7 @@ class History:
     def __init__(self, plan: CommandLine, start: Start) -> None:
         self._root = plan.settings.cache_dir
         environment = sorted(item for item in os.environ.items() if item[0] not in _OF_THE_SESSION)
-        options = plan.auto, plan.catalogue_file, plan.only, plan.exclude
+        options = plan.auto, plan.catalogue_file, plan.options.only, plan.options.exclude
         text = json.dumps([project.home(), files.current_folder(), start.elsewhere, options, environment])
         self._key = hashlib.sha1(text.encode() + source(start), usedforsecurity=False).hexdigest()
         self.last: Length | None = None

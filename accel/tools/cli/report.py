@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from accel.platform import config
@@ -48,8 +47,7 @@ def main(args: Sequence[str]) -> int:
     if options.format == "text":
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(kept.ended))
         sys.stdout.write(f"{kept.program}, in {kept.folder}, ended {when}\n\n")
-    advice = replace(IN_SHELL, compile_first=kept.compile_first)
-    sys.stdout.write(reporting.render(kept.figures, options.format, full=options.full, advice=advice))
+    sys.stdout.write(reporting.render(kept.figures, options.format, full=options.full, advice=IN_SHELL))
     return 0
 
 

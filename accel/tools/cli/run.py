@@ -61,7 +61,7 @@ def _end_alone(plan: CommandLine, process: int, history: lengths.History) -> Non
     if os.getpid() != process or not ranks.is_first():
         return
     sentence = history.note_alone(whole=not is_broken_off())
-    if not (plan.quiet or plan.settings.quiet):
+    if not plan.quiet:
         logs.say_at_end(f"accel: {sentence}\n")
 
 

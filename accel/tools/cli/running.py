@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import shlex
 import signal
 import sys
 from dataclasses import replace
@@ -50,7 +49,7 @@ def _finish(
     if os.getpid() != process or not ranks.is_first() or (plan.unasked and "numpy" not in sys.modules):
         return
     patching.look_back()
-    figures, program = figures_of_run(), shlex.join([plan.command.target, *plan.command.args])
+    figures = figures_of_run()
     if plan.ensemble is not None:
         figures["members"] = plan.ensemble.members
     if history is not None and not is_broken_off():
@@ -61,24 +60,24 @@ def _finish(
 
         lines.stop()
         figures["faster"] = faster.advice(lines.profile)
-        table = f"<h2>Lines</h2>{lines.profile._repr_html_()}" if plan.lines else ""
+        table = f"<h2>Lines</h2>{lines.profile._repr_html_()}" if plan.options.lines else ""
         in_html = table + faster.in_html(figures["faster"])
-    page = plan.profile is not None and _write_page(program, in_html, plan.profile)
-    kept = last.keep(figures, program, profile=plan.profile if page else None, compile_first=plan.compile_first)
+    page = plan.profile is not None and _write_page(plan.program, in_html, plan.profile)
+    kept = last.keep(figures, plan.program, profile=plan.profile if page else None)
     ended_by = getattr(sys, "last_value", None)  # the error that nobody has caught
     refused = isinstance(ended_by, Refused)
-    advice = replace(IN_SHELL if kept else UNKEPT, compile_first=plan.compile_first, refused=refused)
+    advice = replace(IN_SHELL if kept else UNKEPT, refused=refused)
     if choice is not None:  # which need not be advised
         advice = replace(advice, start_brief=None)
     for report in plan.reports:
-        _try_to_write(_rendered(report, figures, advice), report.path, "report")
-    if lines is not None and plan.lines:
+        write_report(report, figures, advice)
+    if lines is not None and plan.options.lines:
         told = ["", "to be faster", *(f"  {each}" for each in figures["faster"])] if figures["faster"] else []
         _try_to_write("\n".join([str(lines.profile), *told, ""]), None, "line profile")
     if choice is None or summary.was_off(figures):
         return
     chosen = choice.settle(lost=figures["totals"]["net"] == LOST)
-    if not (plan.quiet or plan.settings.quiet) and (chosen or plan.auto or without_source(plan.command.target)):
+    if not plan.quiet and (chosen or plan.auto or without_source(plan.command.target)):
         _try_to_write(summary_of_chosen(chosen, plan.command.target, again=bool(choice.before)), None, "choice")
     if plan.chosen is not None and not chosen:
         _write(f"accel: {plan.chosen.name} is not written: its catalogue would name no function\n", None)
@@ -92,13 +91,15 @@ def _write_page(program: str, in_html: str, path: Path) -> bool:
     return _try_to_write(profiling.page(program, in_html), path, "profile")
 
 
-def _rendered(report: Report, figures: dict[str, Any], advice: Advice) -> str:
+def write_report(report: Report, figures: dict[str, Any], advice: Advice) -> None:
+    """Write a report, or the summary, where the command line wants it."""
     if report.format is None:
-        lines = [summary.summary_of(figures, advice), *(f"accel: {note}" for note in patching.held())]
-        return "\n".join([*lines, ""])
-    from accel.reports import reporting
+        text = "\n".join([summary.summary_of(figures, advice), *(f"accel: {note}" for note in patching.held()), ""])
+    else:
+        from accel.reports import reporting
 
-    return reporting.render(figures, report.format, full=report.full, advice=advice)
+        text = reporting.render(figures, report.format, full=report.full, advice=advice)
+    _try_to_write(text, report.path, "report")
 
 
 def _try_to_write(text: str, path: Path | None, what: str) -> bool:
@@ -127,9 +128,9 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
     try:
         config.set_current(replace(settings, quiet=True))  # `_finish` writes the summary
         with current_run().loading():
-            choice = RunChoice(start) if _chooses(plan, start) else None
+            choice = RunChoice(start) if chooses(start, named=plan.names_functions, asked=plan.auto) else None
             logs.to_stderr()
-            if not (plan.quiet or plan.settings.quiet) and ranks.is_first():
+            if not plan.quiet and ranks.is_first():
                 status.enable()
                 if not status.is_terminal(sys.stderr):
                     minutes.start()
@@ -141,7 +142,7 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
 
                 joining = Joining(plan.ensemble, plan.quiet)
             more = [*([] if joining is None else joining.rows), *([] if choice is None else choice.before)]
-            patching.install(plan.catalogue, only=plan.only, exclude=plan.exclude, more=more)
+            patching.install(plan.catalogue, only=plan.options.only, exclude=plan.options.exclude, more=more)
     except SettingError as error:
         return refuse(error)
     current_run().charge("loading", begun_s)
@@ -150,8 +151,8 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
         if history.last.freed:
             freed.current.begin(history.last.freed)
     lines = None
-    if plan.lines or (settings.enabled and settings.mode == "auto"):
-        lines = Looking(INTERVAL_S if plan.lines else RARE_S)
+    if plan.options.lines or (settings.enabled and settings.mode == "auto"):
+        lines = Looking(INTERVAL_S if plan.options.lines else RARE_S)
     # first, so that it runs after the program's own handlers
     atexit.register(_finish, plan, os.getpid(), choice, lines, history)
     if joining is not None:
@@ -167,12 +168,6 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
         atexit.unregister(_finish)
         return code
     return MISMATCH if _found_mismatch(plan, process) else 0
-
-
-def _chooses(plan: CommandLine, start: Start) -> bool:
-    """Whether accel chooses what to accelerate. Raises SettingError."""
-    named = bool(plan.catalogue or plan.only or plan.exclude)
-    return chooses(start, named=named) if plan.auto is None else plan.auto
 
 
 def _found_mismatch(plan: CommandLine, process: int) -> bool:
@@ -193,8 +188,8 @@ def compare(plan: CommandLine, out: Path, start: Start) -> int:
         name = config.VARIABLES["machines"]
         return refuse(SettingError(name, plan.settings.machines, "a single run", "cannot be compared"))
     try:
-        patching.check_choice(plan.catalogue, only=plan.only, exclude=plan.exclude)
-        chooses_itself = _chooses(plan, start)
+        patching.check_choice(plan.catalogue, only=plan.options.only, exclude=plan.options.exclude)
+        chooses_itself = chooses(start, named=plan.names_functions, asked=plan.auto)
     except SettingError as error:
         return refuse(error)
     target, args = start.elsewhere
@@ -205,8 +200,8 @@ def compare(plan: CommandLine, out: Path, start: Start) -> int:
         "home": project.home(),
         "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
         "catalogue": plan.catalogue_file,
-        "only": plan.only,
-        "exclude": plan.exclude,
+        "only": plan.options.only,
+        "exclude": plan.options.exclude,
         "auto": chooses_itself,
     }
     try:

@@ -9,9 +9,10 @@ from typing import Any
 
 from accel.backend.disk.cache import size_text
 from accel.reports.words import from_shared, plural
-from accel.tools.precompile.watch import SETTLED, STEPS
+from accel.tools.precompile.watch import ENDED, Progress
 
-Answer = Mapping[str, Any]
+Figures = Mapping[str, Any]
+"""The figures of a run, as its report has them."""
 
 MAX_NAMED = 8
 """Maximum lines about programs that could not be stored. The report has all of them."""
@@ -26,52 +27,52 @@ def before(where: Path, settled: int, steps: int | None) -> str:
     )
 
 
-def progress(fields: Answer, settled: int, steps: int | None) -> str:
-    """Return the progress in one line. fields: of a `Progress`."""
-    done = _counted(fields)
+def progress(found: Progress, settled: int, steps: int | None) -> str:
+    """Return the progress in one line."""
+    done = _counted(found)
     if steps is not None:
         done = f"{done} of {steps}"
-    parts = [done, _programs(fields["programs"], fields["functions"])]
-    if steps is None and fields["target"] is not None:
-        parts.append(f"nothing new for {fields['quiet']} of {settled}")
+    parts = [done, _programs(found.programs, found.functions)]
+    if steps is None and found.target is not None:
+        parts.append(f"nothing new for {found.quiet} of {settled}")
     return f"accel: {', '.join(parts)}"
 
 
-def _counted(fields: Answer) -> str:
+def _counted(found: Progress) -> str:
     """Return the steps or calls so far, in words."""
-    if fields["target"] is None:
+    if found.target is None:
         return "no accelerated function called yet"
-    if fields["named"]:
-        return plural(fields["calls"], "step")
-    return f"{plural(fields['calls'], 'call')} of {fields['target']}"
+    return plural(found.calls, "step") if found.named else f"{plural(found.calls, 'call')} of {found.target}"
 
 
 def _programs(programs: int, functions: int) -> str:
     return f"{plural(programs, 'program')} of {plural(functions, 'function')}"
 
 
-def until_then(fields: Answer) -> str:
-    """Return how much was compiled before the program failed or was interrupted. fields: of a `Progress`."""
-    return f"{_programs(fields['programs'], fields['functions'])} were compiled until then, in {_counted(fields)}"
+def until_then(found: Progress) -> str:
+    """Return how much was compiled before the program failed or was interrupted."""
+    return f"{_programs(found.programs, found.functions)} were compiled until then, in {_counted(found)}"
 
 
-def kept_programs(report: Answer) -> list[tuple[str, Answer]]:
+def failure(code: int, found: Progress, output: list[str]) -> str:
+    """Return the message for a program that failed. output: its last lines."""
+    shown = ["its last output:", *(f"  {line}" for line in output)] if output else []
+    return "\n".join([f"accel: the program ended with exit code {code}; {until_then(found)}", *shown, ""])
+
+
+def kept_programs(figures: Figures) -> list[tuple[str, Figures]]:
     """Return the programs that the next run will find on disk, each with its function's name."""
-    return [(name, program) for name, program in _all_programs(report) if program["kept_bytes"] is not None]
+    return [(name, program) for name, program in _all_programs(figures) if program["kept_bytes"] is not None]
 
 
-def _all_programs(report: Answer) -> list[tuple[str, Answer]]:
-    return [(each["target"], program) for each in report["functions"] for program in each["programs"]]
+def _all_programs(figures: Figures) -> list[tuple[str, Figures]]:
+    return [(each["target"], program) for each in figures["functions"] for program in each["programs"]]
 
 
-def after(account: Answer, folder: Path) -> str:
-    """Return which programs the next run will find, and which it will not.
-
-    account: the final content of the child's file.
-    """
-    report, fields = account["report"], account["progress"]
-    kept = kept_programs(report)
-    if not fields["calls"]:
+def after(figures: Figures, found: Progress, ending: str, folder: Path) -> str:
+    """Return which programs the next run will find, and which it will not."""
+    kept = kept_programs(figures)
+    if not found.calls:
         return (
             "No accelerated function was called, and no loop ran long enough: there was nothing to compile. "
             "`accel doctor` finds functions that are worth naming by --catalogue.\n"
@@ -84,26 +85,21 @@ def after(account: Answer, folder: Path) -> str:
         already = " (nothing had to be compiled: all of them were there before)" if there == len(kept) else ""
         where = from_shared(program for _, program in kept)
         lines.append(f"{_programs(len(kept), len(names))} kept in {folder}{where}, {size}{already}.")
-        unless = ", with the following exceptions" if len(kept) < len(_all_programs(report)) else ""
-        lines.append(f"The next run need not compile anything that was seen in {_counted(fields)}{unless}.")
+        unless = ", with the following exceptions" if len(kept) < len(_all_programs(figures)) else ""
+        lines.append(f"The next run need not compile anything that was seen in {_counted(found)}{unless}.")
     else:
         lines.append("No program was kept: the next run starts as with an empty cache.")
-    lines += _not_kept(report)
-    lines += _on_numpy(report)
+    lines += _not_kept(figures)
+    lines += _on_numpy(figures)
     lines.append("accel report shows it function by function.")
-    lines.append(_ENDINGS.get(account["ending"], "The program came to its end."))
+    killed = "Then the program was killed: a file that it was writing may be incomplete."
+    lines.append("The program came to its end." if ending == ENDED else killed)
     return "\n".join(lines) + "\n"
 
 
-_ENDINGS = {
-    SETTLED: "Then the program was killed: a file that it was writing may be incomplete.",
-    STEPS: "Then the program was killed: a file that it was writing may be incomplete.",
-}
-
-
-def _not_kept(report: Answer) -> list[str]:
+def _not_kept(figures: Figures) -> list[str]:
     """Return one line for each function and reason with programs that were not stored."""
-    reasons = Counter((name, p["unkept"]) for name, p in _all_programs(report) if p["kept_bytes"] is None)
+    reasons = Counter((name, p["unkept"]) for name, p in _all_programs(figures) if p["kept_bytes"] is None)
     lines = [
         f"Not kept: {plural(count, 'program')} of {name}: {why}." for (name, why), count in sorted(reasons.items())
     ]
@@ -111,9 +107,9 @@ def _not_kept(report: Answer) -> list[str]:
     return lines[:MAX_NAMED] + ([f"Not kept: programs of {plural(more, 'more function')}."] if more > 0 else [])
 
 
-def _on_numpy(report: Answer) -> list[str]:
+def _on_numpy(figures: Figures) -> list[str]:
     stayed = [
-        each for each in report["functions"] if each["calls"] and each["state"] in ("numpy", "demoted")
+        each for each in figures["functions"] if each["calls"] and each["state"] in ("numpy", "demoted")
     ]  # with or without reasons that the user chose
     if not stayed:
         return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from accel.platform import config, timeline
 from accel.platform.clocks import time
@@ -24,12 +24,11 @@ LOOK_S = 0.5
 MAX_NEWS = 4
 """Maximum events that count as new, per program that a target may have. Paths that never recur would be new forever."""
 
-SETTLED, STEPS = "settled", "steps"
-"""Why the run ends: nothing was new, or the number of steps was reached."""
+SETTLED, STEPS, ENDED = "settled", "steps", "ended"
+"""Why the run ends: nothing was new, the number of steps was reached, or the program came to its own end."""
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(NamedTuple):
     """The progress of the program.
 
     target: the target whose calls are counted; None before the first call. named: True if a catalogue names it. quiet:

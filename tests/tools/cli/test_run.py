@@ -420,19 +420,6 @@ def test_a_run_that_a_refusal_has_ended_gets_no_other_advice(bench: Bench, tmp_p
     assert "compile " not in done.err.partition("accel: ")[2] and "--auto" not in done.err
 
 
-def test_the_advice_names_the_command_that_compiles_this_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    plan = parse(["--catalogue", _rows(tmp_path).name, "--only", "smooth", "short.py", "4", "a b"])
-    assert plan.compile_first == "`accel compile --catalogue rows.py --only smooth short.py 4 'a b'`"
-    assert parse(["--auto", "short.py"]).compile_first == "`accel compile --auto short.py`"
-    assert parse(["--chosen", "new.py", "short.py"]).compile_first == "`accel compile --auto short.py`"
-    assert parse(["-c", "a\nb"]).compile_first == "`accel compile ...`"
-    monkeypatch.setenv("QD_JAX_DEVICES", "2")
-    assert parse(["short.py"]).compile_first is None, "programs for several devices are not kept"
-
-
 def _rows(folder: Path) -> Path:
     path = folder / "rows.py"
     rows = "Row('__main__', 'smooth', 'why'),"

@@ -20,9 +20,9 @@ import pytest
 from accel.platform import ledger, timeline
 from accel.platform.config import Settings
 from accel.platform.status import ERASE
-from accel.tools.precompile import command, messages, watch
-from accel.tools.precompile.child import settings_for_later
-from accel.tools.precompile.watch import SETTLED, STEPS, NewsCounter
+from accel.tools.precompile import messages, session, watch
+from accel.tools.precompile.command import settings_for_later
+from accel.tools.precompile.watch import SETTLED, STEPS, NewsCounter, Progress
 from tests.helpers import LONG
 from tests.processes import Done, without_settings
 
@@ -222,8 +222,9 @@ def test_slips_in_a_catalogue_are_told_of(bench: Bench) -> None:
     rows = bench.folder / "rows.py"
     rows.write_text(f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', ({made}))\n")
     done = bench.compile("--catalogue", "rows.py", "slips.py")
-    assert f"accel: {rows}, row 1: __main__ has no smoth (did you mean smooth?)\n" in done.err
-    assert f"accel: {rows}, row 2: the program has not imported model\n" in done.err
+    assert "accel: rows.py, row 1: __main__ has no smoth (did you mean smooth?)\n" in done.err
+    assert "accel: rows.py, row 2: the program has not imported model\n" in done.err
+    assert done.err.count("row 2") == 1
 
 
 def test_nothing_to_compile_is_said(bench: Bench) -> None:
@@ -359,16 +360,18 @@ def test_a_step_that_is_left_alone_is_not_waited_for(books: ModuleType, clock: l
 # -- messages and settings --
 
 
-def _account(**program: Any) -> dict[str, Any]:
+PROGRESS = Progress(target="m.f", named=True, calls=312, quiet=0, programs=2, functions=1)
+
+
+def _after(**program: Any) -> list[str]:
+    """What is told at the end of a run with two programs, of which the second one is as given."""
     kept = {"kept_bytes": 2_000_000, "unkept": None, "found_on_disk": False}
     function = {"target": "m.f", "calls": 9, "state": "compiled", "programs": [kept, {**kept, **program}]}
-    progress = {"target": "m.f", "named": True, "calls": 312, "quiet": 0, "programs": 2, "functions": 1}
-    return {"ending": SETTLED, "progress": progress, "report": {"functions": [function]}}
+    return messages.after({"functions": [function]}, PROGRESS, SETTLED, Path("cache")).splitlines()
 
 
 def test_what_could_not_be_kept_is_named_with_the_reason() -> None:
-    account = _account(kept_bytes=None, unkept="it holds a lock, which cannot be described to another process")
-    assert messages.after(account, Path("cache")).splitlines()[:3] == [
+    assert _after(kept_bytes=None, unkept="it holds a lock, which cannot be described to another process")[:3] == [
         "1 program of 1 function kept in cache, 2.0 MB.",
         "The next run need not compile anything that was seen in 312 steps, with the following exceptions.",
         "Not kept: 1 program of m.f: it holds a lock, which cannot be described to another process.",
@@ -376,17 +379,15 @@ def test_what_could_not_be_kept_is_named_with_the_reason() -> None:
 
 
 def test_programs_of_a_shared_folder_are_counted_apart() -> None:
-    account = _account(shared="/sw/programs", found_on_disk=True)
-    assert messages.after(account, Path("cache")).startswith(
-        "2 programs of 1 function kept in cache, 1 of them in /sw/programs, 4.0 MB.\n"
-    )
+    told = _after(shared="/sw/programs", found_on_disk=True)
+    assert told[0] == "2 programs of 1 function kept in cache, 1 of them in /sw/programs, 4.0 MB."
 
 
 def test_progress_in_words() -> None:
-    found = _account()["progress"]
-    assert messages.progress(found, 200, None) == "accel: 312 steps, 2 programs of 1 function, nothing new for 0 of 200"
-    assert messages.progress(found, 200, 400) == "accel: 312 steps of 400, 2 programs of 1 function"
-    nothing = {**found, "target": None, "calls": 0, "programs": 0, "functions": 0}
+    found = messages.progress(PROGRESS, 200, None)
+    assert found == "accel: 312 steps, 2 programs of 1 function, nothing new for 0 of 200"
+    assert messages.progress(PROGRESS, 200, 400) == "accel: 312 steps of 400, 2 programs of 1 function"
+    nothing = PROGRESS._replace(target=None, calls=0, programs=0, functions=0)
     assert messages.progress(nothing, 200, None) == (
         "accel: no accelerated function called yet, 0 programs of 0 functions"
     )
@@ -399,20 +400,18 @@ class _Terminal(io.StringIO):
 
 def test_the_line_on_a_terminal_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "11")
-    status = command._Progress(quiet=False)
+    status = session.Progress(terminal)
     for line in ("accel: ten", "accel: ten", "accel: ten more", "accel: 1"):
         status.show(line)
     status.clear()
     assert terminal.getvalue() == f"{ERASE}accel: ten{ERASE}accel: 1{ERASE}"
 
 
-def test_elsewhere_lines_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_lines_are_rare() -> None:
     plain = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", plain)
-    status = command._Progress(quiet=False)
+    status = session.Progress(plain)
     for number in range(50):
         status.show(f"accel: {number}")
     assert plain.getvalue() == ""
