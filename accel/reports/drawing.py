@@ -71,35 +71,16 @@ def _tick_label(ms: float) -> str:
     return f"{ms / 1e3:g} s" if ms >= 1e3 else f"{ms:g} ms" if ms >= 1.0 or not ms else f"{1e3 * ms:g} us"
 
 
-def _top(columns: Sequence[Step], usual_s: float) -> float:
-    """Return the chart's height in milliseconds. The usual column of each kind fits in, and the usual step on NumPy;
-    the few far longer ones are cut off.
+def steps_chart(steps: Sequence[Step]) -> str:
+    """Draw the time of each step, divided by kind. steps: at least one; many are drawn as means.
 
-    A column's kind is the one with most of its time. A single median would cut off NumPy's steps once programs run.
+    The usual step of each kind of time fits in. The few far longer ones are cut off.
     """
-    kinds: dict[str, list[float]] = {}
-    for column in columns:
-        kinds.setdefault(max(column.parts, key=column.parts.__getitem__), []).append(column.seconds)
-    usual = [median(seconds) for kind, seconds in kinds.items() if len(seconds) >= 3 and kind != COMPARED]
-    return 1e3 * max(3.0 * median(column.seconds for column in columns), 1.3 * max(usual, default=0.0), 1.1 * usual_s)
-
-
-def usual_on_numpy(steps: Sequence[Step], call_s: float | None = None) -> float | None:
-    """The median seconds of steps without a compiled call. If there are fewer than three, a call and what is outside.
-
-    call_s: the usual call of the function that makes the steps, on NumPy; None if nobody knows.
-    """
-    plain = [step.seconds for step in steps if not (step.parts.get(COMPILED) or step.parts.get(COMPARED))]
-    if len(plain) >= 3:
-        return median(plain)
-    return None if call_s is None or not steps else call_s + median(step.parts.get(OTHER, 0.0) for step in steps)
-
-
-def steps_chart(steps: Sequence[Step], usual: float | None = None) -> str:
-    """Draw the time of each step, divided by kind. steps: at least one; many are drawn as means. usual: seconds of the
-    usual step on NumPy, where it is known."""
     columns = binned(steps, MAX_COLUMNS)
-    top = _top(columns, usual or 0.0)
+    kinds: dict[str, list[float]] = {}
+    for column in columns:  # a single median would cut off NumPy's steps once programs run
+        kinds.setdefault(max(column.parts, key=column.parts.__getitem__), []).append(column.seconds)
+    top = 1.5e3 * max(map(median, kinds.values()))
     scale = (HEIGHT - 40) / top
     width = (WIDTH - MARGIN - 10) / len(columns)
     drawn = []
@@ -116,10 +97,6 @@ def steps_chart(steps: Sequence[Step], usual: float | None = None) -> str:
             if ms > 0:
                 title = f"{named}: {words.in_time(column.seconds)}, of which {words.in_time(ms / 1e3)} {LABELS[part]}"
                 drawn.append(_rect(MARGIN + i * width, y, width * 0.9, height, part, title))
-    if usual is not None:
-        y = HEIGHT - 30 - 1e3 * usual * scale
-        drawn += [_line(MARGIN, y, WIDTH - 10, y).replace("<line ", '<line class="reference" ')]
-        drawn += [_text(WIDTH - 12, y - 4, f"on NumPy: {words.in_time(usual)}", "end")]
     drawn += [_text(MARGIN, HEIGHT - 12, "step 1"), _text(WIDTH - 10, HEIGHT - 12, f"step {len(steps)}", "end")]
     return _svg(HEIGHT, drawn, "time per step")
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -78,15 +74,11 @@ def test_many_steps_become_means_of_neighbours() -> None:
     assert steps.binned([], 3) == []
 
 
-def test_the_usual_step_on_numpy_is_a_line_also_where_all_steps_are_compiled() -> None:
-    numpy = [steps.Step(i, i, 0.03, {"numpy": 0.02, "other": 0.01}) for i in range(1, 4)]
-    compiled = [steps.Step(i, i, 0.002, {"compiled": 0.001, "other": 0.001}) for i in range(4, 100)]
-    assert drawing.usual_on_numpy(numpy + compiled, 9.0) == 0.03
-    assert drawing.usual_on_numpy(compiled) is None and "reference" not in drawing.steps_chart(compiled)
-    assert drawing.usual_on_numpy(compiled, 0.02) == pytest.approx(0.021)
-    chart = drawing.steps_chart(compiled, 0.021)
-    (height,) = re.findall(r'<line class="reference"[^>]* y1="([-0-9.]+)"', chart)
-    assert 0.0 < float(height) < drawing.HEIGHT and "on NumPy: 21 ms" in chart
+def test_the_usual_step_of_each_kind_fits_into_the_chart() -> None:
+    numpy = [steps.Step(i, i, 0.03, {"numpy": 0.03}) for i in range(1, 4)]
+    compiled = [steps.Step(i, i, 0.002, {"compiled": 0.002}) for i in range(4, 100)]
+    heights = re.findall(r'height="([0-9.]+)" class="numpy"', drawing.steps_chart(numpy + compiled))
+    assert len(heights) == 3 and all(0.0 < float(each) < drawing.HEIGHT - 41 for each in heights)
 
 
 @pytest.mark.parametrize(("top", "last"), [(47.0, 40.0), (1.0, 1.0), (0.0042, 0.004), (0.0, 0.0), (950.0, 800.0)])
@@ -116,7 +108,7 @@ def test_the_page_is_whole_and_fetches_nothing(books: ModuleType) -> None:
     parser.feed(page.removeprefix("<!doctype html>\n"))
     assert parser.open == []
     assert parser.links == []
-    assert page.count("<script") == 1
+    assert "<script" not in page
     assert not any(each in page for each in ("http", "src=", "@import", "url("))
     assert page.count("<svg") == 2
     assert "<h1>scripts.run &lt;x&gt;</h1>" in page
@@ -146,54 +138,15 @@ def test_times_are_in_units_that_people_read() -> None:
     assert [drawing._tick_label(ms) for ms in (0.0, 0.2, 5.0, 2e4)] == ["0 ms", "200 us", "5 ms", "20 s"]
 
 
-def test_the_table_has_reasons_with_their_source_and_the_net_gain(
-    books: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "stopping_model.py").write_text("def f(x):\n    print(x < 1)\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
+def test_the_table_has_reasons_with_their_lines(books: ModuleType) -> None:
     _some_run(books)
     book = books.open_ledger("stopping_model.f")
     book.count_numpy(10.6)
     book.state = books.State.NUMPY
     book.refuse(Refusal("effect.print", "stopping_model.py:2"))
     page = profiling.page("run")
-    assert "at stopping_model.py:2 <b>effect.print</b>, 1 time<br><code>print(x &lt; 1)</code>" in page
-    assert '<td data-by="10.6">10.6 s<div class="bar">' in page
-    assert re.search(r'<td data-by="-?[\d.e-]+">[+-][\d.]+ ms</td>', page)  # the net gain of the compiled function
-    assert "e+0" not in page
-
-
-def test_a_click_on_a_title_sorts(books: ModuleType) -> None:
-    """In a JavaScript engine with as much of a page as the script uses, where there is one."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("needs Node")
-    done = subprocess.run([node, "-e", _PAGE + profiling._SCRIPT + _CLICKS], capture_output=True, text=True, timeout=60)
-    assert done.stderr == ""
-    assert json.loads(done.stdout) == [["9", "10", "-"], ["-", "10", "9"], ["a", "b", "c"], ["c", "b", "a"]]
-
-
-_PAGE = """
-const attributed = extra => ({ values: {}, ...extra,
-  getAttribute(name) { return this.values[name] ?? null; },
-  setAttribute(name, value) { this.values[name] = value; },
-  removeAttribute(name) { delete this.values[name]; } });
-const rows = [["b", 10, "10"], ["a", 9e9, "9"], ["c", -Infinity, "-"]].map(([text, by, shown]) => ({ children: [
-  { dataset: {}, textContent: text }, { dataset: { by: String(by) }, textContent: shown }] }));
-const body = { rows, append(...lines) { this.rows = lines; } };
-const heads = [attributed({}), attributed({})], row = { children: heads, closest: () => ({ tBodies: [body] }) };
-const buttons = heads.map(head => ({ parentElement: Object.assign(head, { parentElement: row }),
-  addEventListener(_, act) { this.click = act; } }));
-const document = { querySelectorAll: () => buttons };
-"""
-_CLICKS = """
-const seen = [];
-for (const place of [1, 1, 0, 0]) {
-  buttons[place].click();
-  seen.push(body.rows.map(line => line.children[place].textContent));
-}
-console.log(JSON.stringify(seen));
-"""
+    assert re.search(r">stopping_model.py:2: [^<]*\[effect.print\], 1 times; print or log [^<]*<", page)
+    assert ">10.6 s<" in page
 
 
 def test_a_run_without_steps_says_so(books: ModuleType) -> None:

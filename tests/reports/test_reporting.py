@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +15,7 @@ import accel
 from accel.platform import config
 from accel.platform.ledger import COSTS, Difference, Ledger, RunLedger, State
 from accel.platform.reasons import REASONS, Refusal
-from accel.reports import last, markdown, summary
+from accel.reports import markdown, summary
 from accel.reports.advice import IN_SHELL
 from accel.reports.figures import figures_of_run
 from accel.reports.text import text

@@ -54,15 +54,12 @@ def _finish(
         figures["members"] = plan.ensemble.members
     if history is not None and not is_broken_off():
         history.note_accelerated(figures)
-    in_html = ""
     if lines is not None:
         from accel.tools.plugins import faster
 
         lines.stop()
         figures["faster"] = faster.advice(lines.profile)
-        table = f"<h2>Lines</h2>{lines.profile._repr_html_()}" if plan.options.lines else ""
-        in_html = table + faster.in_html(figures["faster"])
-    page = plan.profile is not None and _write_page(plan.program, in_html, plan.profile)
+    page = plan.profile is not None and _write_page(plan.program, plan.profile)
     kept = last.keep(figures, plan.program, profile=plan.profile if page else None)
     ended_by = getattr(sys, "last_value", None)  # the error that nobody has caught
     refused = isinstance(ended_by, Refused)
@@ -85,10 +82,10 @@ def _finish(
         _try_to_write(as_catalogue(chosen, plan.command.target), plan.chosen, "catalogue")
 
 
-def _write_page(program: str, in_html: str, path: Path) -> bool:
+def _write_page(program: str, path: Path) -> bool:
     from accel.reports import profiling
 
-    return _try_to_write(profiling.page(program, in_html), path, "profile")
+    return _try_to_write(profiling.page(program), path, "profile")
 
 
 def write_report(report: Report, figures: dict[str, Any], advice: Advice) -> None:

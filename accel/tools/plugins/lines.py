@@ -24,9 +24,8 @@ from accel.platform import background, ledger
 from accel.platform.clocks import time
 from accel.platform.own_code import is_project_file
 from accel.platform.reasons import place_of, source_line
-from accel.reports.figures import figures_of
 from accel.reports.html import table
-from accel.reports.words import in_s, plural
+from accel.reports.words import in_s
 
 INTERVAL_S, RARE_S = 1e-3, 0.05
 """Seconds between two samples: where a user has asked for a profile; and in every run, for the report."""
@@ -80,13 +79,6 @@ class LineProfile:
         self.seconds = 0.0
         self._seconds: dict[tuple[str, int], dict[str, float]] = {}
         self._functions: dict[tuple[str, int], tuple[tuple[str, int], ...]] = {}
-        self._before = _counts()
-        self._not_compiled: list[str] = []
-
-    def end(self, seconds: float) -> None:
-        """Set the total time, and list functions that were called but stayed on NumPy for a reason without a line."""
-        self.seconds = seconds
-        self._not_compiled = list(_not_compiled(self._before))
 
     def note(self, frame: FrameType | None, seconds: float) -> None:
         """Add seconds to the line at which the profiled thread is."""
@@ -132,7 +124,6 @@ class LineProfile:
                 shown.append(_title(filename))
             shown.append(" ".join([*(f"{_in_s(line, what):>10}" for what in COLUMNS), f"{line.number:>5} {line.text}"]))
             shown += [f"{'':>49} ^ {reason}" for reason in line.reasons]
-        shown += self._not_compiled
         return "\n".join(shown)
 
     def __repr__(self) -> str:
@@ -149,8 +140,7 @@ class LineProfile:
             for line in self.lines()
         ]
         titles = ("line", "source", *(f"{what} s" for what in COLUMNS), "what keeps it on NumPy")
-        below = "".join(f"<p>{escape(each)}</p>" for each in self._not_compiled)
-        return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2, wrapped=True) + below
+        return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2, wrapped=True)
 
 
 def _functions_of(frame: FrameType | None) -> Iterator[tuple[str, int]]:
@@ -196,36 +186,6 @@ def _reasons() -> dict[str, list[str]]:
     return found
 
 
-_Counts = dict[str, tuple[int, int]]
-"""By target, its calls so far, and how many of them were compiled."""
-
-_TO_WAIT_FOR_IT = (
-    "accel waits until a program pays: more calls in one go get one; to try it out, a few are enough inside "
-    "`with accel.override(ahead_of_time=False):`"
-)
-
-
-def _counts() -> _Counts:
-    return {book.target: (book.calls, book.compiled_calls) for book in ledger.ledgers()}
-
-
-def _not_compiled(before: _Counts) -> Iterator[str]:
-    """Yield why functions called since then stayed on NumPy, if no single line is the cause."""
-    is_early = False
-    for book in ledger.ledgers():
-        calls, compiled = before.get(book.target, (0, 0))
-        reasons = figures_of(book)["reasons"]
-        if book.calls == calls or book.compiled_calls > compiled or any(each["where"] for each in reasons):
-            continue
-        for each in reasons[:1]:
-            waits = each["id"].startswith("wait.")
-            hint = "" if waits else f"; {each['hint']}"
-            yield f"{book.target}, {plural(book.calls - calls, 'call')} on NumPy: {each['why']}  [{each['id']}]{hint}"
-            is_early |= waits
-    if is_early:
-        yield _TO_WAIT_FOR_IT
-
-
 class Looking:
     """A thread that profiles the thread which makes it, from then on. profile: complete once it has stopped.
 
@@ -253,10 +213,9 @@ class Looking:
 
     def stop(self) -> None:
         """Look no more."""
-        seconds = time.perf_counter() - self._started
         self._over.set()
         self._looking.join()
-        self.profile.end(seconds)
+        self.profile.seconds = time.perf_counter() - self._started
 
 
 @contextmanager

@@ -24,7 +24,6 @@ from accel.platform import config, logs
 from accel.platform.clocks import time
 from accel.platform.config import SettingError
 from accel.platform.ledger import current_run, ledgers
-from accel.reports.summary import verified
 from accel.reports.words import as_factor, in_s, plural
 from accel.tools.plugins.cell_errors import with_lines_of_frames
 from accel.tools.plugins.lines import LineProfile, line_profile
@@ -68,14 +67,12 @@ def run_cell(shell: Any, line: str, cell: str) -> None:
     """Run the cell with its functions, methods and loops accelerated.
 
     `%%accel`, or `%%accel MODE` with auto, verify or strict. The cell ends with a line about itself: its time and
-    NumPy's, and how many calls were compiled, or, under verify, how many of those that were compared agreed.
+    NumPy's, and how many calls were compiled.
     """
     __tracebackhide__ = True
-    before, earlier = _compared(), _Counts()
+    earlier = _Counts()
     _execute(shell, line, cell)
-    if line.strip() == "verify":
-        print(f"accel: {_verified_since(before)}")
-    elif told := earlier.since():
+    if told := earlier.since():
         print(told)
 
 
@@ -103,22 +100,6 @@ def _calls() -> tuple[int, int]:
     """The calls so far, and those of them that were compiled."""
     books = ledgers()
     return sum(book.calls for book in books), sum(book.compiled_calls for book in books)
-
-
-Compared = dict[str, tuple[int, int]]
-"""By function: number of compared calls, and number of comparisons that found a difference."""
-
-
-def _compared() -> Compared:
-    return {
-        book.target: (book.comparisons, sum(each.count for each in book.differences.values())) for book in ledgers()
-    }
-
-
-def _verified_since(before: Compared) -> str:
-    """Return the result of the comparisons since then, in the words of the summary line."""
-    new = [tuple(map(operator.sub, now, before.get(target, (0, 0)))) for target, now in _compared().items()]
-    return verified(sum(checks for checks, _ in new), sum(differences > 0 for _, differences in new))
 
 
 def profile_cell(shell: Any, line: str, cell: str) -> LineProfile:

@@ -15,7 +15,7 @@ import pytest
 from accel.catalogue import Row
 from accel.platform import config
 from accel.tools.cli.chosen import summary_of_chosen
-from accel.tools.cli.commandline import compare_parser, parse
+from accel.tools.cli.commandline import compare_parser
 from accel.tools.cli.run import compare
 from accel.tools.comparison import runs
 from tests.tools.cli.bench import MIRROR, Bench, Done

@@ -111,24 +111,6 @@ def test_a_line_that_nothing_accelerated_runs_is_told_so(profile: LineProfile, t
     assert faster.advice(profile)[2].endswith(f"z = np.exp(x): {faster._UNCHOSEN}")
 
 
-def test_what_takes_the_time_inside_a_program_is_told(profile: LineProfile, books: None) -> None:
-    book = ledger.open_ledger("script:f")
-    book.count_compiled(4.0, 9.0)
-    parts = [
-        {"group": name, "share": share, "where": "script.py:5"}
-        for name, share in (("exponentials", 0.62), ("sums", 0.001))
-    ]
-    programs = [{"replays": 1, "work": []}, {"replays": 9, "work": parts}]
-    book.describe = lambda: programs
-    assert "script:f: 4.0 s compiled, by estimate in exponentials 62% (most at script.py:5)" in faster.advice(profile)
-
-
-def test_a_target_that_dropped_its_programs_is_told_nothing_of(profile: LineProfile, books: None) -> None:
-    book = ledger.open_ledger("script:f")
-    book.compiled_total_s, book.describe = 60.0, list
-    assert not any("script:f:" in each for each in faster.advice(profile))
-
-
 def test_reports_end_with_it(books: None) -> None:
     figures = figures_of_run()
     assert "to be faster" not in brief.brief(figures, IN_SHELL)
@@ -202,14 +184,11 @@ def test_the_time_of_an_outlined_while_belongs_to_its_line(write_modules: WriteM
     assert profile.lines()[0].functions[0] == ("outlined:main", 4)
 
 
-def test_accel_run_lines_shows_the_table_and_keeps_it_in_the_report_and_on_the_page(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_accel_run_lines_shows_the_table_and_keeps_its_advice_in_the_report(bench: Bench, tmp_path: Path) -> None:
     script = tmp_path / "mix.py"
     script.write_text("import numpy as np\nx = np.ones(90_000)\nfor i in range(60):\n    y = np.fft.fft(x)\n")
-    page, report = tmp_path / "p.html", tmp_path / "r.json"
-    done = bench.accel("--lines", "--profile", str(page), "--report", str(report), str(script))
+    report = tmp_path / "r.json"
+    done = bench.accel("--lines", "--report", str(report), str(script))
     assert done.code == 0
     assert "NumPy s   Python s compiled s    accel s" in done.err and "y = np.fft.fft(x)" in done.err
-    assert "<h2>Lines</h2>" in page.read_text()
     assert isinstance(json.loads(report.read_text())["faster"], list)

@@ -119,7 +119,7 @@ assert type(error) is ZeroDivisionError, error
 assert type(run("%%accel\ndef f(:")) is SyntaxError
 assert type(run("%%accel fast\n1")).__name__ == "UsageError"
 
-# the cell says what was compared
+# the cell says what it took
 import contextlib, io
 def shown_by(cell):
     with contextlib.redirect_stdout(io.StringIO()) as shown:
@@ -127,8 +127,6 @@ def shown_by(cell):
     return shown.getvalue()
 compared = "%%accel verify\ndef compared(x):\n    return x * 5.0\n"
 assert "accel: " in shown_by(compared + "for _ in range(9): compared(x)")
-assert " compared calls agreed\n" in shown_by("%%accel verify\nfor _ in range(9): compared(x)")
-assert "accel: nothing was verified: " in shown_by("%%accel verify\npass")
 assert shown_by("%%accel\nfor _ in range(9): compared(x)").startswith("accel: this cell took ")
 assert shown_by("%%accel\npass") == ""
 
@@ -153,21 +151,7 @@ assert any(each.startswith("In[") for each in str(profile).splitlines()), str(pr
 assert ">In[" in profile._repr_html_()
 assert "<table" in profile._repr_html_() and "shape.dynamic" in profile._repr_html_() and "trimmed" in str(profile)
 
-# a function that is called too few times: what it waits for, and how to try it out
-profile = run('''%%accel_profile
-def rarely(x):
-    return np.sin(x)
-long = np.ones(300000)
-v = rarely(long)
-v = rarely(long)
-''')
-told = str(profile).splitlines()[-2:]
-assert told[0].startswith("__main__:rarely, 2 calls on NumPy: ") and "[wait." in told[0], str(profile)
-assert told[1].startswith("accel waits until a program pays") and "override" in profile._repr_html_()
 run("import accel")
-profile = run("%%accel_profile\nwith accel.override(ahead_of_time=False):\n    for _ in range(9): rarely(long)")
-assert books()["__main__:rarely"].compiled_calls and "on NumPy: " not in str(profile), str(profile)
-
 assert "<table" in run("accel.report()")._repr_html_()
 run("%unload_ext accel")
 assert "accel" not in shell.magics_manager.magics["cell"]
@@ -239,7 +223,7 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[11][0].traceback)
     assert "In[12], line 2" in failed and "where  In[12]:4" in failed and "accel/" not in failed
     assert "accel.report(" in shown[12][0].data["text/plain"]
-    assert "accel: nothing was verified: " in shown[13][0].text
+    assert "accel: this cell took " in "".join(each.text for each in shown[13] if each.name == "stdout")
     # what a replay prints stands under the cell, by IPython's own `write`
     assert "".join(each.text for each in shown[14] if each.name == "stdout") == 30 * "largest 1.000\n"
     assert shown[15][0].data["text/plain"] == "[True]"
