@@ -7,7 +7,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from accel.platform.options import refuse
@@ -47,7 +47,15 @@ def _set_first_path(*folders: str) -> None:
     sys.path[: 0 if sys.flags.safe_path else 1] = folders
 
 
-def _execute(start: Start, *, hooked: bool, auto: bool, line_by_line: bool, ready: Callable[[], object] | None) -> None:
+def _execute(
+    start: Start,
+    *,
+    hooked: bool,
+    auto: bool,
+    line_by_line: bool,
+    ready: Callable[[], object] | None,
+    change: Callable[[CodeType], CodeType],
+) -> None:
     """Run the program as `__main__`. Tracebacks omit accel's frames. Arguments: see `execute`."""
     try:
         sys.argv = [start.argv0, *start.args]
@@ -66,9 +74,10 @@ def _execute(start: Start, *, hooked: bool, auto: bool, line_by_line: bool, read
             patching.hook_main(main, program.code if line_by_line else None)
         if ready is not None:
             ready()
+        code = change(program.code)
         if hooked and auto:
             patching.watch()
-        exec(program.code, vars(main))
+        exec(code, vars(main))
     except NoProgram:
         raise
     except BaseException as error:
@@ -138,16 +147,18 @@ def execute(
     auto: bool = False,
     line_by_line: bool = False,
     ready: Callable[[], object] | None = None,
+    change: Callable[[CodeType], CodeType] = lambda code: code,
 ) -> int:
     """Run the program that `enter` found as `__main__`. Returns 0, or 2 if the target contains no code.
 
     hooked: False if nothing is installed, nor will be.
     auto: outline every loop, not only those that installed rows name, and accelerate the functions with the most time.
     line_by_line: miss no call of the program's own functions (see `patching.hook_main`). ready: called after the loops
-    are outlined and before the program begins; may raise NoProgram.
+    are outlined and before the program begins; may raise NoProgram. change: returns the code that runs in place of the
+    program's own.
     """
     try:
-        _execute(start, hooked=hooked, auto=auto, line_by_line=line_by_line, ready=ready)
+        _execute(start, hooked=hooked, auto=auto, line_by_line=line_by_line, ready=ready, change=change)
     except NoProgram as error:
         return refuse(error)
     return 0

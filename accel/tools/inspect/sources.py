@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import functools
+import inspect
 import os
 import sys
 import warnings
@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from accel.entry.hook.imports import find_module
 from accel.platform.codes import with_nested
 from accel.platform.config import SettingError
 
 PACKAGES = "a package or module that python -m would find, a folder, or a .py file"
-Definition = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +31,24 @@ class Source:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """One function of a file.
-
-    qualname: the value of `__qualname__`. node, code: its syntax tree and code object. local: True if it is defined
-    inside another function.
-    """
+class Function(NamedTuple):
+    """One function of a file. code: its code object. local: True if it is defined inside another function."""
 
     source: Source
-    qualname: str
-    node: ast.FunctionDef | ast.AsyncFunctionDef = field(compare=False, repr=False)
-    code: CodeType = field(compare=False, repr=False)
-    local: bool
+    code: CodeType
 
     @property
-    def name(self) -> str:
-        return f"{self.source.module}.{self.qualname}"
+    def qualname(self) -> str:
+        return self.code.co_qualname
 
     @property
-    def line(self) -> int:
-        return self.node.lineno
+    def local(self) -> bool:
+        return "<locals>" in self.qualname
+
+
+def is_function(code: CodeType) -> bool:
+    """Whether this is a function's code; lambdas and comprehensions are part of the enclosing function."""
+    return bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
 
 
 def sources_of(target: str, option: str = "PACKAGE") -> list[Source]:
@@ -141,51 +137,10 @@ def parse(file: str, module: str | None = None) -> Source:
         return Source(file, module, problem=f"cannot be read ({error.strerror})")
 
 
-@functools.lru_cache(maxsize=512)
-def functions_of(source: Source) -> tuple[Function, ...]:
-    """Return every function defined in the file, in order.
-
-    Lambdas and comprehensions are part of the enclosing function.
-    """
-    if source.code is None:
-        return ()
-    codes = {(code.co_qualname, code.co_firstlineno): code for code in with_nested(source.code)}
-    return tuple(_functions(source, source.tree.body, "", False, codes))
-
-
-def _functions(
-    source: Source, body: Iterable[ast.AST], prefix: str, local: bool, codes: dict[tuple[str, int], CodeType]
-) -> Iterator[Function]:
-    for node in body:
-        if isinstance(node, Definition):
-            qualname = prefix + node.name
-            # the first line of a function's code is that of its first decorator
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            code = codes.get((qualname, first))
-            if code is not None:  # else the compiler dropped it, because it is under a condition that is never true
-                yield Function(source, qualname, node, code, local)
-            yield from _functions(source, node.body, f"{qualname}.<locals>.", True, codes)
-        elif isinstance(node, ast.ClassDef):
-            yield from _functions(source, node.body, f"{prefix}{node.name}.", local, codes)
-        elif isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-            yield from _functions(source, ast.iter_child_nodes(node), prefix, local, codes)
-
-
-def bound_names(source: Source) -> frozenset[str] | None:
-    """Return the names that a module's top level binds; None if the source does not show them all."""
-    found: set[str] = set()
-    stack: list[ast.AST] = [source.tree]
-    while stack:
-        for node in ast.iter_child_nodes(stack.pop()):
-            if isinstance(node, (*Definition, ast.ClassDef)):
-                found.add(node.name)
-                continue
-            if isinstance(node, ast.alias):
-                found.add(node.asname or node.name.partition(".")[0])
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                found.add(node.id)
-            stack.append(node)
-    return None if source.problem or "*" in found else frozenset(found)
+def functions_of(source: Source) -> list[Function]:
+    """Return every function defined in the file, in order."""
+    codes = () if source.code is None else with_nested(source.code)
+    return [Function(source, code) for code in codes if is_function(code)]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -26,9 +26,11 @@ from accel.catalogue import Catalogue, Row
 from accel.compiler.lower.passes import arrange
 from accel.entry.lift import shares
 from accel.platform.config import SettingError
+from accel.tools.cli.starts import TARGETS as STARTED
 from accel.tools.inspect.explain import apart
 from accel.tools.inspect.explain.command import _find, main
 from accel.tools.inspect.explain.text import marked
+from accel.tools.inspect.programs import PROGRAMS
 from tests.conftest import WriteModules
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -474,16 +476,14 @@ TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
             "heat:run --args () --run heat",
             "--run='heat' cannot be combined with --args and --setup; expected: one or the other",
         ),
-        ("heat:run --run", "--run='' is missing its program; expected: a module, a script file, or module:callable"),
+        ("heat:run --run", f"--run='' is missing its program; expected: {PROGRAMS}"),
         (
             "heat:walk --run heat",
             "FUNCTION='heat:walk' is not defined in heat.py; expected: Plate.__init__, Plate.step, run",
         ),
-        ("heat:run --run heat:walk", "--run='heat:walk' names nothing in heat; expected: Plate, np, run"),
         (
             "heat:run --run ice",
-            "--run='ice' does not exist; expected: a dotted module such as scripts.run_simulation, a script file, "
-            "or module:callable",
+            f"--run='ice' does not exist; expected: {STARTED}",
         ),
         ("bad:f --run heat", "FUNCTION='bad:f' cannot be parsed: line 1: SyntaxError: invalid syntax; "
          "expected: a file that Python can read"),

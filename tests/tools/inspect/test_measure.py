@@ -132,7 +132,6 @@ def test_the_catalogues_text_is_tidy(climate: Any, measured: dict[str, Any]) -> 
 def test_a_script_is_measured_and_told_how_to_go_on(script: Any) -> None:
     done = script.doctor("nbody.py", "--run", "nbody.py")
     assert done.returncode == 0
-    assert all(line.startswith("accel: the program has run") for line in done.stderr.splitlines())  # if it takes long
     assert max(map(len, done.stdout.splitlines())) <= 100
     rows = done.stdout.partition("worth a row in a catalogue (2)")[2].partition("\n\n")[0]
     assert "nbody:step" in rows and "nbody:acceleration" in rows

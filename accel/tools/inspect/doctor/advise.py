@@ -100,7 +100,7 @@ def _entry(function: Function, book: Answer | None, inside_s: float) -> Answer:
         "target": function_name(module, function.qualname),
         "module": module,
         "qualname": function.qualname,
-        "where": source_line(function.source.file, function.line),
+        "where": source_line(function.source.file, function.code.co_firstlineno),
         "local": function.local,
         "calls": book["calls"] if book else 0,
         "own_ms": 1e3 * book["own_s"] if book else None,

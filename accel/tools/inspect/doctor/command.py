@@ -12,9 +12,10 @@ from pathlib import Path
 from accel.platform import config
 from accel.platform.config import SettingError
 from accel.platform.options import Parser, refuse
+from accel.tools.cli import starts
+from accel.tools.inspect import programs
 from accel.tools.inspect.doctor import advise, write
 from accel.tools.inspect.doctor.measure import INTERRUPTED, Answer, measured
-from accel.tools.inspect.programs import PROGRAMS, program_of
 from accel.tools.inspect.sources import PACKAGES, Source, sources_of
 
 _EPILOG = """examples:
@@ -51,7 +52,8 @@ def main(argv: Sequence[str]) -> int:
         config.current()  # report invalid settings now
         sources = sources_of(options.target, "PACKAGE_OR_FILE")
         _check_readable(sources)
-        measurements = _measure(options.run, sources)
+        programs.found(options.run, starts.find)
+        measurements = measured(options.run, [source.file for source in sources])
     except SettingError as error:
         return refuse(error)
     account = advise.account(options.target, sources, measurements, shlex.join(options.run))
@@ -65,13 +67,6 @@ def _check_readable(sources: list[Source]) -> None:
     if all(source.problem for source in sources):
         first = sources[0]
         raise SettingError("PACKAGE_OR_FILE", first.file, "files that Python can read", f"is broken: {first.problem}")
-
-
-def _measure(run: list[str], sources: list[Source]) -> Answer:
-    if not run:
-        raise SettingError("--run", "", PROGRAMS, "is missing its program")
-    target, *args = run
-    return measured(program_of(target, tuple(args)), [source.file for source in sources])
 
 
 def _new_file(name: str) -> Path:

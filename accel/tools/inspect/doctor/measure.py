@@ -7,7 +7,6 @@ accel.tools.inspect.explain). The program itself runs on NumPy only, and is not 
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import re
@@ -17,7 +16,7 @@ import tempfile
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -25,9 +24,11 @@ from typing import Any
 from accel.entry.hook.attributes import wrappable
 from accel.platform import config
 from accel.platform.clocks import time
+from accel.tools.cli.program import execute
 from accel.tools.inspect.explain import apart, explain_call
 from accel.tools.inspect.explain.capture import call_of_frame, profiled, real_path
-from accel.tools.inspect.programs import ProgramToRun, output_to_stderr, print_error
+from accel.tools.inspect.programs import found, output_to_stderr
+from accel.tools.inspect.sources import is_function
 
 TRY_AT = (2, 8, 32)
 """Numbers of the calls at which a function is tried. First calls often print or set things up."""
@@ -41,9 +42,6 @@ RECORDINGS = 2
 TRY_SECONDS, LONG_TRY_S = 30.0, 5.0
 """Time limit of one attempt, and the duration from which an attempt counts as long, in seconds."""
 
-FIRST_S, PAUSE_S = 5.0, 30.0
-"""Seconds until the first line about the progress, and between two."""
-
 JAX_S = 30.0
 """Total seconds of attempts after which recordings are no longer checked with JAX."""
 
@@ -53,10 +51,11 @@ INTERRUPTED = "the program was interrupted"
 Answer = dict[str, Any]
 
 
-def measured(program: ProgramToRun, files: Iterable[str], *, tries: bool = True) -> Answer:
+def measured(program: Sequence[str], files: Iterable[str], *, tries: bool = True) -> Answer:
     """Run the program in a new process and return the measurements.
 
-    files: whose functions to time, as real paths. Returns {"ending", "wall_s", "functions"}; see `_Book.account`.
+    program: the words after --run. files: whose functions to time, as real paths. Returns {"ending", "wall_s",
+    "functions"}; see `_Book.account`.
     """
     with tempfile.TemporaryDirectory(prefix="accel-doctor-") as folder:
         plan, result = os.path.join(folder, "plan.json"), os.path.join(folder, "result.json")
@@ -64,7 +63,7 @@ def measured(program: ProgramToRun, files: Iterable[str], *, tries: bool = True)
             json.dump({"program": program, "files": sorted(files), "tries": tries and apart.available()}, stream)
         process = subprocess.Popen([sys.executable, "-m", "accel.tools.inspect.doctor.measure", plan, result])
         try:
-            code = _wait(process)
+            code = process.wait()
         except KeyboardInterrupt:  # the process gets it as well, and writes what it measured until then
             code = process.wait()
         try:
@@ -73,20 +72,6 @@ def measured(program: ProgramToRun, files: Iterable[str], *, tries: bool = True)
         except (OSError, ValueError):
             ending = f"the process that ran it ended with exit code {code} and left no measurements"
             return {"ending": ending, "wall_s": 0.0, "functions": []}
-
-
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the program's process, and say now and then for how long it has run. Returns its exit code."""
-    began, pause_s = time.perf_counter(), FIRST_S
-    while True:
-        try:
-            return process.wait(pause_s)
-        except subprocess.TimeoutExpired:
-            sys.stderr.write(
-                f"accel: the program has run for {time.perf_counter() - began:.0f} s: functions are timed on NumPy, "
-                "and recorded; Ctrl-C ends it early\n"
-            )
-            pause_s = PAUSE_S
 
 
 class _Book:
@@ -154,8 +139,7 @@ class Profile:
     def _book(self, frame: FrameType) -> _Book | None:
         code = frame.f_code
         if code not in self._books:
-            is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")  # no class body
-            is_ours = is_function and real_path(code.co_filename) in self._files
+            is_ours = is_function(code) and real_path(code.co_filename) in self._files
             self._books[code] = _Book(code, frame.f_globals) if is_ours else None
         return self._books[code]
 
@@ -238,8 +222,7 @@ def main(plan_file: str, result_file: str) -> None:
     """Run the plan, and write the result even if the program fails or is interrupted."""
     with open(plan_file, encoding="utf-8") as stream:
         plan = json.load(stream)
-    kind, target, args = plan["program"]
-    program = ProgramToRun(kind, target, tuple(args))
+    start = found(plan["program"])
     process = os.getpid()
     config.set_current(replace(config.current(), mode="off"))  # what it accelerates itself runs on NumPy as well
     profile = Profile(plan["files"], tries=plan["tries"])
@@ -247,14 +230,14 @@ def main(plan_file: str, result_file: str) -> None:
     with output_to_stderr():
         try:
             with profiled(profile):
-                program.run()
+                execute(start, hooked=False)
         except SystemExit as error:
             if error.code:
                 ending = f"the program ended with exit code {error.code}"
         except KeyboardInterrupt:
             ending = INTERRUPTED
         except BaseException as error:
-            print_error(error)
+            sys.excepthook(type(error), error, error.__traceback__)
             ending = f"the program failed ({type(error).__name__}: {error})".splitlines()[0]
         if os.getpid() != process:  # a child that the program forked off, on its way out
             os._exit(0)

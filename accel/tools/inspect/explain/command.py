@@ -22,10 +22,12 @@ from accel.entry.hook.lifts import TOP
 from accel.platform import config
 from accel.platform.config import SettingError
 from accel.platform.options import Parser, refuse
+from accel.tools.cli.program import execute
+from accel.tools.cli.starts import Start
 from accel.tools.inspect.explain import Explanation, explain_call
 from accel.tools.inspect.explain.capture import nth_call, profiled
 from accel.tools.inspect.explain.iterations import LoopOf, nth_iteration
-from accel.tools.inspect.programs import Change, output_to_stderr, print_error, program_of
+from accel.tools.inspect.programs import Change, found, output_to_stderr
 from accel.tools.inspect.sources import Source, functions_of, nearest, parse
 
 FORMATS = ("text", "json")
@@ -85,8 +87,6 @@ def _check(options: argparse.Namespace) -> None:
     if options.run is not None and (options.args is not None or options.setup):
         problem = "cannot be combined with --args and --setup"
         raise SettingError("--run", " ".join(options.run), "one or the other", problem)
-    if options.run == []:
-        raise SettingError("--run", "", "a module, a script file, or module:callable", "is missing its program")
 
 
 def _shown(explanation: Explanation, form: str) -> str:
@@ -149,15 +149,14 @@ def _told(error: Exception) -> str:
 
 def _explain_in_program(options: argparse.Namespace) -> Explanation:
     """Run the program until it makes the call. `_explain_and_end` then ends the process."""
-    target, *args = options.run
-    program = program_of(target, tuple(args))
-    source, qualname, line = _find(options.target, program.target)
+    start = found(options.run)
+    source, qualname, line = _find(options.target, start)
     config.set_current(replace(config.current(), mode="off"))  # functions that the program accelerates run on NumPy
     with output_to_stderr() as real:
-        found = functools.partial(_explain_and_end, options, real)
-        with _watched(options.target, source, qualname, line, int(options.nth), found) as change:
+        end = functools.partial(_explain_and_end, options, real)
+        with _watched(options.target, source, qualname, line, int(options.nth), end) as change:
             try:
-                program.run(change)
+                execute(start, hooked=False, change=change)
             except SettingError:
                 raise
             except SystemExit as ending:
@@ -167,7 +166,7 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
             except KeyboardInterrupt:
                 what = "was interrupted"
             except BaseException as error:
-                print_error(error)
+                sys.excepthook(type(error), error, error.__traceback__)
                 what = "failed"
             else:
                 what = "ended"
@@ -181,14 +180,14 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
 @contextmanager
 def _watched(
     target: str, source: Source, qualname: str, line: int | None, nth: int, found: Callable[[PlainCall], None]
-) -> Iterator[Change | None]:
+) -> Iterator[Change]:
     """Within the block, pass the nth call of the function, or iteration of its loop at this line, to `found`.
 
-    Yields a function that transforms the program's code before it runs, or None.
+    Yields a function that transforms the program's code before it runs.
     """
     if line is None:
         with profiled(nth_call(source.file, qualname, nth, found)):
-            yield None
+            yield lambda code: code
     else:
         loop = LoopOf(target, source, qualname, line)
         assert source.code is not None
@@ -218,14 +217,15 @@ def _explain_and_end(options: argparse.Namespace, real: int, call: PlainCall) ->
         os._exit(code)
 
 
-def _find(target: str, program: str) -> tuple[Source, str, int | None]:
+def _find(target: str, start: Start) -> tuple[Source, str, int | None]:
     """Return the file that defines the target, the qualified name of its code, and the line of a loop in it, or None.
 
-    Nothing is imported. program: the module or file that runs, which the report calls `__main__`.
+    Nothing is imported. start: of the program that runs, which the report calls `__main__`.
     """
     module, qualname, line = _split(target)
     if module == "__main__":
-        module = program
+        program, args = start.elsewhere
+        module = args[0] if program == "-m" else program
     if module.endswith(".py"):
         file = os.path.realpath(module) if os.path.isfile(module) else None
     else:

@@ -122,13 +122,8 @@ class _ChangingLoader(wrapt.ObjectProxy):  # type: ignore[type-arg]
         super().__init__(loader)
         self._self_change = change
 
-    def get_code(self, name: str) -> CodeType | None:
-        """Return the module's transformed code, for `runpy`."""
-        code: CodeType | None = self.__wrapped__.get_code(name)
-        return code if code is None else self._self_change(code)
-
     def exec_module(self, module: Any) -> None:
         """Run the transformed code."""
-        code = self.get_code(module.__name__)
+        code = self.__wrapped__.get_code(module.__name__)
         assert code is not None, "it has a source file"
-        exec(code, vars(module))
+        exec(self._self_change(code), vars(module))
