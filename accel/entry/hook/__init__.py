@@ -5,10 +5,9 @@ accelerating  what stands in the place of functions and loops
 patterns      which rows `only` and `exclude` select
 installation  everything that one `install` changes, and how to undo it
 attributes    one attribute of a module or class: finding, replacing, restoring
-aliases       other names and default values that hold a replaced function
+aliases       other names that hold a replaced function
 misnamed      rows of a user's own catalogue that name nothing
 lifts         the loops that rows name, outlined
-lines         a callback before each line at the top level of the program
 watching      which functions take the time, for `accel run --auto`
 hopeless      programs that spend their time in compiled code: later runs are left alone
 imports       finding modules, and patching them as soon as they are imported

@@ -1,8 +1,8 @@
 """An installation: everything that one `install` changes in the program's modules, and how to undo it.
 
-A function can have several names: its module's, aliases made by `from module import function`, and other functions'
-default values. All are replaced, whether they were made before or after `install`, and `uninstall` restores all of
-them. Modules that are not imported yet are patched right after their import, and again after every reload.
+A function can have several names: its module's, and aliases made by `from module import function`. All are replaced,
+whether they were made before or after `install`, and `uninstall` restores all of them. Modules that are not imported
+yet are patched right after their import, and again after every reload.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from accel.entry.hook.attributes import Patch, Replacement, find, replace
 from accel.entry.hook.imports import Finder, locate
 from accel.entry.hook.lifts import MAIN, WHY, Lifts, rows_of_all, rows_of_program
 from accel.entry.hook.misnamed import OwnRows
+from accel.entry.lift.passed import After
 from accel.platform import forks, ledger, logs, own_code
 from accel.platform.clocks import time
 from accel.platform.ledger import State
@@ -104,6 +106,7 @@ class Installation:
         try:
             if module.__name__ == NUMPY:
                 self._prepare()
+                self._patch_main()
         except Exception as error:  # it must not come out of the program's import: the program runs on NumPy
             logs.LOGGER.warning("nothing is accelerated: %s: %s", type(error).__name__, error)
             self.stop()
@@ -144,21 +147,12 @@ class Installation:
                     swap_aliases(self.swaps[-1:])
             return replacement is not None
 
-    def add_defined(self, module: ModuleType) -> bool:
-        """Accelerate the functions that a running module has defined so far. Returns True once all are accelerated.
-
-        The module is not imported but run as a program, so no import hook reports when it has defined them.
-        """
-        with lock:
-            wanted = [row for row in self.rows if row.module == module.__name__ and not row.loops]
-            owned = {(patch.attribute.owner, patch.attribute.name) for patch in self.patches}
-            found = [(row, find(module, row.qualname)) for row in wanted]
-            fresh = [row for row, each in found if each is not None and (each.owner, each.name) not in owned]
-            replaced = [self._patch(module, row) for row in fresh]
-            swaps = [(each.old, each.new) for each in replaced if each is not None]
-            self.swaps += swaps
-            swap_aliases(swaps)
-            return all(each is not None for _, each in found)
+    def _patch_main(self) -> None:
+        """Replace the functions that the program itself has defined so far."""
+        # replacing a function imports NumPy, which the program may still want to set up
+        if NUMPY in sys.modules and self.finder in sys.meta_path:
+            with suppress(Exception):  # the program goes on, and these functions on NumPy
+                self.patch_module(sys.modules[MAIN])
 
     def copy(self) -> Installation:
         """Return a new installation of the same jobs."""
@@ -185,16 +179,20 @@ class Installation:
     def lift_program(self, code: CodeType, names: dict[str, Any], on_bound: Bound | None) -> CodeType:
         """Return the code of the program that is to run as `__main__`, with the loops that rows name outlined.
 
+        It accelerates each function that rows name, once it has defined it.
+
         on_bound: for `--auto`, which outlines all loops. It is called with functions that the program passes on.
         """
         rows, auto = rows_of_program(self.rows, code.co_filename), on_bound is not None
         every = rows_of_all(code, rows) if auto and not self.has_chosen else ()
-        made = self.lifts.lift_program([*rows, *every], code, names, on_bound)
+        functions = [row for row in self.rows if row.module == MAIN and not row.loops]
+        defines = {row.qualname.partition(".")[0] for row in functions}
+        made = self.lifts.lift_program([*rows, *every], code, names, on_bound, After(defines, self._patch_main))
         if isinstance(made, CodeType):
             return made
         if auto:
             ledger.current_run().note(f"no loop is outlined: {made.why} [{made.reason}]")
-        for row in rows:
+        for row in (*rows, *functions):
             keep_on_numpy(row, made)
         return code
 

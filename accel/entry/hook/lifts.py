@@ -18,7 +18,7 @@ from accel.platform.versions import shortfall
 if TYPE_CHECKING:
     from accel.entry.lift.iterations import Splits
     from accel.entry.lift.lifting import LiftedFunction
-    from accel.entry.lift.passed import Bound
+    from accel.entry.lift.passed import After, Bound
     from accel.entry.lift.switch import Switch
 
 MAIN, TOP = "__main__", "<module>"
@@ -84,21 +84,21 @@ class Lifts:
         return True
 
     def lift_program(
-        self, rows: Iterable[Row], code: CodeType, names: dict[str, Any], on_bound: Bound | None = None
+        self, rows: Iterable[Row], code: CodeType, names: dict[str, Any], on_bound: Bound | None, after: After
     ) -> CodeType | Refusal:
         """Outline the loops that rows name in a module that has not run yet.
 
         names: the globals in which it will run. on_bound: called with functions that the program passes on, as soon as
-        it has bound them.
+        it has bound them. after: see `After`.
         """
         wanted = {row.qualname: row for row in rows}
-        if self._start is None or (not wanted and on_bound is None):
+        if self._start is None or not (wanted or on_bound or after.names):
             return code
         from accel.entry.lift.lifting import lifted_module_code
         from accel.entry.lift.source import NotLiftable
 
         try:
-            made = lifted_module_code(code, wanted, on_bound)
+            made = lifted_module_code(code, wanted, on_bound, after)
         except NotLiftable as error:
             return error.refusal
         except Exception as error:

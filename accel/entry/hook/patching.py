@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 from accel import catalogue as catalogues
@@ -24,12 +24,10 @@ from accel.entry.hook.attributes import find
 from accel.entry.hook.imports import locate
 from accel.entry.hook.installation import NUMPY, Installation, Wrap, keep_on_numpy, mark_absent
 from accel.entry.hook.lifts import MAIN, TOP, WHY
-from accel.entry.hook.lines import before_each_line
 from accel.entry.hook.misnamed import OwnRows
 from accel.entry.hook.patterns import check_patterns, selected
-from accel.entry.hook.watching import INTERVAL_S, LONGEST_S, SHARE, Watch
+from accel.entry.hook.watching import SHARE, Watch
 from accel.platform import config, freed, ledger, logs, ranks, variables, versions, warned
-from accel.platform.clocks import time
 from accel.platform.ledger import State
 from accel.platform.own_code import is_project_module
 from accel.platform.reasons import Refusal, Refused
@@ -230,8 +228,9 @@ def _switch_to(new: Installation | None) -> None:
 def lifted(code: CodeType, names: dict[str, Any], *, auto: bool = False) -> CodeType:
     """Return the code of a program that is to run as `__main__`, with the loops that installed rows name outlined.
 
-    names: the globals in which it will run. auto: outline all loops of its functions and at its top level. Functions
-    that the program passes on, for example to a solver, are then accelerated first.
+    Functions that rows name are accelerated as soon as it has defined them. names: the globals in which it will run.
+    auto: outline all loops of its functions and at its top level. Functions that the program passes on, for example to
+    a solver, are then accelerated first.
     """
     if _current is None:
         return code
@@ -252,36 +251,6 @@ def _choose_passed(names: dict[str, Any], module: str | None, qualname: str) -> 
         is_function = found is not None and type(found.raw) is FunctionType
         if is_function and _current is not None and _current.add(row, is_new=module is None):
             logs.LOGGER.info("%s is accelerated: it is handed on", row.target)
-
-
-def hook_main(module: ModuleType, code: CodeType | None = None) -> None:
-    """Accelerate the functions that rows name in the program that is to run as `module`, once it defines them.
-
-    A thread polls for them, which may miss the first calls. code: the module's code, if no call may be missed. Each of
-    its lines then checks for them first, which costs time until it has defined them all.
-    """
-    held = _current
-    rows = [] if held is None else [row for row in held.rows if row.module == module.__name__ and not row.loops]
-    if held is None or not rows:
-        return
-    ends = time.monotonic() + LONGEST_S
-
-    def is_over() -> bool:
-        if _current is not held or time.monotonic() >= ends:
-            return True
-        with suppress(Exception):  # the program changes its names meanwhile: they are looked for again
-            # replacing a function imports NumPy, which the program may still want to set up
-            return NUMPY in sys.modules and held.add_defined(module)
-        return False
-
-    def work() -> None:
-        while not is_over():
-            time.sleep(INTERVAL_S)
-
-    if code is not None and sys.gettrace() is None:
-        before_each_line(code, {row.qualname.partition(".")[0] for row in rows}, is_over)
-    else:
-        threading.Thread(target=work, name="accel-hook", daemon=True).start()
 
 
 def is_catalogued() -> bool:

@@ -16,7 +16,8 @@ from types import CodeType, FunctionType
 from accel.entry.lift.assigned import Loop, own_names, uncertain_reads
 from accel.entry.lift.checks import check_body, check_deletions, check_function, check_module
 from accel.entry.lift.codes import bodies_of, finished, finished_body, set_body
-from accel.entry.lift.passed import Bound, passed_functions
+from accel.entry.lift.names import Names
+from accel.entry.lift.passed import After, Bound, passed_functions
 from accel.entry.lift.regions import NO_STOPS, Region, Stops, between, loops_in
 from accel.entry.lift.source import (
     FunctionNode,
@@ -92,15 +93,18 @@ TOP = "<module>"
 
 
 def lifted_module_code(
-    code: CodeType, functions: Collection[str] = (TOP,), on_bound: Bound | None = None
+    code: CodeType, functions: Collection[str] = (TOP,), on_bound: Bound | None = None, after: After | None = None
 ) -> LiftedCode:
     """Lift loops of a module, or of a script, that has not run yet.
 
     functions: qualified names of those whose loops are lifted; TOP for the loops at the top of the module. on_bound: is
-    called when the module has bound a function that it hands on, and must not raise.
+    called when the module has bound a function that it hands on. after: see `After`. Neither may raise.
     Raises NotLiftable if the code is not what its source file says, or if nothing is lifted.
     """
     work = _Work(module_source(code), code)
+    if after is not None:
+        for statement in [each for each in work.tree.body if not after.names.isdisjoint(Names([each]).bound)]:
+            work.call_after(statement, after.call)
     if on_bound is not None:
         for passed in passed_functions(work.tree):
             work.call_after(passed.after, functools.partial(on_bound, passed.module, passed.qualname))

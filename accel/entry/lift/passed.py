@@ -14,6 +14,13 @@ Bound = Callable[["str | None", str], object]
 """Is told of a function that is handed on, once it is bound: of its module, as `Passed` has it, and of its name."""
 
 
+class After(NamedTuple):
+    """A call to make after each statement at the top of a module that binds one of these names."""
+
+    names: set[str]
+    call: Callable[[], object]
+
+
 class Passed(NamedTuple):
     """A function that is handed on somewhere. after: the statement at the top of the module that binds it.
 

@@ -52,7 +52,6 @@ def _execute(
     *,
     hooked: bool,
     auto: bool,
-    line_by_line: bool,
     ready: Callable[[], object] | None,
     change: Callable[[CodeType], CodeType],
 ) -> None:
@@ -71,7 +70,6 @@ def _execute(
             from accel.entry.hook import patching  # a run that is left alone does not import it
 
             program = program._replace(code=patching.lifted(program.code, vars(main), auto=auto))
-            patching.hook_main(main, program.code if line_by_line else None)
         if ready is not None:
             ready()
         code = change(program.code)
@@ -145,7 +143,6 @@ def execute(
     *,
     hooked: bool = True,
     auto: bool = False,
-    line_by_line: bool = False,
     ready: Callable[[], object] | None = None,
     change: Callable[[CodeType], CodeType] = lambda code: code,
 ) -> int:
@@ -153,12 +150,12 @@ def execute(
 
     hooked: False if nothing is installed, nor will be.
     auto: outline every loop, not only those that installed rows name, and accelerate the functions with the most time.
-    line_by_line: miss no call of the program's own functions (see `patching.hook_main`). ready: called after the loops
+    ready: called after the loops
     are outlined and before the program begins; may raise NoProgram. change: returns the code that runs in place of the
     program's own.
     """
     try:
-        _execute(start, hooked=hooked, auto=auto, line_by_line=line_by_line, ready=ready, change=change)
+        _execute(start, hooked=hooked, auto=auto, ready=ready, change=change)
     except NoProgram as error:
         return refuse(error)
     return 0

@@ -81,8 +81,7 @@ def main() -> int:
     patching.put_in_place(rows, wrap, **chosen)
     _observe_marked(observer)
     atexit.register(_finish, observer, accelerated, os.getpid())
-    # all runs must observe the same calls
-    return program.execute(start, auto=spec["auto"], line_by_line=True)
+    return program.execute(start, auto=spec["auto"])
 
 
 def _observe_marked(observer: Observer) -> None:

@@ -120,24 +120,11 @@ def _entry(function: Function, book: Answer | None, inside_s: float) -> Answer:
     whole = next((each for each in book["tries"] if each["verdict"] == "recorded"), None) if book else None
     if book is not None and whole is not None:
         entry["operations"], entry["jax"] = whole["operations"], bool((whole["lowered"] or {}).get("jax"))
-        entry["notes"] = [*whole["notes"], *_different_sizes(book["tries"])]
+        entry["notes"] = whole["notes"]
         entry["mutates"] = bool(whole["outputs"]["changed"] or whole["outputs"]["writes"])
     reachable = not function.local and (book is None or book["wrappable"])
     entry["verdict"] = str(_verdict(entry, book, whole, reachable))
     return entry
-
-
-def _different_sizes(tries: Sequence[Answer]) -> Iterable[str]:
-    """Yield a sentence about sizes that differ between the first and the last recorded call, if any."""
-    recorded = [each["sizes"] for each in tries if each["verdict"] == "recorded"]
-    first, last = recorded[0], recorded[-1]
-    both = [path for path in first if path in last]
-    differ = [f"{path} ({first[path]}, {last[path]})" for path in both if first[path] != last[path]]
-    if differ:
-        yield (
-            f"its calls differ in size: {', '.join(differ[:3])}; each size needs a program of its own: a row is of "
-            "no use where it grows from call to call"
-        )
 
 
 def _stops(book: Answer) -> list[Answer]:

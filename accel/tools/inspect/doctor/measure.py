@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -36,11 +35,8 @@ TRY_AT = (2, 8, 32)
 WORTH_S, WORTH_SHARE = 0.005, 0.005
 """Minimum seconds in a function, and minimum share of the time in all functions of `files`, before it is tried."""
 
-RECORDINGS = 2
-"""Number of recordings of a function, to see whether its calls differ in size; 1 if one takes LONG_TRY_S."""
-
-TRY_SECONDS, LONG_TRY_S = 30.0, 5.0
-"""Time limit of one attempt, and the duration from which an attempt counts as long, in seconds."""
+TRY_SECONDS = 30.0
+"""Time limit of one attempt, in seconds."""
 
 JAX_S = 30.0
 """Total seconds of attempts after which recordings are no longer checked with JAX."""
@@ -86,7 +82,7 @@ class _Book:
         self.depth = 0
         self.callers: Counter[tuple[str, str]] = Counter()
         self.tries: list[Answer] = []
-        self.recorded = 0
+        self.is_recorded = False
 
     def account(self) -> Answer:
         module = ModuleType(self.namespace.get("__name__", ""))  # a copy, because runpy removes its __main__
@@ -170,7 +166,7 @@ class Profile:
     def _is_worth_a_try(self, book: _Book) -> bool:
         tried = len(book.tries)
         return (
-            book.recorded < RECORDINGS
+            not book.is_recorded
             and not book.depth
             and tried < len(TRY_AT)
             and book.calls >= TRY_AT[tried]
@@ -186,11 +182,10 @@ class Profile:
                 # as many as there may be: it would not be found later either
                 book.tries += [{"verdict": "unknown", "notes": ["its function could not be found"]}] * len(TRY_AT)
                 return
-            asked = not book.recorded and self._lost < JAX_S
-            explained = explain_call(call, seconds=TRY_SECONDS, in_thread=True, jax=asked).data
-            if explained["verdict"] == "recorded":
-                book.recorded += 1 if time.perf_counter() - began < LONG_TRY_S else RECORDINGS
-            book.tries.append({"call": book.calls + 1, **_short(explained)})
+            explained = explain_call(call, seconds=TRY_SECONDS, in_thread=True, jax=self._lost < JAX_S).data
+            book.is_recorded = explained["verdict"] == "recorded"
+            kept = {key: explained[key] for key in ("verdict", "stop", "lowered", "outputs", "notes")}
+            book.tries.append({**kept, "operations": explained["operations"]["count"]})
         except Exception:  # an error in accel must not reach the program
             book.tries.append({"verdict": "unknown", "stop": None, "notes": [traceback.format_exc()]})
         finally:
@@ -198,24 +193,6 @@ class Profile:
 
     def account(self) -> list[Answer]:
         return [book.account() for book in self._books.values() if book is not None and book.calls]
-
-
-def _short(explained: Answer) -> Answer:
-    """Return the parts of an explanation that the doctor uses."""
-    kept = {key: explained[key] for key in ("verdict", "stop", "lowered", "outputs", "notes", "inlined")}
-    return {**kept, "operations": explained["operations"]["count"], "sizes": _sizes(explained["inputs"])}
-
-
-def _sizes(inputs: Iterable[Answer]) -> dict[str, str]:
-    """Return the sizes of a call's inputs: the shapes of arrays, and the number of elements read of lists and
-    tuples."""
-    inputs = list(inputs)
-    sizes = {each["path"]: each["is"] for each in inputs if each["kind"] == "array"}
-    read = Counter(each["path"].rpartition("[")[0] for each in inputs if _ELEMENT.search(each["path"]))
-    return {path: f"{count} elements" for path, count in read.items()} | sizes
-
-
-_ELEMENT = re.compile(r"\[\d+\]$")
 
 
 def main(plan_file: str, result_file: str) -> None:

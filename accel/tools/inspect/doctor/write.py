@@ -117,9 +117,6 @@ def _notes(members: list[Answer]) -> list[str]:
     return lines
 
 
-_UNLESS_IT_GROWS = ", unless they read all of a list or array that grows from one iteration to the next"
-
-
 def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     """Yield the next steps for the user."""
     rows = rows_of(account)
@@ -135,7 +132,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     if any(each["main"] for each in rows):
         yield (
             f"or without a catalogue: accel run --auto {account['run']} compiles the iterations of the script's loops, "
-            f"with the functions that they call{_UNLESS_IT_GROWS}"
+            "with the functions that they call"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
     if stopped:
@@ -144,7 +141,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     if _is_flat(account):
         yield (
             f"the program's own top level holds most of the time: accel run --auto {account['run']} compiles the "
-            f"iterations of its loops, with the functions that they call{_UNLESS_IT_GROWS}"
+            "iterations of its loops, with the functions that they call"
         )
     elif not rows:
         yield (
@@ -236,13 +233,12 @@ CATALOGUE = Catalogue(name="{name}", rows=ROWS)
 
 
 def as_catalogue(account: Answer, module: str) -> str:
-    """Return the rows as the source of a Python module named `module`. Functions that stop become declined rows."""
+    """Return the rows as the source of a Python module named `module`."""
     name = account["functions"][0]["module"].partition(".")[0]
-    chosen = _by_target(rows_of(account))
-    stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
-    stopped = [each for each in _by_target(stopped) if each["target"] not in {row["target"] for row in chosen}]
+    # one row for each name: both branches of an `if` may define it
+    chosen = list({each["target"]: each for each in reversed(rows_of(account))}.values())[::-1]
     basis = f"Measured while {account['run']} ran; shares are of the {in_ms(account['inside_s'])} s in {name}."
-    rows = [_row(each, _why(each)) for each in chosen] + [_row(each, _why(each), _declined(each)) for each in stopped]
+    rows = [_row(each, _why(each)) for each in chosen]
     return _MODULE.format(
         name=name,
         module=module,
@@ -251,23 +247,12 @@ def as_catalogue(account: Answer, module: str) -> str:
     )
 
 
-def _by_target(functions: list[Answer]) -> list[Answer]:
-    """Return one function for each name: both branches of an `if` may define it."""
-    return list({each["target"]: each for each in reversed(functions)}.values())[::-1]
-
-
 def _why(each: Answer) -> str:
     told = f"{in_ms(each['ms_per_call'])} ms a call, {in_ms(100 * each['share'])} % of the time"
     return told + (f"; {plural(each['operations'], 'operation')}" if each["operations"] is not None else "")
 
 
-def _declined(each: Answer) -> str:
-    stop = (each["stops"] or [{"id": "no try ended", "where": "", "detail": ""}])[0]
-    where = f" at {stop['where']}" if stop["where"] else ""
-    return textwrap.shorten(f"{stop['id']}{where}: {stop['detail']}".removesuffix(": "), 100, placeholder="...")
-
-
-def _row(each: Answer, why: str, declined: str | None = None) -> str:
+def _row(each: Answer, why: str) -> str:
     """Return the source of one row, on one line where it fits."""
     # by this name the rows of a script are found, which is imported nowhere
     module = "__main__" if each["main"] else each["module"]
@@ -275,8 +260,6 @@ def _row(each: Answer, why: str, declined: str | None = None) -> str:
     traits = [trait for trait in ("mutates", "outer") if each[trait]]
     if traits:
         parts.append(f"traits=frozenset({{{', '.join(map(_quoted, traits))}}})")
-    if declined is not None:
-        parts.append(f"declined={_quoted(declined)}")
     line = f"Row({', '.join(parts)}),"
     return line if len(line) <= 116 else "Row(\n" + "".join(f"    {part},\n" for part in parts) + "),"
 
