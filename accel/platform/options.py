@@ -42,6 +42,17 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"accel: {message} (see --help)\n")
 
 
+def count(text: str) -> int:
+    """Parse a whole number from 1, as the `type` of an argument."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+count.__name__ = "whole number from 1"  # argparse uses it in its error message
+
+
 def split_at_target(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split a command line into accel's own options, and the program with its arguments.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,37 +10,27 @@ from pathlib import Path
 from accel.backend.disk import cache
 from accel.platform import config
 from accel.platform.clocks import time
-from accel.platform.options import BAD_INPUT, refuse
-from accel.platform.spelling import did_you_mean
-
-USAGE = """usage: accel cache info|clear
-
-Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR).
-
-  info   which folder it is, how many programs it holds, and how large they are
-  clear  delete these programs, and nothing else that may be in the folder
-"""
+from accel.platform.options import Parser, refuse
 
 
 def main(args: Sequence[str]) -> int:
     """`accel cache info|clear`. Returns the exit code: 1 if the folder cannot be used, 2 for bad input."""
+    parser = Parser(
+        prog="accel cache",
+        usage="accel cache info|clear",
+        description="Show, or empty, the folder of compiled programs (QD_JAX_CACHE_DIR).",
+        epilog="info: which folder it is, how many programs it holds, and how large they are\n"
+        "clear: delete these programs, and nothing else that may be in the folder",
+    )
     verbs = {"info": _info, "clear": _clear}
-    if list(args) in (["-h"], ["--help"]):
-        sys.stdout.write(USAGE)
-        return 0
-    if len(args) != 1 or args[0] not in verbs:
-        if not args:
-            sys.stderr.write(f"accel: accel cache needs a command; expected: {', '.join(verbs)}\n")
-            return BAD_INPUT
-        near = did_you_mean(args[0], verbs) if len(args) == 1 else ""
-        sys.stderr.write(f"accel: unknown command {' '.join(['cache', *args])!r}{near}; expected: {', '.join(verbs)}\n")
-        return BAD_INPUT
+    parser.add_argument("verb", metavar="info|clear", choices=verbs, help=argparse.SUPPRESS)
+    verb = parser.parse_args(args).verb
     try:
         settings = config.current()
     except config.SettingError as error:
         return refuse(error)
     try:
-        sys.stdout.write(verbs[args[0]](settings))
+        sys.stdout.write(verbs[verb](settings))
     except OSError as error:
         sys.stderr.write(f"accel: {error.filename}: {error.strerror}\n")
         return 1

@@ -18,7 +18,7 @@ from accel import catalogue
 from accel.catalogue import Catalogue
 from accel.platform import config, project
 from accel.platform.config import SettingError, Settings
-from accel.platform.options import Parser, split_at_target
+from accel.platform.options import Parser, count, split_at_target
 from accel.tools.cli.starts import TARGETS, StartCommand, home_of
 from accel.transform.ensembles import saving
 
@@ -70,7 +70,7 @@ OPTIONS = (
         },
     ),
     Option("--chosen", {"metavar": "FILE.py", "help": "as --auto, and write a catalogue of what was chosen here"}),
-    Option("--ensemble", {"metavar": "N", "type": int, "help": "step N members beside the program's own loop"}),
+    Option("--ensemble", {"metavar": "N", "type": count, "help": "step N members beside the program's own loop"}),
     Option("--perturb", {"metavar": "FILE.py", "help": "with --ensemble: how the members differ"}),
     Option("--members", {"metavar": "FILE", "help": "with --ensemble: save them here (.nc or .npz)"}),
     Option("--report", {"metavar": "FILE", "help": "write the report (.json, .md, .txt); - is standard error"}),
@@ -210,8 +210,6 @@ def _ensemble(options: argparse.Namespace, settings: Settings) -> EnsembleOption
             if value is not None:
                 raise SettingError(name, value, "--ensemble as well", "has no effect on its own")
         return None
-    if options.ensemble < 1:
-        raise SettingError("--ensemble", options.ensemble, "a number of members from 1 on")
     if options.perturb is None:
         raise SettingError("--ensemble", options.ensemble, "--perturb FILE.py as well", "has equal members on its own")
     if not settings.enabled or settings.mode == "off":

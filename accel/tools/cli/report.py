@@ -10,7 +10,6 @@ from accel.platform import config
 from accel.platform.clocks import time
 from accel.platform.config import SettingError
 from accel.platform.options import Parser, refuse
-from accel.platform.spelling import did_you_mean
 from accel.reports import last, reporting
 from accel.reports.advice import IN_SHELL
 from accel.reports.figures import SCHEMA
@@ -26,7 +25,8 @@ def _parser() -> Parser:
         usage="accel report [--full] [--format F]",
     )
     parser.add_argument("--full", action="store_true", help="all functions, reasons, programs and differences")
-    parser.add_argument("--format", metavar="F", default="text", help=f"{', '.join(FORMATS)}; default text")
+    what = f"{', '.join(FORMATS)}; default text"
+    parser.add_argument("--format", metavar="F", choices=FORMATS, default="text", help=what)
     return parser
 
 
@@ -34,9 +34,6 @@ def main(args: Sequence[str]) -> int:
     """Run the command. Returns the exit code: 1 if there is no such report, 2 for bad input."""
     options = _parser().parse_args(args)
     try:
-        if options.format not in FORMATS:
-            problem = f"cannot be used{did_you_mean(options.format, FORMATS)}"
-            raise SettingError("--format", options.format, ", ".join(FORMATS), problem)
         kept = _kept()
     except SettingError as error:
         return refuse(error)

@@ -15,7 +15,7 @@ from accel.backend.disk import cache
 from accel.entry.hook import patching
 from accel.platform import config, ledger, logs
 from accel.platform.config import SettingError
-from accel.platform.options import Parser, refuse
+from accel.platform.options import Parser, count, refuse
 from accel.policy import budget
 from accel.tools.cli import choices, commandline, lengths, program
 from accel.tools.precompile import messages
@@ -33,16 +33,6 @@ incomplete. Give it an output folder of its own, or a copy of the restart file t
 overwrites. Ctrl-C ends it early; what was compiled until then is kept."""
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
-
-
-_count.__name__ = "whole number from 1"  # argparse uses it in its error message
-
-
 def _parser() -> Parser:
     parser = commandline.parser_with(
         "--platform --catalogue --only --exclude --auto --report --quiet".split(),
@@ -54,8 +44,8 @@ def _parser() -> Parser:
     )
     steps = parser.add_mutually_exclusive_group()
     what = f"end after N steps without anything new; default {SETTLED}"
-    steps.add_argument("--settled", metavar="N", type=_count, default=SETTLED, help=what)
-    steps.add_argument("--steps", metavar="N", type=_count, help="end after N steps in any case")
+    steps.add_argument("--settled", metavar="N", type=count, default=SETTLED, help=what)
+    steps.add_argument("--steps", metavar="N", type=count, help="end after N steps in any case")
     parser.add_argument("--output", action="store_true", help="show the program's output; default: only if it fails")
     return parser
 

@@ -12,11 +12,10 @@ paths         the recorded paths of a step, and when they are compiled
 values        the members' arrays and numbers by name
 joining       merging compiled steps with steps on NumPy
 agreement     sampled comparisons of compiled steps with NumPy's
-dataset       an ensemble's state for xarray
 ensemble      `accel.ensemble`
 variables     the variables of a program's own loop, and a loop body over copies of them
 loops         an iteration of such a loop as an ensemble's step
 perturbation  the file that says how the members of a program's ensemble differ
-saving        an ensemble as a file
+saving        an ensemble as a dataset, and as a file
 members       an ensemble that steps beside a program's own loop
 """

@@ -167,7 +167,7 @@ class Ensemble:
         dims: the names of dimensions, by a name in `state` or by the shape of one member's array. names: which names of
         `state` to include; by default those that steps change and those that differ between members.
         """
-        from accel.transform.ensembles.dataset import dataset
+        from accel.transform.ensembles.saving import dataset
 
         chosen = list(self._values.arrays) if names is None else list(names)
         return dataset({name: self._all(name) for name in chosen}, dims or {}, self.steps)

@@ -10,7 +10,7 @@ import numpy as np
 
 from accel.record import Trace
 from accel.record.state.changes import Write
-from accel.record.state.leaves import FixedValue, FromSlot, NewObject, Number, SharedLeaf
+from accel.record.state.leaves import FixedValue, FromSlot, Number
 from accel.transform.ensembles.addresses import Address, Hop, address_of
 from accel.transform.pure import results
 from accel.transform.pure.places import Places
@@ -63,7 +63,11 @@ def inventory_of(
     for way, each in zip(ways, returned, strict=True):
         found.in_place |= {places.names[slot] for slot in each.changed}
         found.rebound |= {name for name, part in each.state.items() if not _is_itself(name, part, way, places)}
-        places_of_written = dict(_written(way, recorded, places))
+        places_of_written = {
+            each: address
+            for change, at in written(way.trace)
+            for each, address, _ in below(results.name_of(change, way, recorded, places), at, change.value)
+        }
         for name, part in each.state.items():
             _note(found, name, places_of_written.get(name), _kind_of(part, way, recorded))
             found.changed.append(name)
@@ -96,48 +100,25 @@ def _kind_of(part: Any, way: Way, recorded: RecordedFunction) -> type:
     return np.ndarray
 
 
-def _written(way: Way, recorded: RecordedFunction, places: Places) -> Iterator[tuple[str, Address]]:
-    """Yield name and address of each array and number that a path stores, named as in `pure.results`."""
-    for change in way.trace.outputs.writes:
-        if isinstance(change, Write):
-            address = address_of(recorded.trace.inputs.slots, way.slots[change.owner])
-            if address is not None:
-                name = results.name_of(change, way, recorded, places)
-                at = (*address, Hop(change.is_item, change.name))
-                yield from ((each, found) for each, found, _ in below(name, at, change.value))
+def written(trace: Trace) -> Iterator[tuple[Write, Address]]:
+    """Yield the writes of one recorded call to attributes and items, each with its address."""
+    for change in trace.outputs.writes:
+        owner = address_of(trace.inputs.slots, change.owner) if isinstance(change, Write) else None
+        if owner is not None and isinstance(change, Write):
+            yield change, (*owner, Hop(change.is_item, change.name))
 
 
 def stored(trace: Trace) -> Iterator[Address]:
     """Yield the addresses at which one recorded call has stored arrays or numbers, or written to arrays."""
-    slots = trace.inputs.slots
     for slot, _ in trace.outputs.changed:
-        address = address_of(slots, slot)
+        address = address_of(trace.inputs.slots, slot)
         if address is not None:
             yield address
-    for change in trace.outputs.writes:
-        if isinstance(change, Write):
-            address = address_of(slots, change.owner)
-            if address is not None:
-                at = (*address, Hop(change.is_item, change.name))
-                yield from (each for _, each, _ in below("", at, change.value))
-
-
-def _named(owner: str, step: Hop) -> str:
-    return f"{owner}[{step.key!r}]" if step.is_item else f"{owner}.{step.key}"
+    for change, at in written(trace):
+        yield from (each for _, each, _ in below("", at, change.value))
 
 
 def below(name: str, address: Address, template: Any) -> Iterator[tuple[str, Address, Any]]:
     """Yield the parts of a stored value, each with its name, its address and the template that builds it."""
-    if isinstance(template, SharedLeaf):
-        template = template.template
-    if isinstance(template, NewObject):
-        steps = [(Hop(False, key), part) for key, part in template.parts.items()]
-    elif isinstance(template, (tuple, list)):
-        steps = [(Hop(True, position), part) for position, part in enumerate(template)]
-    elif type(template) is dict:
-        steps = [(Hop(True, key), part) for key, part in template.items()]
-    else:
-        yield name, address, template
-        return
-    for step, part in steps:
-        yield from below(_named(name, step), (*address, step), part)
+    for each, steps, part in results.below(name, template):
+        yield each, (*address, *(Hop(*step) for step in steps)), part

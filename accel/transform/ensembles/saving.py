@@ -1,4 +1,4 @@
-"""Save the state of an ensemble and its observations: NetCDF through xarray, or NumPy's own format."""
+"""The state of an ensemble and its observations as a dataset or a file: by xarray, or in NumPy's own format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the command line asks for names of files before the program imports NumPy
     import numpy as np
 
-ROUND = "round"
+MEMBER, ROUND = "member", "round"
 
 SUFFIXES = (".nc", ".npz")
 
@@ -33,8 +33,6 @@ def save(
     """
     import numpy as np
 
-    from accel.transform.ensembles.dataset import dataset
-
     observed = {f"{name}_observed" if name in state else name: value for name, value in observed.items()}
     if path.suffix == ".npz":
         np.savez(path, **{"steps": np.array(steps), **state, **observed})  # type: ignore[arg-type]
@@ -43,3 +41,25 @@ def save(
     for name, value in observed.items():
         found[name] = ((ROUND, *(f"{name}_{axis}" for axis in range(value.ndim - 1))), value)
     found.to_netcdf(path)
+
+
+def dataset(state: Mapping[str, np.ndarray[Any, Any]], dims: Mapping[Any, tuple[str, ...]], steps: int) -> Any:
+    """Return an `xarray.Dataset` of arrays with the members along their first axis; see `Ensemble.to_xarray`.
+
+    Raises ImportError if xarray is not installed, and ValueError for names of dimensions that do not fit.
+    """
+    import numpy as np
+    import xarray
+
+    variables = {name: ((MEMBER, *_dims_of(name, array.shape[1:], dims)), array) for name, array in state.items()}
+    members = len(next(iter(state.values()))) if state else 0
+    return xarray.Dataset(variables, {MEMBER: np.arange(members)}, {"steps": steps})
+
+
+def _dims_of(name: str, shape: tuple[int, ...], dims: Mapping[Any, tuple[str, ...]]) -> tuple[str, ...]:
+    found = dims.get(name, dims.get(shape))
+    if found is None:
+        return tuple(f"{name}_{axis}" for axis in range(len(shape)))
+    if len(found) != len(shape):
+        raise ValueError(f"{name} has {len(shape)} axes, not {', '.join(found)}")
+    return tuple(found)

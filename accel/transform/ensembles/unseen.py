@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from accel.record import Trace
-from accel.record.state.changes import Write
 from accel.record.state.inputs import Inputs
 from accel.record.state.leaves import FixedValue, FromSlot
-from accel.transform.ensembles.addresses import Address, Hop, address_of
-from accel.transform.ensembles.inventory import Inventory, below
+from accel.transform.ensembles.addresses import Address, address_of
+from accel.transform.ensembles.inventory import Inventory, below, written
 from accel.transform.ensembles.working_copy import WorkingCopy
 from accel.transform.pure.recorded import refused
 
@@ -51,14 +50,11 @@ class Unseen:
 
 def _stored(trace: Trace, copy: WorkingCopy) -> Iterator[tuple[Address, Any]]:
     """Yield the addresses at which a step stores a value other than the one already there, and the value's template."""
-    slots = trace.inputs.slots
-    for change in trace.outputs.writes:
-        owner = address_of(slots, change.owner) if isinstance(change, Write) else None
-        if owner is not None and isinstance(change, Write):
-            for _, address, template in below("", (*owner, Hop(change.is_item, change.name)), change.value):
-                value = template.value if isinstance(template, FixedValue) else template
-                if not _is_there(value, address, trace, copy):
-                    yield address, value
+    for change, at in written(trace):
+        for _, address, template in below("", at, change.value):
+            value = template.value if isinstance(template, FixedValue) else template
+            if not _is_there(value, address, trace, copy):
+                yield address, value
 
 
 def _is_there(value: Any, address: Address, trace: Trace, copy: WorkingCopy) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -41,21 +41,11 @@ class MemberValues:
         return {name: np.asarray(each[member] if name in self.apart else each) for name, each in fetched}
 
 
-class EnsembleState(MutableMapping[str, Array]):
-    """The members' state by name, with the members along the first axis: a view of an ensemble.
+class _State(MutableMapping[str, Array]):
+    """Arrays by names that are fixed. names: returns them."""
 
-    Reading returns a copy. An assigned value has the shape of one member's value, for all members, or has the members
-    as an additional first axis.
-    """
-
-    def __init__(self, get: Callable[[str], Array], put: Callable[[str, Any], None], names: Callable[[], list[str]]):
-        self._get, self._put, self._names = get, put, names
-
-    def __getitem__(self, name: str) -> Array:
-        return self._get(name)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._put(name, value)
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
 
     def __delitem__(self, name: str) -> None:
         raise TypeError("an ensemble's state loses no names")
@@ -64,19 +54,38 @@ class EnsembleState(MutableMapping[str, Array]):
         return iter(self._names())
 
     def __len__(self) -> int:
-        return len(self._names())
+        return len(list(self._names()))
+
+
+class EnsembleState(_State):
+    """The members' state by name, with the members along the first axis: a view of an ensemble.
+
+    Reading returns a copy. An assigned value has the shape of one member's value, for all members, or has the members
+    as an additional first axis.
+    """
+
+    def __init__(self, get: Callable[[str], Array], put: Callable[[str, Any], None], names: Callable[[], list[str]]):
+        super().__init__(names)
+        self._get, self._put = get, put
+
+    def __getitem__(self, name: str) -> Array:
+        return self._get(name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._put(name, value)
 
     def __repr__(self) -> str:
         return f"<state of an ensemble: {', '.join(self)}>"
 
 
-class MemberState(MutableMapping[str, Array]):
+class MemberState(_State):
     """One member's state, for `perturb`: arrays that may be changed in place, or replaced.
 
     like: the values before. touched: the values that were read or set.
     """
 
     def __init__(self, like: Mapping[str, Array]) -> None:
+        super().__init__(lambda: like)
         self._like = like
         self.touched: dict[str, Array] = {}
 
@@ -92,15 +101,6 @@ class MemberState(MutableMapping[str, Array]):
         if name not in self._like:
             raise KeyError(f"there is no state {name!r}; there is {', '.join(self._like)}")
         return self._like[name]
-
-    def __delitem__(self, name: str) -> None:
-        raise TypeError("a member's state loses no names")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._like)
-
-    def __len__(self) -> int:
-        return len(self._like)
 
 
 def as_like(name: str, value: Any, like: Array, *front: int) -> Array:

@@ -3,7 +3,7 @@ dicts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,11 @@ from accel.record.state.leaves import Leaf as Part
 from accel.transform.pure.places import InputLeaf, Places
 from accel.transform.pure.recorded import RecordedFunction, refused
 from accel.transform.pure.ways import Way
+
+Steps = tuple[tuple[bool, Any], ...]
+
+MOST_NESTED = 20
+"""Maximum depth of a stored value."""
 
 NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -137,42 +142,56 @@ def name_of(change: Write, way: Way, recorded: RecordedFunction, places: Places)
     return f"{name}[{change.name!r}]" if change.is_item else f"{name}.{change.name}"
 
 
-def _parts(
-    name: str, template: Any, way: Way, recorded: RecordedFunction, places: Places, depth: int = 0
-) -> Iterator[tuple[str, Part]]:
-    if depth > 20:
-        raise refused(recorded.name, "pure.state", f"{name} is nested")
-    deeper = depth + 1
-    if isinstance(template, (NewArray, Number)):
-        yield name, template
-    elif isinstance(template, FromSlot):
-        value = recorded.values[way.slots[template.slot]]
-        if is_leaf(value):
-            yield name, template
-        else:
-            _check_same(name, value, recorded, places)
-    elif isinstance(template, SharedLeaf):
-        yield from _parts(name, template.template, way, recorded, places, deeper)
-    elif isinstance(template, NewObject):
-        for each, part in template.parts.items():
-            yield from _parts(f"{name}.{each}", part, way, recorded, places, deeper)
+def below(name: str, template: Any, steps: Steps = ()) -> Iterator[tuple[str, Steps, Any]]:
+    """Yield the parts of a stored value, each with its name, the steps that lead to it, and its template.
+
+    steps: whether each is to an item, or else to an attribute, and its key.
+    """
+    if len(steps) > MOST_NESTED:
+        raise RecursionError(name)
+    if isinstance(template, SharedLeaf):
+        template = template.template
+    if isinstance(template, NewObject):
+        parts: Iterable[tuple[Any, Any]] = template.parts.items()
     elif isinstance(template, (tuple, list)):
-        for position, part in enumerate(template):
-            yield from _parts(f"{name}[{position}]", part, way, recorded, places, deeper)
+        parts = enumerate(template)
     elif type(template) is dict:
-        for key, part in template.items():
-            yield from _parts(f"{name}[{key!r}]", part, way, recorded, places, deeper)
+        parts = template.items()
     else:
-        value = template.value if isinstance(template, FixedValue) else template
-        if isinstance(value, Part):
-            raise refused(recorded.name, "pure.state", f"it stores a container in {name}")
-        is_free = name in places.leaves or name not in places.names.values()
-        if is_free and isinstance(value, NUMBERS):
-            if np.asarray(value).dtype.kind == "O":
-                raise refused(recorded.name, "pure.state", f"it stores an integer beyond int64 in {name}")
-            yield name, FixedValue(value)
+        yield name, steps, template
+        return
+    is_item = not isinstance(template, NewObject)
+    for key, part in parts:
+        yield from below(f"{name}[{key!r}]" if is_item else f"{name}.{key}", part, (*steps, (is_item, key)))
+
+
+def _parts(
+    name: str, template: Any, way: Way, recorded: RecordedFunction, places: Places
+) -> Iterator[tuple[str, Part]]:
+    try:
+        found = [(each, part) for each, _, part in below(name, template)]
+    except RecursionError:
+        raise refused(recorded.name, "pure.state", f"{name} is nested") from None
+    for each, part in found:
+        if isinstance(part, (NewArray, Number)):
+            yield each, part
+        elif isinstance(part, FromSlot):
+            value = recorded.values[way.slots[part.slot]]
+            if is_leaf(value):
+                yield each, part
+            else:
+                _check_same(each, value, recorded, places)
         else:
-            _check_same(name, value, recorded, places)
+            value = part.value if isinstance(part, FixedValue) else part
+            if isinstance(value, Part):
+                raise refused(recorded.name, "pure.state", f"it stores a container in {each}")
+            is_free = each in places.leaves or each not in places.names.values()
+            if is_free and isinstance(value, NUMBERS):
+                if np.asarray(value).dtype.kind == "O":
+                    raise refused(recorded.name, "pure.state", f"it stores an integer beyond int64 in {each}")
+                yield each, FixedValue(value)
+            else:
+                _check_same(each, value, recorded, places)
 
 
 def _check_same(name: str, value: object, recorded: RecordedFunction, places: Places) -> None:

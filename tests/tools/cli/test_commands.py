@@ -86,7 +86,7 @@ def test_the_help_of_run_says_that_accel_chooses(capsys: pytest.CaptureFixture[s
         ),
         (("compile", "--setled=3", "x"), "unrecognized arguments: --setled=3 (did you mean --settled?); expected: "),
         (("compare", "--report", "f", "x"), "unrecognized arguments: --report"),
-        (("cache", "claer"), "unknown command 'cache claer' (did you mean clear?); expected: info, clear"),
+        (("cache", "claer"), "argument info|clear: invalid choice: 'claer' "),
         (("docs", "setings"), "PAGE='setings' does not exist (did you mean settings?); expected: api, "),
     ],
 )

@@ -105,7 +105,6 @@ def test_the_file_names_the_loop(bench: Bench, folder: Path, name: str, state: s
     [
         (["--perturb", "u.py"], "--perturb='u.py' has no effect on its own; expected: --ensemble as well"),
         (["--ensemble", "2"], "--ensemble=2 has equal members on its own; expected: --perturb FILE.py as well"),
-        (["--ensemble", "0", "--perturb", "u.py"], "--ensemble=0 cannot be used; expected: a number of members"),
         (["--mode", "off", "--ensemble", "2", "--perturb", "u.py"], "--ensemble=2 needs JAX; expected: QD_USE_JAX=1"),
         (["--ensemble", "2", "--perturb", "no.py"], "--perturb='no.py' cannot be read (FileNotFoundError: "),
         (["--ensemble", "2", "--perturb", "broken.py"], "--perturb='broken.py' cannot be read (ZeroDivisionError"),

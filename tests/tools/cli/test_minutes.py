@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from types import ModuleType
 
@@ -12,7 +10,6 @@ import pytest
 
 from accel.platform import observers, status
 from accel.tools.cli import minutes
-from accel.tools.inspect.doctor import measure
 from accel.tools.plugins import lines, notebook
 
 
@@ -55,15 +52,6 @@ def test_its_thread_keeps_no_arrays_from_staying_on_a_device(monkeypatch: pytest
     monkeypatch.setattr(threading.Thread, "join", lambda self: None)
     lines.Looking().stop()
     assert set(started) <= observers.WAITING_THREADS and len(started) == 2
-
-
-def test_the_doctor_says_for_how_long_the_program_has_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(measure, "FIRST_S", 0.01)
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3)"])
-    assert measure._wait(process) == 0
-    assert capsys.readouterr().err.startswith("accel: the program has run for 0 s: functions are timed on NumPy, and")
 
 
 def test_a_cell_is_told_of_alone(books: ModuleType) -> None:

@@ -223,13 +223,12 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[11][0].traceback)
     assert "In[12], line 2" in failed and "where  In[12]:4" in failed and "accel/" not in failed
     assert "accel.report(" in shown[12][0].data["text/plain"]
-    assert "accel: this cell took " in "".join(each.text for each in shown[13] if each.name == "stdout")
     # what a replay prints stands under the cell, by IPython's own `write`
     assert "".join(each.text for each in shown[14] if each.name == "stdout") == 30 * "largest 1.000\n"
     assert shown[15][0].data["text/plain"] == "[True]"
     printed = "".join(each.text for each in shown[16])
     assert printed.startswith(30 * "largest 1.000\n") and printed.count("accel: ") == 1
-    assert re.search("accel: [0-9]+ of [0-9]+ compared calls? agreed\n", printed), printed
+    assert re.search("accel: this cell took .*; [0-9]+ of [0-9]+ calls compiled\n", printed), printed
     assert "ipykernel_" not in str(shown)
 
 

@@ -32,8 +32,9 @@ def _parser() -> Parser:
         description="Find the functions of a program that are worth accelerating, and what stops the others.",
         epilog=_EPILOG,
     )
-    parser.add_argument("target", metavar="PACKAGE_OR_FILE", nargs="?", default="", help=PACKAGES)
-    parser.add_argument("--format", metavar="F", default="text", help=f"{', '.join(write.VIEWS)}; default text")
+    parser.add_argument("target", metavar="PACKAGE_OR_FILE", help=PACKAGES)
+    what = f"{', '.join(write.VIEWS)}; default text"
+    parser.add_argument("--format", metavar="F", choices=write.VIEWS, default="text", help=what)
     parser.add_argument("--catalogue", metavar="FILE.py", help="write a catalogue to start from to this new file")
     what = "run this program (module, script, or module:callable), time the functions, and try to record them; last"
     parser.add_argument("--run", metavar="PROGRAM [ARGS...]", nargs=argparse.REMAINDER, default=[], help=what)
@@ -44,10 +45,6 @@ def main(argv: Sequence[str]) -> int:
     """Run the command. Returns the exit code: 1 if the program itself failed, 2 for invalid input."""
     options = _parser().parse_args(argv)
     try:
-        if not options.target:
-            raise SettingError("PACKAGE_OR_FILE", "", PACKAGES, "is missing")
-        if options.format not in write.VIEWS:
-            raise SettingError("--format", options.format, ", ".join(write.VIEWS))
         file = _new_file(options.catalogue) if options.catalogue is not None else None
         config.current()  # report invalid settings now
         sources = sources_of(options.target, "PACKAGE_OR_FILE")

@@ -21,7 +21,7 @@ from accel.entry.hook.imports import locate, split_name
 from accel.entry.hook.lifts import TOP
 from accel.platform import config
 from accel.platform.config import SettingError
-from accel.platform.options import Parser, refuse
+from accel.platform.options import Parser, count, refuse
 from accel.tools.cli.program import execute
 from accel.tools.cli.starts import Start
 from accel.tools.inspect.explain import Explanation, explain_call
@@ -29,8 +29,6 @@ from accel.tools.inspect.explain.capture import nth_call, profiled
 from accel.tools.inspect.explain.iterations import LoopOf, nth_iteration
 from accel.tools.inspect.programs import Change, found, output_to_stderr
 from accel.tools.inspect.sources import Source, functions_of, nearest, parse
-
-FORMATS = ("text", "json")
 
 _EPILOG = """examples:
   accel explain heat:Plate.step --setup 'import heat; p = heat.Plate(800)' --args '(p,)'
@@ -50,12 +48,15 @@ def _parser() -> Parser:
         description="Show what accel would record of one call, or where and why it stops. Nothing is changed.",
         epilog=_EPILOG,
     )
-    parser.add_argument("target", metavar="FUNCTION", nargs="?", default="", help=f"{TARGETS}; {_LOOPS}")
+    parser.add_argument("target", metavar="FUNCTION", help=f"{TARGETS}; {_LOOPS}")
     parser.add_argument("--setup", metavar="CODE", action="append", default=[], help="statements to run first")
     parser.add_argument("--args", metavar="TUPLE", help="the call's arguments: an expression that gives a tuple")
-    parser.add_argument("--nth", metavar="N", default="1", help="with --run: which call or iteration; default: first")
+    what = "with --run: which call or iteration; default: first"
+    parser.add_argument("--nth", metavar="N", type=count, default=1, help=what)
     parser.add_argument("--passes", action="store_true", help="print the program, and what each pass of accel changes")
-    parser.add_argument("--format", metavar="F", default="text", help="text (default) or json")
+    parser.add_argument(
+        "--format", metavar="F", choices=("text", "json"), default="text", help="text (default) or json"
+    )
     what = "run this program (module, script, or module:callable) until it makes the call; must come last"
     parser.add_argument("--run", metavar="PROGRAM [ARGS...]", nargs=argparse.REMAINDER, help=what)
     return parser
@@ -66,7 +67,9 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     try:
         config.current()  # report invalid settings now
-        _check(options)
+        if options.run is not None and (options.args is not None or options.setup):
+            problem = "cannot be combined with --args and --setup"
+            raise SettingError("--run", " ".join(options.run), "one or the other", problem)
         explanation = _explain_in_program(options) if options.run is not None else _explain_call(options)
     except SettingError as error:
         return refuse(error)
@@ -75,18 +78,6 @@ def main(argv: Sequence[str]) -> int:
         return 1
     sys.stdout.write(_shown(explanation, options.format))
     return 0
-
-
-def _check(options: argparse.Namespace) -> None:
-    if not options.target:
-        raise SettingError("FUNCTION", "", TARGETS, "is missing")
-    if options.format not in FORMATS:
-        raise SettingError("--format", options.format, ", ".join(FORMATS))
-    if not options.nth.isdigit() or int(options.nth) < 1:
-        raise SettingError("--nth", options.nth, "a whole number from 1")
-    if options.run is not None and (options.args is not None or options.setup):
-        problem = "cannot be combined with --args and --setup"
-        raise SettingError("--run", " ".join(options.run), "one or the other", problem)
 
 
 def _shown(explanation: Explanation, form: str) -> str:
@@ -154,7 +145,7 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
     config.set_current(replace(config.current(), mode="off"))  # functions that the program accelerates run on NumPy
     with output_to_stderr() as real:
         end = functools.partial(_explain_and_end, options, real)
-        with _watched(options.target, source, qualname, line, int(options.nth), end) as change:
+        with _watched(options.target, source, qualname, line, options.nth, end) as change:
             try:
                 execute(start, hooked=False, change=change)
             except SettingError:
@@ -171,9 +162,9 @@ def _explain_in_program(options: argparse.Namespace) -> Explanation:
             else:
                 what = "ended"
     done = "called" if line is None else "run"
-    often = f"not {done}" if options.nth == "1" else f"{done} fewer than {options.nth} times"
+    often = f"not {done}" if options.nth == 1 else f"{done} fewer than {options.nth} times"
     what_is = "a function that this program calls" if line is None else "a loop that this program runs"
-    possible = what_is + ("" if options.nth == "1" else ", or a smaller --nth")
+    possible = what_is + ("" if options.nth == 1 else ", or a smaller --nth")
     raise SettingError("FUNCTION", options.target, possible, f"was {often} before the program {what}")
 
 
@@ -204,7 +195,7 @@ def _explain_and_end(options: argparse.Namespace, real: int, call: PlainCall) ->
     code = 0
     try:
         explanation = explain_call(call, in_thread=True, passes=options.passes)
-        if options.nth == "1" and not explanation.recorded:
+        if options.nth == 1 and not explanation.recorded:
             explanation.data["notes"].append(_AGAIN)
         sys.stdout.flush()
         with os.fdopen(real, "w", encoding="utf-8") as stream:
