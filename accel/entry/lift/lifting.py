@@ -18,7 +18,7 @@ from accel.entry.lift.checks import check_body, check_deletions, check_function,
 from accel.entry.lift.codes import bodies_of, finished, finished_body, set_body
 from accel.entry.lift.names import Names
 from accel.entry.lift.passed import After, Bound, passed_functions
-from accel.entry.lift.regions import NO_STOPS, Region, Stops, between, loops_in
+from accel.entry.lift.regions import NO_STOPS, Block, Region, Stops, between, loops_in
 from accel.entry.lift.source import (
     FunctionNode,
     NotLiftable,
@@ -185,28 +185,16 @@ class _Work:
     ) -> None:
         """Outline regions of a function that `node` defines and that runs `code`."""
         check_function(node, code)
-        check = functools.partial(_check, node, code)
-        if stops:
-            chosen = between(node.body, check, stops, self.refusals)
-        else:
-            chosen, refusals = loops_in(node.body, check)
-            self.refusals += refusals
+        chosen = self._regions(node.body, node, code, stops)
         self._outline([each for each in chosen if not lines or each.line in lines], node, code)
 
     def lift_top(self) -> None:
         """Lift loops at the top of the module."""
-        chosen, refusals = loops_in(self.tree.body, functools.partial(_check, None, self._code))
-        self.refusals += refusals
-        self._outline(chosen, None, self._code)
+        self._outline(self._regions(self.tree.body, None, self._code, NO_STOPS), None, self._code)
 
     def split(self, node: FunctionNode | None, region: Region, stops: Stops, switch: Switch) -> CodeType:
         """Outline regions of a region. Returns the code of its body."""
-        check = functools.partial(_check, node, self._code)
-        if stops:
-            chosen = between(region.statements, check, stops, self.refusals)
-        else:
-            chosen, refusals = loops_in(region.statements, check)
-            self.refusals += refusals
+        chosen = self._regions(region.statements, node, self._code, stops)
         if not chosen:
             raise NotLiftable(self._why_nothing())
         first = region.statements[0]
@@ -222,6 +210,15 @@ class _Work:
             for each, code in bodies.items():
                 set_body(self.switches[each], code)
         return finished_body(body, switch, self.switches)
+
+    def _regions(self, block: Block, node: FunctionNode | None, code: CodeType, stops: Stops) -> list[Region]:
+        """The regions of a block: its loops, or what stands between the lines that stop a recording."""
+        check = functools.partial(_check, node, code)
+        if stops:
+            return between(block, check, stops, self.refusals)
+        chosen, refusals = loops_in(block, check)
+        self.refusals += refusals
+        return chosen
 
     def _outline(
         self,

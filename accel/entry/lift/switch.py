@@ -10,6 +10,7 @@ import functools
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -44,6 +45,7 @@ def _residents() -> Any:
     return None if resident is None else resident.current
 
 
+@dataclass(eq=False)
 class Switch:
     """State that one outlined loop, or run of statements, checks. Each run of such statements is an iteration.
 
@@ -61,26 +63,19 @@ class Switch:
     same for recordings, with variables of its own. codes: all codes that the body has had. free: the variables of the
     body's code. owned: those of the function's own variables that the body shares; all others of its free variables
     belong to functions around it. own: variables of one iteration alone.
-    uncertain: places, in the body's closure, of variables that have to be bound for the body to see what it would see
-    in its place.
+    unsure: variables that have to be bound for the body to see what it would see in its place. uncertain: their places
+    in the body's closure.
     """
 
-    def __init__(
-        self,
-        line: int,
-        around: CodeType | None = None,
-        uncertain: frozenset[str] = frozenset(),
-        own: frozenset[str] = frozenset(),
-        statement: ast.For | ast.While | None = None,
-        lines: range = range(0),
-        column: int | None = None,
-    ) -> None:
-        self.line = line
-        self.lines = lines
-        self.column = column
-        self.statement = statement
-        self.own = own
-        self.around = around
+    line: int
+    around: CodeType | None = None
+    unsure: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+    statement: ast.For | ast.While | None = None
+    lines: range = range(0)
+    column: int | None = None
+
+    def __post_init__(self) -> None:
         self.on = False
         self.tracer = sys.gettrace
         self.result: Any = NOT_RUN
@@ -100,7 +95,6 @@ class Switch:
         self.given = self._kept.pop
         self.holds = False
         self.when_off: Callable[[], object] = _nothing
-        self._uncertain = uncertain
         self._made: FunctionType | None = None
 
     def __reduce__(self) -> Any:
@@ -113,7 +107,7 @@ class Switch:
         free = code.co_freevars
         self.owned = frozenset(free) - set(self.around.co_freevars if self.around is not None else ())
         # the end of a name suffices: those of classes are mangled
-        found = {place for place, name in enumerate(free) for each in self._uncertain if name.endswith(each)}
+        found = {place for place, name in enumerate(free) for each in self.unsure if name.endswith(each)}
         self.uncertain = tuple(sorted(found))
 
     @property

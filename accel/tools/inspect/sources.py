@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -90,33 +89,15 @@ def _folder(folder: str, module: str) -> Iterator[Source]:
 
 
 def _module_name(path: str) -> str:
-    """Return the dotted name under which a file or folder is imported; "" for a folder that is not a package.
-
-    It is found by sys.path, or else by the packages around it.
-    """
-    is_package = os.path.isfile(os.path.join(path, "__init__.py"))
-    stem = path.removesuffix(".py").removesuffix(os.sep + "__init__")
-    for root in sys.path:
-        folder = os.path.join(os.path.realpath(root or os.curdir), "")
-        name = ".".join(stem.removeprefix(folder).split(os.sep))
-        if stem.startswith(folder) and _leads_to(find_module(name), path):
-            return name
-    if os.path.isdir(path) and not is_package:
+    """Return the dotted name of a file or folder by the packages around it; "" for a folder that is not a package."""
+    if os.path.isdir(path) and not os.path.isfile(os.path.join(path, "__init__.py")):
         return ""
-    folder, name = os.path.split(stem)
+    folder, name = os.path.split(path.removesuffix(".py").removesuffix(os.sep + "__init__"))
     parts = [name]
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         folder, name = os.path.split(folder)
         parts.insert(0, name)
     return ".".join(parts)
-
-
-def _leads_to(spec: Any, path: str) -> bool:
-    """Return whether the spec is that of this file or folder."""
-    if spec is None:
-        return False
-    places = [getattr(spec, "origin", None), *(spec.submodule_search_locations or ())]
-    return any(os.path.realpath(place) == path for place in places if place)
 
 
 def parse(file: str, module: str | None = None) -> Source:

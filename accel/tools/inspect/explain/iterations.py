@@ -6,16 +6,13 @@ The code that holds the loop is outlined before it runs, as it is when the loop 
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-import wrapt
-
 from accel.entry.callables import PlainCall
-from accel.entry.hook.imports import Finder, ask_finders
 from accel.entry.lift.iterations import calling
 from accel.entry.lift.lifting import LiftedCode, lifted_module_code
 from accel.entry.lift.source import NotLiftable
@@ -66,19 +63,27 @@ def nth_iteration(loop: LoopOf, nth: int, found: Callable[[PlainCall], None]) ->
     The loop is found in modules that are imported within the block, and in code transformed by the yielded function.
     """
 
+    made: list[CodeType] = []
+
     def change(code: CodeType) -> CodeType:
-        if real_path(code.co_filename) != loop.source.file:
+        if real_path(code.co_filename) != loop.source.file or code in made:
             return code
         changed, switch = loop.lifted(code)
         _catch(switch, nth, found)
+        made.append(changed)
         return changed
 
-    finder = _ChangingFinder(loop.source.file, change)
-    sys.meta_path.insert(0, finder)
+    plain = SourceFileLoader.get_code
+
+    def changed_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
+        code = plain(self, fullname)
+        return code if code is None else change(code)
+
+    SourceFileLoader.get_code = changed_code  # type: ignore[assignment,method-assign]
     try:
         yield change
     finally:
-        sys.meta_path.remove(finder)
+        del SourceFileLoader.get_code  # it is inherited
 
 
 def _catch(switch: Switch, nth: int, found: Callable[[PlainCall], None]) -> None:
@@ -97,33 +102,3 @@ def _catch(switch: Switch, nth: int, found: Callable[[PlainCall], None]) -> None
 
     switch.call = call
     switch.on = True
-
-
-class _ChangingFinder(Finder):
-    """A finder that transforms the code of the modules in one file before it runs."""
-
-    def __init__(self, file: str, change: Change) -> None:
-        super().__init__((), lambda module: None)
-        self._file = file
-        self._change = change
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the other finders' spec, with a loader that transforms the code."""
-        spec = ask_finders(name, path, target)
-        if spec is not None and real_path(str(spec.origin)) == self._file:
-            spec.loader = _ChangingLoader(spec.loader, self._change)
-        return spec
-
-
-class _ChangingLoader(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """The loader of a module whose code is transformed."""
-
-    def __init__(self, loader: Any, change: Change) -> None:
-        super().__init__(loader)
-        self._self_change = change
-
-    def exec_module(self, module: Any) -> None:
-        """Run the transformed code."""
-        code = self.__wrapped__.get_code(module.__name__)
-        assert code is not None, "it has a source file"
-        exec(self._self_change(code), vars(module))
