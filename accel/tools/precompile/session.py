@@ -19,7 +19,6 @@ from accel.dispatch.target import Target
 from accel.entry.hook import patching
 from accel.platform import config
 from accel.platform.clocks import time
-from accel.platform.status import TerminalLine, is_terminal
 from accel.policy.call import THREAD
 from accel.reports import last
 from accel.reports.advice import IN_SHELL
@@ -30,11 +29,8 @@ from accel.tools.cli.running import write_report
 from accel.tools.precompile import messages
 from accel.tools.precompile.watch import ENDED, NewsCounter
 
-TICK_S = 0.2
-"""Seconds between two updates of the progress."""
-
-RARELY_S = 30.0
-"""Seconds between two lines about the progress if standard error is not a terminal."""
+RARELY_S = 20.0
+"""Seconds between two lines about the progress."""
 
 MAX_OUTPUT_LINES = 15
 """Maximum lines of output to show of a program that failed: the last ones."""
@@ -47,32 +43,6 @@ SIGNALS = {
 """Signals that end the command, in words."""
 
 
-class Progress:
-    """Shows the progress: on a terminal as one line that is overwritten, elsewhere as a line now and then.
-
-    Not a `status.StatusLine`: that one hides while this process is idle. stream: None to show nothing.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._line = TerminalLine(stream) if is_terminal(stream) else None
-        self._said = time.perf_counter()
-
-    def show(self, line: str) -> None:
-        """Show the line, unless it is shown already."""
-        if self._line is not None:
-            self._line.show(line)
-        elif self._stream is not None and time.perf_counter() - self._said >= RARELY_S:
-            self._said = time.perf_counter()
-            self._stream.write(line + "\n")
-            self._stream.flush()
-
-    def clear(self) -> None:
-        """Erase the line from the terminal."""
-        if self._line is not None:
-            self._line.erase()
-
-
 class Session:
     """The run. choice: what accel chooses of the program, if it does. code: the program's exit code, once it ended."""
 
@@ -81,8 +51,7 @@ class Session:
         self._plan = plan
         self._choice = choice
         self._watch = NewsCounter(plan.options.settled, plan.options.steps)
-        self._progress = Progress(None)
-        self._told = 0.0
+        self._told = time.perf_counter()
         self._targets: dict[int, Target] = {}
         self._process = os.getpid()
         self._streams: list[int] = []  # the real standard output and standard error, while they are hidden
@@ -96,8 +65,6 @@ class Session:
         sys.stdout.flush()
         sys.stderr.flush()
         self._streams = [os.dup(1), os.dup(2)]
-        if not self._plan.options.quiet:
-            self._progress = Progress(os.fdopen(os.dup(2), "w", encoding="utf-8"))
         if not self._plan.options.output:
             self._hidden = tempfile.TemporaryFile()  # noqa: SIM115  # open until the process ends
             os.dup2(self._hidden.fileno(), 1)
@@ -117,10 +84,11 @@ class Session:
         enough = self._watch.after(target.name)
         if enough is not None:
             self.finish(enough)
-        if time.perf_counter() - self._told >= TICK_S:
+        options = self._plan.options
+        if time.perf_counter() - self._told >= RARELY_S and not options.quiet:
             self._told = time.perf_counter()
-            options = self._plan.options
-            self._progress.show(messages.progress(self._watch.progress(), options.settled, options.steps))
+            line = messages.progress(self._watch.progress(), options.settled, options.steps)
+            os.write(self._streams[1], f"{line}\n".encode())
 
     def finish(self, ending: str = ENDED) -> None:
         """Compile the remaining paths, say what is kept, and end the process.
@@ -152,7 +120,6 @@ class Session:
 
     def shown_again(self) -> list[str]:
         """Let the standard streams be the real ones again. Returns the last lines of the output that was hidden."""
-        self._progress.clear()
         for stream, number in zip((sys.stdout, sys.stderr), (1, 2), strict=True):
             with contextlib.suppress(Exception):  # it may be an object of the program's
                 stream.flush()

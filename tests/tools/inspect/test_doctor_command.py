@@ -109,9 +109,6 @@ def test_the_commands_that_it_prints_work_from_here(tmp_path: Path, monkeypatch:
     folder.mkdir()
     (folder / "heat.py").write_text("import numpy as np\ndef step(x): return np.sin(x) + np.cos(x)\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    first, second = write._use("my models/rows.py", "go.py")
-    assert first == "run with it: accel run --catalogue 'my models/rows.py' go.py"
-    assert "accel.install(load('my models/rows.py'))" in second
     for module, target in (("heat", "'my models/heat.py:step'"), ("noise_of_nobody", "'my models/heat.py:step'")):
         function = {"module": module, "qualname": "step", "file": str((folder / "heat.py").resolve())}
         assert write._target(function) == target
@@ -123,7 +120,9 @@ def test_the_functions_of_a_script_have_rows_too() -> None:
     row = {"verdict": "row", "main": True, "catalogued": False, "local": False, "target": "go:step"}
     row |= {"module": "go", "qualname": "step", "mutates": False, "outer": True}
     account = {"target": "go.py", "run": "go.py", "functions": [row]}
+    _, second, *_ = write._next(account, "my models/rows.py")
+    assert second == "run with it: accel run --catalogue 'my models/rows.py' go.py"
     first, last = write._next(account, None)
     assert first.startswith("catalogue: accel doctor go.py --catalogue NAME.py --run go.py ")
-    assert last.startswith("or without a catalogue: accel run --auto go.py ")
+    assert last.startswith("without a catalogue: accel run --auto go.py ")
     assert write._row(row, "a test").startswith('Row("__main__", "step", "a test"')

@@ -182,7 +182,7 @@ def test_a_flat_script_is_told_of_auto(bench_of: Any) -> None:
     flat = "x = 0\nwhile x < 3_000_000:\n    x += 1\n"
     done = bench_of({"flat.py": flat}).doctor("flat.py", "--run", "flat.py")
     told = " ".join(done.stdout.split())
-    assert "accel run --auto flat.py compiles the iterations of its loops" in told
+    assert "accel run --auto flat.py compiles the iterations of the script's loops" in told
     assert "nothing is worth a row" not in told
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -19,8 +18,7 @@ import pytest
 
 from accel.platform import ledger, timeline
 from accel.platform.config import Settings
-from accel.platform.status import ERASE
-from accel.tools.precompile import messages, session, watch
+from accel.tools.precompile import messages, watch
 from accel.tools.precompile.command import settings_for_later
 from accel.tools.precompile.watch import SETTLED, STEPS, NewsCounter, Progress
 from tests.helpers import LONG
@@ -391,30 +389,6 @@ def test_progress_in_words() -> None:
     assert messages.progress(nothing, 200, None) == (
         "accel: no accelerated function called yet, 0 programs of 0 functions"
     )
-
-
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_the_line_on_a_terminal_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = _Terminal()
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "11")
-    status = session.Progress(terminal)
-    for line in ("accel: ten", "accel: ten", "accel: ten more", "accel: 1"):
-        status.show(line)
-    status.clear()
-    assert terminal.getvalue() == f"{ERASE}accel: ten{ERASE}accel: 1{ERASE}"
-
-
-def test_elsewhere_lines_are_rare() -> None:
-    plain = io.StringIO()
-    status = session.Progress(plain)
-    for number in range(50):
-        status.show(f"accel: {number}")
-    assert plain.getvalue() == ""
 
 
 def test_later_runs_find_more_than_one_run_may_have() -> None:

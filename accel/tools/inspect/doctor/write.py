@@ -119,54 +119,31 @@ def _notes(members: list[Answer]) -> list[str]:
 
 def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     """Yield the next steps for the user."""
-    rows = rows_of(account)
+    rows, run = rows_of(account), account["run"]
     package = shlex.quote(account["target"])
+    is_flat = not rows and account["top_level_loops"] and account["inside_s"] < 0.5 * account["wall_s"]
     if catalogue is not None:
         yield f"{catalogue} has {plural(len(rows), 'row')}: check it, and delete rows that you do not want"
-        yield from _use(catalogue, account["run"])
+        # a callable of a module is no program
+        program = run if ":" not in run.partition(" ")[0] else "PROGRAM"
+        yield f"run with it: accel run --catalogue {shlex.quote(catalogue)} {program}"
     elif rows:
-        again = f"--run {account['run']}"
-        yield f"catalogue: accel doctor {package} --catalogue NAME.py {again} writes these rows as one"
+        yield f"catalogue: accel doctor {package} --catalogue NAME.py --run {run} writes these rows as one"
     if rows and all(each["catalogued"] for each in rows):
-        yield f"an installed catalogue names all of these: accel run {account['run']} accelerates them"
-    if any(each["main"] for each in rows):
+        yield f"an installed catalogue names all of these: accel run {run} accelerates them"
+    if is_flat or any(each["main"] for each in rows):
         yield (
-            f"or without a catalogue: accel run --auto {account['run']} compiles the iterations of the script's loops, "
-            "with the functions that they call"
+            f"without a catalogue: accel run --auto {run} compiles the iterations of the script's loops, with the "
+            "functions that they call"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
     if stopped:
-        first = stopped[0]
-        yield (f"details of a stop: accel explain {_target(first)} --run {account['run']}")
-    if _is_flat(account):
-        yield (
-            f"the program's own top level holds most of the time: accel run --auto {account['run']} compiles the "
-            "iterations of its loops, with the functions that they call"
-        )
-    elif not rows:
+        yield f"details of a stop: accel explain {_target(stopped[0])} --run {run}"
+    if not rows and not is_flat:
         yield (
             f"nothing is worth a row here: a function must take more than {SMALLEST_MS:g} ms a call, "
             "be called a few times, and be recordable; larger arrays, or a longer run, may change that"
         )
-
-
-def _is_flat(account: Answer) -> bool:
-    """Return whether the time is spent at a script's top level with loops, rather than in functions worth a row."""
-    if rows_of(account) or not account["top_level_loops"]:
-        return False
-    return bool(account["inside_s"] < 0.5 * account["wall_s"])
-
-
-def _use(file: str, run: str) -> Iterable[str]:
-    """Yield how to use the catalogue in `file`, which may be outside the import path."""
-    # a callable of a module is no program
-    program = run if ":" not in run.partition(" ")[0] else "PROGRAM"
-    yield f"run with it: accel run --catalogue {shlex.quote(file)} {program}"
-    module = file.removesuffix(".py")
-    if module.isidentifier():
-        yield f"or in Python: import accel, {module}; accel.install({module}.CATALOGUE), before the work starts"
-    else:
-        yield f"or in Python: import accel; from accel.catalogue import load; accel.install(load({file!r}))"
 
 
 def _target(function: Answer) -> str:
