@@ -152,8 +152,7 @@ class _Flow:
 
     def _If(self, node: ast.If, state: frozenset[str]) -> _State:
         state = self._simple(node.test, state)
-        yes, no = _refined(node.test)
-        return _either(self.block(node.body, state | yes), self.block(node.orelse, state | no))
+        return _either(self.block(node.body, state), self.block(node.orelse, state))
 
     def _For(self, node: ast.For, state: frozenset[str]) -> _State:
         state = self._simple(node.iter, state) - deleted_names(node.body)
@@ -163,7 +162,7 @@ class _Flow:
 
     def _While(self, node: ast.While, state: frozenset[str]) -> _State:
         state = self._simple(node.test, state - deleted_names(node.body))
-        self.block(node.body, state | _refined(node.test)[0])
+        self.block(node.body, state)
         self.block(node.orelse, state)
         return state
 
@@ -221,17 +220,14 @@ class _Flow:
                 state = self._read(node.value, state)
             case ast.NamedExpr(target=target, value=value):
                 state = self._read(value, state) | {target.id}
-            case ast.BoolOp(op=op, values=[first, *others]):
+            case ast.BoolOp(values=[first, *others]):
                 state = inside = self._read(first, state)
-                known = _refined(first)[0 if isinstance(op, ast.And) else 1]
                 for value in others:
-                    inside = self._read(value, inside | known)
-                    known |= _refined(value)[0 if isinstance(op, ast.And) else 1]
+                    inside = self._read(value, inside)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 state = self._read(test, state)
-                yes, no = _refined(test)
-                self._read(body, state | yes)
-                self._read(orelse, state | no)
+                self._read(body, state)
+                self._read(orelse, state)
             case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 state = self._definition(node, state)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
@@ -312,24 +308,6 @@ def _stored(*targets: ast.AST) -> set[str]:
         for each in ast.walk(target)
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
     }
-
-
-def _refined(test: ast.AST) -> tuple[set[str], set[str]]:
-    """The names that are bound where a test holds, and where it does not: `"name" in locals()` says so."""
-    name = name_in_locals(test)
-    if name is not None:
-        assert isinstance(test, ast.Compare)
-        return ({name}, set()) if isinstance(test.ops[0], ast.In) else (set(), {name})
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yes, no = _refined(operand)
-            return no, yes
-        case ast.BoolOp(op=op, values=values):
-            parts = [_refined(value) for value in values]
-            yes = set().union(*(part[0] for part in parts)) if isinstance(op, ast.And) else set()
-            no = set().union(*(part[1] for part in parts)) if isinstance(op, ast.Or) else set()
-            return yes, no
-    return set(), set()
 
 
 def name_in_locals(node: ast.AST) -> str | None:
