@@ -19,20 +19,14 @@ from accel.dispatch import Target
 from accel.entry.lift.between import NUMBERS, is_plain_target, names_of_test
 from accel.entry.lift.switch import Switch
 from accel.entry.lift.transform import GONE_ON
-from accel.platform import background, logs
+from accel.platform import background
 from accel.platform.bodies import add_call
 from accel.platform.interrupts import pass_on
-from accel.platform.ledger import current_run, open_ledger
+from accel.platform.ledger import open_ledger
 from accel.platform.observers import BUSY, Unobserved, observer
 
 _unobserved = Unobserved(functools.partial(resident.current.bring_up_to_date, "a signal arrived"))
 resident.current.closes = _unobserved.end
-
-_PASSING = frozenset({"it has no program", BUSY})
-"""Reasons why an iteration may not begin to hold state that need no mention unless they last: they pass."""
-
-LASTING = 256
-"""Number of iterations in a row without held state after which the last one's reason is reported: it has not passed."""
 
 CONDITION = "the loop's condition may look at arrays, or run code of the program's"
 
@@ -43,8 +37,6 @@ class Holding:
     def __init__(self, switch: Switch, target: Target) -> None:
         self._switch = switch
         self._target = target
-        self._said: str | None = None
-        self._in_a_row = 0
         loop = switch.statement
         self._tested = names_of_test(loop.test) if isinstance(loop, ast.While) else frozenset()
         self._target_is_plain = isinstance(loop, ast.While) or (loop is not None and is_plain_target(loop.target))
@@ -101,12 +93,8 @@ class Holding:
         book = open_ledger(self._target.name)
         if why is None:
             book.held_rounds += 1
-            self._in_a_row = 0
-            return
-        book.not_held[why] += 1
-        self._in_a_row += 1
-        if self._in_a_row == LASTING and why != self._said:
-            self._say(f"{why}, for {LASTING} iterations in a row")
+        else:
+            book.not_held[why] += 1
 
     def _open(self, body: FunctionType) -> str | None:
         """Let arrays be out of date from now on, if nobody can look. Returns why not, or None."""
@@ -116,8 +104,6 @@ class Holding:
             pass_on(error)
             why = f"whether somebody could look is not known: {type(error).__name__}: {error}"
         if why is not None:
-            if why not in _PASSING:
-                self._say(why)
             return why
         if not self._is_hooked:
             self._target.function = plainly_run(self._target.recorded)
@@ -145,12 +131,6 @@ class Holding:
         if self._tested is None or not self._are_numbers(self._seen()):
             return CONDITION
         return self._target.why_not_plain() or observer()
-
-    def _say(self, why: str) -> None:
-        if why != self._said:
-            self._said = why
-            logs.LOGGER.info("%s: arrays are brought up to date in each iteration: %s", self._target.name, why)
-            current_run().note(f"{self._target.name} brings its arrays up to date in each iteration: {why}")
 
     # -- what a `while` decides by ------------------------------------------------------------------------------------
 
