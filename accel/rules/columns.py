@@ -130,7 +130,7 @@ class Slope:
     singular: bool = False
     """It is infinite, or none, at some operands for which there is a value, as that of a root is at 0: the constants
     that selections put in the place of others often are such points. Of a row that is `elementwise`. Read by
-    accel.transform.pure.stills, which lets no derivatives through there."""
+    accel.transform.pure.gates, which lets no derivatives through there."""
 
 
 @dataclass(frozen=True, slots=True)

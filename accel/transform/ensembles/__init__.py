@@ -5,13 +5,10 @@ copies        a copy of a call's objects, in which arrays share memory as the or
 inventory     names and addresses of the values that recorded calls read and change
 working_copy  one member's step on NumPy, on a copy
 batch         all members' steps as one compiled program
-groups        members divided among the processors of a CPU
-division      members divided among several devices
-unseen        flags and objects that some steps store and others would read
+division      members divided among several devices, or the processors of a CPU
 paths         the recorded paths of a step, and when they are compiled
 values        the members' arrays and numbers by name
-joining       merging compiled steps with steps on NumPy
-agreement     sampled comparisons of compiled steps with NumPy's
+joining       merging compiled steps with steps on NumPy, and comparing samples of them
 ensemble      `accel.ensemble`
 variables     the variables of a program's own loop, and a loop body over copies of them
 loops         an iteration of such a loop as an ensemble's step

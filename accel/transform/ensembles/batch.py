@@ -18,8 +18,7 @@ from accel.entry.callables import PlainCall
 from accel.platform.clocks import time
 from accel.rules.tracing import traced
 from accel.transform.ensembles.addresses import address_of
-from accel.transform.ensembles.division import Division, devices_for
-from accel.transform.ensembles.groups import Group, InGroups, number_of_groups
+from accel.transform.ensembles.division import Division, Group, InGroups, devices_for, number_of_groups
 from accel.transform.ensembles.inventory import Inventory, inventory_of
 from accel.transform.pure import places as places_module
 from accel.transform.pure.program import PureProgram

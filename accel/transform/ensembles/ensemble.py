@@ -11,10 +11,9 @@ from accel.entry.callables import PlainCall
 from accel.platform.clocks import time
 from accel.transform.ensembles import working_copy
 from accel.transform.ensembles.addresses import Roots
-from accel.transform.ensembles.agreement import Sampling, differing
 from accel.transform.ensembles.batch import Batch, BatchStep
 from accel.transform.ensembles.copies import copied
-from accel.transform.ensembles.joining import Joined
+from accel.transform.ensembles.joining import Joined, Sampling, differing
 from accel.transform.ensembles.paths import Paths
 from accel.transform.ensembles.values import EnsembleState, MemberState, MemberValues, as_like
 from accel.transform.ensembles.working_copy import Array, Stepped, WorkingCopy

@@ -15,8 +15,7 @@ from accel.transform.ensembles.addresses import Address, Hop, address_of
 from accel.transform.pure import results
 from accel.transform.pure.places import Places
 from accel.transform.pure.recorded import RecordedFunction, refused
-from accel.transform.pure.results import Returned
-from accel.transform.pure.ways import Way
+from accel.transform.pure.results import Returned, Way
 
 
 @dataclass(slots=True)

@@ -19,8 +19,7 @@ from accel.transform.ensembles.inventory import Inventory, inventory_of, stored
 from accel.transform.pure import places as places_module
 from accel.transform.pure import results
 from accel.transform.pure.recorded import RecordedFunction, assembled, recorded_call, refused
-from accel.transform.pure.results import Hole
-from accel.transform.pure.ways import ways_of
+from accel.transform.pure.results import Hole, ways_of
 
 Array = np.ndarray[Any, Any]
 

@@ -4,6 +4,10 @@ It computes each operation by the lowering of its rule, as programs do. It leave
 program on one device needs: no value is stored on purpose, and none is hidden from XLA. A branch becomes a `lax.switch`
 or a selection. A loop by data becomes a bounded scan. Gates stand before the operands that selections drop (see
 accel.transform.pure.gates).
+
+XLA:CPU might compute the value of a write from already overwritten elements (accel.compiler.lower.passes.aliasing).
+Programs copy the value first, by means of an argument that XLA cannot know. A pure function has no such argument. There
+the array is not written to: a selection builds the new array, and the selected value is written to zeros.
 """
 
 from __future__ import annotations
@@ -21,9 +25,10 @@ from accel.compiler.lower.passes.branches import Conditional, branched
 from accel.ir.loop import LoopBody, body_of
 from accel.ir.tape import Node
 from accel.ir.template import fill
-from accel.rules import core
+from accel.ir.views import Extent, Index
+from accel.rules import core, tracing
 from accel.rules.lowering import jnp, lax
-from accel.transform.pure import gates, norms, stills, writes
+from accel.transform.pure import gates, norms
 from accel.transform.pure.gates import EVERYWHERE, Mask
 
 Part = Node | Conditional
@@ -49,7 +54,7 @@ class Plan:
         self.nodes = {node.index: node for node in body}
         self.parts: list[Part] = branched(body, frozenset(node.index for node in roots))
         self.live = gates.live_masks(body, roots) if derives else {}
-        self.moving = stills.moving_masks(body, still) if derives else {}
+        self.moving = gates.moving_masks(body, still) if derives else {}
         self.rounds = rounds
         self.derives = derives
         self.bodies = {
@@ -220,7 +225,7 @@ class Evaluation:
 
 
 def _computed(node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return writes.chosen(*args) if writes.is_chosen(node) else compute(node, args, kwargs)
+    return chosen(*args) if is_chosen(node) else compute(node, args, kwargs)
 
 
 def _stopped(value: Any) -> Any:
@@ -283,3 +288,22 @@ def bounded(
     if not plan.derives:
         return looping.after_iterations(lax.while_loop(goes_on, turn, first))
     return looping.after_iterations(lax.scan(more, first, None, length=-(-limit // chunk))[0])
+
+
+# -- writes -----------------------------------------------------------------------------------------------------------
+
+
+def is_chosen(node: Node) -> bool:
+    """Return whether an operation is such a write, without other protection of its source."""
+    return node.endangered and tracing.current().stored_by is None and isinstance(node.args[1], (Index, Extent))
+
+
+def chosen(array: Any, place: Index | Extent, value: Any, *starts: Any) -> Any:
+    """Return the array after the write, which has derivatives by the array and by the value."""
+    array = jnp.asarray(array)
+
+    def written(base: Any, what: Any) -> Any:
+        return place.write(base, what, *starts)
+
+    here = written(jnp.zeros(array.shape, bool), jnp.ones(jnp.shape(value), bool))
+    return lax.select(here, written(jnp.zeros_like(array), value), array)

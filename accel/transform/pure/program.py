@@ -24,8 +24,7 @@ from accel.transform.pure import host, results
 from accel.transform.pure.evaluation import Evaluation, Plan
 from accel.transform.pure.places import Places
 from accel.transform.pure.recorded import RecordedFunction, refused
-from accel.transform.pure.results import Returned
-from accel.transform.pure.ways import Way, ways_of
+from accel.transform.pure.results import Returned, Way, ways_of
 
 
 @dataclass(slots=True)

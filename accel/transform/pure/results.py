@@ -1,5 +1,9 @@
 """The return value and the changed state of a call, as a pytree of arrays in the function's own tuples, lists and
-dicts."""
+dicts.
+
+Ways are the recorded paths on which a pure function answers calls. Each is identified by its required outcomes. A call
+that matches no path was never recorded.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from accel.compiler.merge import ABSENT
+from accel.compiler.merge import ABSENT, Member, MergedTrace
+from accel.compiler.merge.members import Placement
+from accel.compiler.merge.outputs import OutputPlaces
+from accel.ir.tape import Node
 from accel.ir.template import fill
 from accel.ir.views import Placed
+from accel.record import Trace
 from accel.record.objects.names.variables import CONTENTS, OF_CELL, OF_GLOBALS
 from accel.record.state.changes import Write
 from accel.record.state.inputs import MISSING, Fetch, Inputs, is_same_code, of_contents, of_namespace
@@ -19,7 +27,6 @@ from accel.record.state.leaves import FixedValue, FromSlot, NewArray, NewContain
 from accel.record.state.leaves import Leaf as Part
 from accel.transform.pure.places import InputLeaf, Places
 from accel.transform.pure.recorded import RecordedFunction, refused
-from accel.transform.pure.ways import Way
 
 Steps = tuple[tuple[bool, Any], ...]
 
@@ -318,3 +325,37 @@ def chain_read(value: Any, chain: Sequence[Any], number: Callable[[Number], Any]
             step = Placed(step.extent, fill(step.starts, number, Number))
         value = step.read(value)
     return value
+
+
+# -- ways -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Way:
+    """One path through the function.
+
+    assumed: nodes with their required outcomes. trace: the trace with its result and side effects. slots, outputs: the
+    positions of the trace's slots and outputs in the merged trace. nodes: indices of its operations, at least those on
+    the host.
+    """
+
+    assumed: list[tuple[Node, Any]]
+    trace: Trace
+    slots: list[int]
+    outputs: OutputPlaces
+    nodes: frozenset[int]
+
+
+def ways_of(trace: MergedTrace) -> list[Way]:
+    """Return the paths of a merged trace: those of its members."""
+    return [_of_member(trace, member) for member in trace.members]
+
+
+def _of_member(trace: MergedTrace, member: Member) -> Way:
+    placement = member.placement
+    return Way(_assumed(trace, placement), member.trace, placement.slots, placement.outputs, placement.nodes)
+
+
+def _assumed(trace: MergedTrace, way: Placement) -> list[tuple[Node, Any]]:
+    assumed = [(trace.tape.outcomes[position].node, value) for position, value in way.outcomes.items()]
+    return assumed + [(trace.tape.nodes[index], value) for index, value in way.on_host.items()]

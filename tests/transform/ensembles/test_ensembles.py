@@ -15,7 +15,7 @@ import pytest
 import accel
 from accel.platform import processors
 from accel.transform.ensembles import batch, paths
-from accel.transform.ensembles.groups import number_of_groups
+from accel.transform.ensembles.division import number_of_groups
 from tests.transform.ensembles.programs import (
     HELD,
     SHARED,
