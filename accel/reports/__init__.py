@@ -9,8 +9,7 @@ summary               the summary line, and the heading of a report
 brief                 the most important figures, in about fifteen lines
 text, markdown, html  the whole report as text, as Markdown, and in a notebook
 reporting             `accel.report`
-steps                 the steps of a run, and the kinds of time in each
-drawing               the charts of a profile
+drawing               the charts of a profile, and the steps that they show
 profiling             the page of a profile
 last                  the report of the last run, kept on disk
 """

@@ -11,9 +11,9 @@ from accel.platform.ledger import Ledger
 from accel.platform.timeline import Event
 from accel.reports import drawing, summary, words
 from accel.reports.advice import IN_SHELL
+from accel.reports.drawing import Step, pacing_target, steps_of
 from accel.reports.figures import figures_of, figures_of_run
 from accel.reports.html import table
-from accel.reports.steps import Step, pacing_target, steps_of
 
 MAX_REASONS = 5
 """Maximum number of reasons to show per function."""

@@ -14,7 +14,7 @@ import accel
 from accel.backend.underway import queues
 from accel.dispatch import compiling, recordings
 from accel.dispatch.paths import known
-from accel.entry.lift import shares
+from accel.entry.lift import iterations
 from accel.platform import gain
 from accel.platform.ledger import Ledger, ledgers, open_ledger
 from accel.policy import account, prices, rest
@@ -69,7 +69,7 @@ def test_the_statements_around_such_a_length_are_targets(
     write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recordings, "LIFTED_CALL_S", 0.0)
-    monkeypatch.setattr(shares, "LEAST_SHARE", 0.0)
+    monkeypatch.setattr(iterations, "LEAST_SHARE", 0.0)
     source = (
         "import numpy as np\n\n\ndef step(x, limit):\n    y = np.sin(x) * 2.0\n    z = np.cos(y) + x\n"
         "    low = np.sort(y[y > limit]).reshape(1, -1)[0, 0]\n    w = z * low\n    return np.sqrt(w * w + 1.0)\n"
@@ -157,7 +157,7 @@ def test_a_number_that_no_two_recordings_share_splits_the_function_without_a_pro
 ) -> None:
     monkeypatch.setattr(recordings, "LIFTED_CALL_S", 0.0)
     monkeypatch.setattr(recordings, "FIRST_AGAIN", 1)
-    monkeypatch.setattr(shares, "LEAST_SHARE", 0.0)
+    monkeypatch.setattr(iterations, "LEAST_SHARE", 0.0)
     monkeypatch.setattr(compiling, "OBSERVED", 10**9)  # none is compiled
     module = "turned_" + name.split()[1]
     write_modules({f"{module}.py": TURNED.format(line=LINES[name])})

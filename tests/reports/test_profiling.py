@@ -11,7 +11,7 @@ import pytest
 from accel.platform import timeline
 from accel.platform.reasons import Refusal
 from accel.platform.timeline import CallRecord
-from accel.reports import drawing, profiling, steps, words
+from accel.reports import drawing, profiling, words
 
 VOID = {"meta", "wbr"}
 
@@ -50,33 +50,33 @@ RUN = calls(
 
 
 def test_a_step_is_from_the_end_of_one_call_to_the_end_of_the_next() -> None:
-    first, second = steps.steps_of(RUN, "step")
+    first, second = drawing.steps_of(RUN, "step")
     assert first.seconds == pytest.approx(1.0)
     assert first.parts == pytest.approx({"numpy": 0.1, "compiled": 0.25, "other": 0.65})
     assert second.parts == pytest.approx({"compiled": 0.05, "compared": 0.6, "other": 0.35})
-    assert steps.steps_of(RUN, None) == []
+    assert drawing.steps_of(RUN, None) == []
 
 
 def test_steps_are_counted_by_the_named_target_or_by_the_one_with_most_time() -> None:
-    assert steps.pacing_target(RUN, None) == "step"
-    assert steps.pacing_target(RUN, "flux") == "flux"
-    assert steps.pacing_target(RUN, "absent") == "step"
-    assert steps.pacing_target(RUN[:2], None) is None
+    assert drawing.pacing_target(RUN, None) == "step"
+    assert drawing.pacing_target(RUN, "flux") == "flux"
+    assert drawing.pacing_target(RUN, "absent") == "step"
+    assert drawing.pacing_target(RUN[:2], None) is None
 
 
 def test_many_steps_become_means_of_neighbours() -> None:
-    many = [steps.Step(i, i, float(i), {"numpy": float(i)}) for i in range(1, 8)]
-    assert [(each.first, each.last, each.seconds) for each in steps.binned(many, 3)] == [
+    many = [drawing.Step(i, i, float(i), {"numpy": float(i)}) for i in range(1, 8)]
+    assert [(each.first, each.last, each.seconds) for each in drawing.binned(many, 3)] == [
         (1, 3, 2.0),
         (4, 6, 5.0),
         (7, 7, 7.0),
     ]
-    assert steps.binned([], 3) == []
+    assert drawing.binned([], 3) == []
 
 
 def test_the_usual_step_of_each_kind_fits_into_the_chart() -> None:
-    numpy = [steps.Step(i, i, 0.03, {"numpy": 0.03}) for i in range(1, 4)]
-    compiled = [steps.Step(i, i, 0.002, {"compiled": 0.002}) for i in range(4, 100)]
+    numpy = [drawing.Step(i, i, 0.03, {"numpy": 0.03}) for i in range(1, 4)]
+    compiled = [drawing.Step(i, i, 0.002, {"compiled": 0.002}) for i in range(4, 100)]
     heights = re.findall(r'height="([0-9.]+)" class="numpy"', drawing.steps_chart(numpy + compiled))
     assert len(heights) == 3 and all(0.0 < float(each) < drawing.HEIGHT - 41 for each in heights)
 

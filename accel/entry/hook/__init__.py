@@ -8,8 +8,7 @@ attributes    one attribute of a module or class: finding, replacing, restoring
 aliases       other names that hold a replaced function
 misnamed      rows of a user's own catalogue that name nothing
 lifts         the loops that rows name, outlined
-watching      which functions take the time, for `accel run --auto`
-hopeless      programs that spend their time in compiled code: later runs are left alone
+watching      which functions take the time, for `accel run --auto`; programs that spend it in compiled code
 imports       finding modules, and patching them as soon as they are imported
 loader        runs the code of such a module, and patches it then
 """

@@ -18,7 +18,7 @@ from accel import catalogue as catalogues
 from accel.backend import devices
 from accel.backend.disk import cache
 from accel.catalogue import Catalogue, Row, Steps
-from accel.entry.hook import hopeless, installation
+from accel.entry.hook import installation
 from accel.entry.hook.accelerating import Accelerating
 from accel.entry.hook.attributes import find
 from accel.entry.hook.imports import locate
@@ -26,7 +26,7 @@ from accel.entry.hook.installation import NUMPY, Installation, Wrap, keep_on_num
 from accel.entry.hook.lifts import MAIN, TOP, WHY
 from accel.entry.hook.misnamed import OwnRows
 from accel.entry.hook.patterns import check_patterns, selected
-from accel.entry.hook.watching import SHARE, Watch
+from accel.entry.hook.watching import SHARE, Watch, keep_hopeless, known_hopeless
 from accel.platform import config, freed, ledger, logs, ranks, variables, versions, warned
 from accel.platform.ledger import State
 from accel.platform.own_code import is_project_module
@@ -271,7 +271,7 @@ def watch() -> None:
     """
     if _current is None or _current.has_chosen:
         return
-    known = hopeless.earlier()
+    known = known_hopeless()
     if known is not None:
         _leave(f"{known}, in an earlier run")
     else:
@@ -280,7 +280,7 @@ def watch() -> None:
 
 def _note_hopeless(name: str, share: float) -> None:
     sentence = f"{share:.0%} of the time is in {name}, which accel cannot make faster"
-    hopeless.keep(sentence)
+    keep_hopeless(sentence)
     _leave(sentence)
 
 

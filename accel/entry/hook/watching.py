@@ -7,16 +7,21 @@ loaded.
 
 The samples also tell where the program's own code waits for code that is compiled already. If that takes most of the
 time, no program of accel's could pay for itself.
+
+Later runs of programs that spend their time in compiled code are left alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, FrameType
 
+from accel.backend.disk import cache
 from accel.catalogue import Row
 from accel.platform import freed
 from accel.platform.bodies import runs_body
@@ -134,3 +139,31 @@ def _called_by_project(frame: FrameType) -> str | None:
             ]
             name = ".".join([*public, each.f_code.co_name])
     return None
+
+
+# -- programs that spend their time in compiled code ------------------------------------------------------------------
+
+
+def _key() -> str | None:
+    """The name on disk of this program with these arguments; None for one that has no file."""
+    try:
+        source = Path(sys.argv[0]).read_bytes()
+    except (OSError, IndexError, ValueError):
+        return None
+    parts = b"hopeless", source, *(each.encode(errors="replace") for each in sys.argv)
+    return hashlib.sha1(b"\0".join(parts), usedforsecurity=False).hexdigest()
+
+
+def known_hopeless() -> str | None:
+    """The sentence that an earlier run has kept about this program, or None."""
+    key = _key()
+    if key is None or not cache.is_used():
+        return None
+    return cache.parsed(key, cache.KNOWN, lambda text: text.decode() or None)
+
+
+def keep_hopeless(sentence: str) -> None:
+    """Keep for later runs what takes the time of this program."""
+    key = _key()
+    if key is not None:
+        cache.save(key, sentence.encode(), cache.KNOWN)

@@ -10,8 +10,8 @@ tracebacks  of what leaves a body: as if it had been raised in the loop itself
 passed      functions that a program hands on, which must have been replaced before
 codes       code objects of outlined loops: their constants and names
 switch      decides in each iteration which body runs
-iterations  the target of an outlined loop, or of outlined statements, and how it is split where it is refused
-shares      the share of the time that each outlined part takes
+iterations  the target of an outlined loop, or of outlined statements, how it is split where it is refused, and the
+            share of the time that each part takes
 between     what Python runs between two iterations, and whether it could look at arrays
 holding     iterations one after the other that leave state on a device with a memory of its own
 lifting     `lift_function` and `lifted_module_code`: all of this together, and how to undo it

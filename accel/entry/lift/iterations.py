@@ -1,6 +1,8 @@
 """Iterations: the target of an outlined loop, or of outlined statements, answers them, one call each.
 
 A target that is refused at certain lines is split: the statements between these lines get targets of their own.
+
+Each outlined part is timed first. Only a part that takes enough of a call gets a target.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from typing import Any
 
 from accel.backend import resident
 from accel.dispatch import accelerated
-from accel.entry.lift import shares
 from accel.entry.lift.holding import Holding
 from accel.entry.lift.lifting import LiftedFunction, lift_function, split
 from accel.entry.lift.regions import Stops
@@ -232,15 +233,15 @@ def weigh(
 ) -> None:
     """Time the parts of a function or loop, and begin those that take enough of its calls.
 
-    whole: its name. stops: the lines at which it has been split. calls, call_s: see `shares.Weighed`.
+    whole: its name. stops: the lines at which it has been split. calls, call_s: see `Weighed`.
     """
     lines = f"line {', '.join(map(str, stops))}" if stops else "its loops"
     logs.LOGGER.info("%s is split at %s into %d parts", whole, lines, len(switches))
 
     def decide(switch: Switch, share: float) -> None:
-        shares.measured[whole, switch.place] = share
-        what = f"{whole} is split at {lines}: {share:.0%} of its time is in {shares.in_words(switch.place)}"
-        if share < shares.LEAST_SHARE:
+        measured[whole, switch.place] = share
+        what = f"{whole} is split at {lines}: {share:.0%} of its time is in {in_words(switch.place)}"
+        if share < LEAST_SHARE:
             switch.turn_off()
             current_run().note(f"{what}, too little to be compiled")
         else:
@@ -249,7 +250,7 @@ def weigh(
 
     for each in switches:
         if each.code is not None:
-            shares.Weighed(each, calls, call_s, decide)
+            Weighed(each, calls, call_s, decide)
 
 
 _LINES = re.compile(r":\d+(-\d+)?$")
@@ -287,3 +288,68 @@ def lift_refused(
 
     weigh(made.lifted.switches, name, lines, calls, call_s, begin_part)
     return made
+
+
+# -- the share of a call that each part takes -------------------------------------------------------------------------
+
+
+LEAST_SHARE = 0.1
+"""Minimum share of a call from which a part gets a target. Guess: the program of a smaller part could save less."""
+
+WEIGHED_CALLS = 3
+"""Number of calls after which a part that has not taken its share is left alone. Guess."""
+
+
+def in_words(place: str) -> str:
+    """A part's place in words.
+
+    >>> in_words("17-23"), in_words("30-30"), in_words("30")
+    ('lines 17-23', 'line 30', 'line 30')
+    """
+    first, _, last = place.partition("-")
+    return f"line {first}" if last in ("", first) else f"lines {place}"
+
+
+measured: dict[tuple[str, str], float] = {}
+"""The share of a call, by the name of the whole and the place of the part."""
+
+
+class Weighed:
+    """Runs one part as it is, and times it.
+
+    calls: gives the number of calls of the whole so far. call_s: seconds that one takes. decide: is told the part's
+    share of call_s, once that is known to be enough or too little. It must set the switch's `call`, or turn the switch
+    off.
+    """
+
+    def __init__(
+        self, switch: Switch, calls: Callable[[], int], call_s: float, decide: Callable[[Switch, float], object]
+    ) -> None:
+        self._switch = switch
+        self._calls = calls
+        self._call_s = call_s
+        self._decide = decide
+        self._spent_s = 0.0
+        self._before = calls()
+        switch.call = self
+        switch.on = True
+
+    def __call__(self, body: FunctionType) -> Any:
+        started = time.perf_counter()
+        try:
+            return body()
+        finally:
+            self._spent_s += time.perf_counter() - started
+            if self._switch.call is self:  # not where it has been decided inside the body
+                self._look()
+
+    def _look(self) -> None:
+        try:
+            calls = self._calls() - self._before
+            # with the call that is under way
+            share = min(1.0, self._spent_s / max((calls + 1) * self._call_s, 1e-9))
+            if share >= LEAST_SHARE or calls >= WEIGHED_CALLS:
+                self._decide(self._switch, share)
+        except Exception as error:  # the part has run: the program must see no error of accel's
+            pass_on(error)
+            self._switch.turn_off()

@@ -6,8 +6,7 @@ running      installs accel, runs a program, writes the reports
 lengths      how long earlier runs of a program took, and whether another one can gain
 commandline  the options and settings of these two, checked
 starts       the ways in which Python starts a program
-chosen       the targets that accel chose without a catalogue, as a line and as a catalogue
-choices      the choices of earlier runs, kept on disk
+choices      what accel chose without a catalogue: kept on disk, as a line, and as a catalogue
 joining      the members that `--ensemble` asks for, and the loop that they step beside
 program      a program, run as Python itself would run it
 report       `accel report`: the report of the last run

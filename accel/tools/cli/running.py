@@ -24,8 +24,7 @@ from accel.reports import last, summary
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import LOST, figures_of_run
 from accel.tools.cli import minutes
-from accel.tools.cli.choices import RunChoice, chooses
-from accel.tools.cli.chosen import as_catalogue, summary_of_chosen, without_source
+from accel.tools.cli.choices import RunChoice, as_catalogue, chooses, summary_of_chosen, without_source
 from accel.tools.cli.commandline import CommandLine, Report
 from accel.tools.cli.lengths import History
 from accel.tools.cli.program import execute, is_broken_off

@@ -3,6 +3,11 @@
 A cell runs as IPython would run it, with two exceptions. The functions that it defines are accelerated, including
 methods of its classes. The loops at its top level are outlined. The cell's source is transformed before it runs, so its
 own calls are accelerated as well.
+
+Errors of cells are shown at the line that raised them.
+
+A notebook's kernel reads line numbers from the frames of a traceback, not from the traceback's entries. The frame of an
+outlined loop then points at the call of its body.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ import copy
 import functools
 import operator
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, TracebackType
 from typing import Any
 
 from accel.dispatch import accelerated, get_ready
@@ -24,8 +29,8 @@ from accel.platform import config, logs
 from accel.platform.clocks import time
 from accel.platform.config import SettingError
 from accel.platform.ledger import current_run, ledgers
+from accel.platform.tracebacks import entries, linked
 from accel.reports.words import as_factor, in_s, plural
-from accel.tools.plugins.cell_errors import with_lines_of_frames
 from accel.tools.plugins.lines import LineProfile, line_profile
 
 _FUTURES = functools.reduce(
@@ -208,3 +213,34 @@ def _is_generator(function: ast.FunctionDef) -> bool:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             inside.extend(ast.iter_child_nodes(node))  # type: ignore[arg-type]
     return False
+
+
+# -- errors of cells --------------------------------------------------------------------------------------------------
+
+
+def with_lines_of_frames(traceback: TracebackType | None, cell: str) -> TracebackType | None:
+    """Return a traceback in which the cell's own frame is at the line that its entry names. cell: the source's name."""
+    return linked([_stand_in(each) if _is_elsewhere(each, cell) else each for each in entries(traceback)])
+
+
+def _is_elsewhere(entry: TracebackType, cell: str) -> bool:
+    code = entry.tb_frame.f_code
+    return (code.co_filename, code.co_name) == (cell, "<module>") and entry.tb_frame.f_lineno != entry.tb_lineno
+
+
+def _stand_in(entry: TracebackType) -> TracebackType:
+    """Return a traceback entry for the same source line, with a new frame at that line."""
+    code = entry.tb_frame.f_code
+    line, *columns = list(code.co_positions())[entry.tb_lasti // 2]
+    end, start, stop = columns if line == entry.tb_lineno and None not in columns else (entry.tb_lineno, -1, -1)
+    name = ast.Name("Exception", ast.Load())
+    raising = ast.Raise(name)
+    place = ast.Pass(lineno=entry.tb_lineno, end_lineno=end, col_offset=start, end_col_offset=stop)  # type: ignore[arg-type]
+    for node in (raising, name):
+        ast.copy_location(node, place)
+    made = compile(ast.Module([raising], []), code.co_filename, "exec", dont_inherit=True)
+    try:
+        exec(made, entry.tb_frame.f_globals, {"Exception": Exception})
+    except Exception as error:
+        return entries(error.__traceback__)[-1]
+    raise AssertionError("the code raises")

@@ -267,4 +267,4 @@ def test_a_later_run_of_such_a_program_is_left_alone(
             f"{sentence}, in an earlier run",
         ]
         monkeypatch.setattr(sys, "argv", [str(program), "--coarse"])
-        assert patching.hopeless.earlier() is None
+        assert patching.known_hopeless() is None

@@ -13,7 +13,7 @@ import pytest
 
 import accel
 from accel.dispatch import recordings
-from accel.entry.lift import shares
+from accel.entry.lift import iterations
 from accel.entry.lift.lifting import lift_function
 from accel.entry.lift.source import NotLiftable
 from accel.platform.ledger import current_run, ledgers, open_ledger
@@ -30,7 +30,7 @@ def module(write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch) -> Made
     """Give a function that imports a source as the module `planet`."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(recordings, "LIFTED_CALL_S", 0.0)
-    monkeypatch.setattr(shares, "LEAST_SHARE", 0.0)  # whatever the parts take
+    monkeypatch.setattr(iterations, "LEAST_SHARE", 0.0)  # whatever the parts take
 
     def make(source: str) -> ModuleType:
         write_modules({"planet.py": HEADER + source})
@@ -229,7 +229,7 @@ def test_a_part_that_takes_little_is_left_alone(module: Made, tmp_path: Any, mon
         "def step(u, path):\n    k = u[0] * 2\n    path.write_text('x')\n"
         "    for _ in range(4):\n        u = np.sin(u) + np.cos(u)\n    return u + k\n"
     )
-    monkeypatch.setattr(shares, "LEAST_SHARE", 1e9)
+    monkeypatch.setattr(iterations, "LEAST_SHARE", 1e9)
     fast = accel.accelerate(planet.step)
     for _ in range(16):
         fast(np.linspace(0, 1, 1000), tmp_path / "log")

@@ -14,7 +14,7 @@ import pytest
 
 from accel.catalogue import Row
 from accel.platform import config
-from accel.tools.cli.chosen import summary_of_chosen
+from accel.tools.cli.choices import summary_of_chosen
 from accel.tools.cli.commandline import compare_parser
 from accel.tools.cli.run import compare
 from accel.tools.comparison import runs

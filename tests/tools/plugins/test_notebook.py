@@ -22,7 +22,7 @@ from accel.platform import ledger
 from accel.platform.reasons import Refusal
 from accel.record.objects.sinks.streams import is_standard
 from accel.tools.plugins import lines
-from accel.tools.plugins.cell_errors import with_lines_of_frames
+from accel.tools.plugins.notebook import with_lines_of_frames
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,8 +6,7 @@ from types import FunctionType
 from typing import Any
 
 from accel.entry.callables import PlainCall
-from accel.entry.lift import shares
-from accel.entry.lift.iterations import Splits, stops_of
+from accel.entry.lift.iterations import Splits, in_words, measured, stops_of
 from accel.entry.lift.lifting import lifted_function_code
 from accel.entry.lift.source import NotLiftable
 from accel.platform.bodies import as_written
@@ -31,13 +30,13 @@ def parts(call: PlainCall, refusal: Refusal) -> dict[str, Any] | None:
     return {
         "between": list(stops),
         "lines": places,
-        "shares": [shares.measured.get((call.name, place)) for place in places],
+        "shares": [measured.get((call.name, place)) for place in places],
     }
 
 
 def told(found: dict[str, Any]) -> str:
     """Say in one sentence what parts there are."""
     pairs = zip(found["lines"], found["shares"], strict=True)
-    named = ((shares.in_words(place), share) for place, share in pairs)
+    named = ((in_words(place), share) for place, share in pairs)
     lines = ", ".join(place if share is None else f"{place} ({share:.0%} of a call)" for place, share in named)
     return f"compiled apart: {lines}; line {', '.join(map(str, found['between']))} runs as it is"
