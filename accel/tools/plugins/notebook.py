@@ -191,7 +191,7 @@ _KNOWN_DECORATORS = frozenset({"staticmethod", "classmethod", "property"})
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
-    """Yield the functions at a cell's top level and the methods of its classes, except generators and special methods.
+    """Yield the functions at a cell's top level and the methods of its classes, except special methods.
 
     Python turns some special methods into class methods, if they are plain functions.
     """
@@ -199,20 +199,10 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
         if isinstance(node, ast.FunctionDef):
             special = node.name.startswith("__") and node.name not in ("__init__", "__call__")
             names = set(map(ast.unparse, node.decorator_list))
-            if not special and names <= _KNOWN_DECORATORS and not _is_generator(node):
+            if not special and names <= _KNOWN_DECORATORS:
                 yield node
         elif isinstance(node, ast.ClassDef):
             yield from _functions(node)
-
-
-def _is_generator(function: ast.FunctionDef) -> bool:
-    inside = list(function.body)
-    for node in inside:  # it grows
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return True
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            inside.extend(ast.iter_child_nodes(node))  # type: ignore[arg-type]
-    return False
 
 
 # -- errors of cells --------------------------------------------------------------------------------------------------

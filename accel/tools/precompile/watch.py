@@ -13,7 +13,6 @@ from typing import NamedTuple
 from accel.platform import config, timeline
 from accel.platform.clocks import time
 from accel.platform.ledger import Ledger, State, current_run, ledgers, open_ledger
-from accel.platform.spelling import dotted
 
 QUIET_S = 3.0
 """Minimum seconds without anything new, in addition: a small function may be called often at the start."""
@@ -115,17 +114,7 @@ def _pace() -> Ledger | None:
     step = current_run().pace
     if step is not None:
         book = open_ledger(step)
-        if book.calls or (book.state is State.UNCALLED and _is_loaded(step)):  # it is accelerated, and not called yet
+        # it is accelerated, and not called yet. If its module is not imported, the catalogue may be for another program
+        if book.calls or (book.state is State.UNCALLED and step.partition(":")[0] in sys.modules):
             return book
     return max((book for book in ledgers() if book.calls), key=lambda book: book.spent_s, default=None)
-
-
-def _is_loaded(target: str) -> bool:
-    """Return whether the program has imported the target's module. If not, the catalogue may belong to another
-    program."""
-    parts = dotted(target).split(".")
-    for end in range(len(parts) - 1, 0, -1):
-        module = sys.modules.get(".".join(parts[:end]))
-        if module is not None:
-            return hasattr(module, parts[end])
-    return False

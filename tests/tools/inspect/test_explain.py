@@ -156,7 +156,7 @@ def test_a_stop_is_told_with_its_place_on_the_line_and_the_way_there() -> None:
 def test_the_parts_around_a_stop_are_told(write_modules: WriteModules, monkeypatch: pytest.MonkeyPatch) -> None:
     source = "import numpy as np\ndef step(u):\n    w = np.sin(u)\n    input()\n    v = w * u\n    return v + 1\n"
     write_modules({"split_plate.py": source})
-    monkeypatch.setattr(iterations, "measured", {("split_plate:step", "5-6"): 0.25})
+    monkeypatch.setitem(iterations.measured, ("split_plate:step", "5-6"), 0.25)
     step = importlib.import_module("split_plate").step
     found = accel.explain(step, np.ones(3))
     assert found.data["stop"]["parts"] == {"between": [4], "lines": ["3-3", "5-6"], "shares": [None, 0.25]}

@@ -330,10 +330,9 @@ def test_refusals_and_paths_that_never_recur_are_no_news(books: ModuleType, cloc
 def test_a_catalogues_step_is_waited_for(
     books: ModuleType, clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    books.current_run().step = "m.step"
+    books.current_run().step = "m:step"
     monkeypatch.setitem(sys.modules, "m", ModuleType("m"))
-    sys.modules["m"].step = None  # type: ignore[attr-defined]  # the program has it, and comes to it
-    before, step, watched = books.open_ledger("m.before"), books.open_ledger("m.step"), NewsCounter(settled=5)
+    before, step, watched = books.open_ledger("m:before"), books.open_ledger("m:step"), NewsCounter(settled=5)
     _calls(watched, before, 100)
     clock[0] += 10.0
     assert set(_calls(watched, before, 100)) == {None}

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType, FunctionType
+from types import FrameType, FunctionType
 from typing import Any
 
 from accel.entry.callables import PlainCall
@@ -53,7 +53,7 @@ def nth_call(file: str, qualname: str, nth: int, found: Callable[[PlainCall], No
 def call_of_frame(frame: FrameType) -> PlainCall | None:
     """Return the call of a frame that has just begun; None if its function cannot be found."""
     code, values = frame.f_code, frame.f_locals
-    function = function_of(code, frame.f_globals)
+    function = next((each for each in gc.get_referrers(code) if type(each) is FunctionType), None)
     if function is None:
         return None
     # CPython's order of variables: arguments, keyword-only ones, then *args and **kwargs
@@ -65,25 +65,3 @@ def call_of_frame(frame: FrameType) -> PlainCall | None:
     if code.co_flags & inspect.CO_VARKEYWORDS:
         kwargs.update(values[next(names)])
     return PlainCall(function, tuple(args), kwargs)
-
-
-def function_of(code: CodeType, namespace: dict[str, Any]) -> FunctionType | None:
-    """Return the function with this code, by its name in its module or from the garbage collector; None if there is
-    none."""
-    function = _walk(code, namespace)
-    if function is None:
-        function = next((each for each in gc.get_referrers(code) if type(each) is FunctionType), None)
-    return function
-
-
-def _walk(code: CodeType, namespace: dict[str, Any]) -> FunctionType | None:
-    """Return the function at the code's qualified name, under decorators and descriptors."""
-    value: Any = None
-    for part in code.co_qualname.split("."):
-        value = namespace.get(part)
-        namespace = dict(vars(value)) if isinstance(value, type) else {}
-    for _ in range(16):
-        if type(value) is FunctionType and value.__code__ is code:
-            return value
-        value = value.fget if isinstance(value, property) else getattr(value, "__wrapped__", None)
-    return None
