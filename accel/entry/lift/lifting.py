@@ -61,8 +61,8 @@ class LiftedFunction:
             self.function.__code__ = self.original
 
 
-def lift_function(function: FunctionType, lines: Collection[int] = (), *, stops: Stops = NO_STOPS) -> LiftedFunction:
-    """Lift loops of a function. Their switches are off. lines: of the loops to lift; all that can be by default.
+def lift_function(function: FunctionType, *, stops: Stops = NO_STOPS) -> LiftedFunction:
+    """Lift all loops of a function that can be. Their switches are off.
 
     stops: lines that stop its recordings. If there are any, what stands between them is outlined.
 
@@ -70,18 +70,18 @@ def lift_function(function: FunctionType, lines: Collection[int] = (), *, stops:
     """
     before = function.__code__
     # a script's loops are outlined as it is loaded: what stands between the lines takes them in
-    lifted = lifted_function_code(as_written(before) if stops else before, lines, stops=stops)
+    lifted = lifted_function_code(as_written(before) if stops else before, stops=stops)
     function.__code__ = lifted.code
     made = LiftedFunction(function, before, lifted)
     when_all_off(lifted.switches, made.undo)
     return made
 
 
-def lifted_function_code(code: CodeType, lines: Collection[int] = (), *, stops: Stops = NO_STOPS) -> LiftedCode:
+def lifted_function_code(code: CodeType, *, stops: Stops = NO_STOPS) -> LiftedCode:
     """As `lift_function`, for a function's code."""
     source = function_source(code)
     work = _Work(source.tree, code)
-    work.lift_function(source.node, code, lines, stops)
+    work.lift_function(source.node, code, stops)
     found = find_code(work.finish(), code)
     if found is None or found.co_freevars != code.co_freevars:
         raise not_from_source(code, "the lifted code has other free variables")
@@ -180,13 +180,10 @@ class _Work:
         self._apart: list[ast.stmt] = []  # bodies of loops at the top of the module
         self._calls: list[Callable[[], object]] = []
 
-    def lift_function(
-        self, node: FunctionNode, code: CodeType, lines: Collection[int] = (), stops: Stops = NO_STOPS
-    ) -> None:
+    def lift_function(self, node: FunctionNode, code: CodeType, stops: Stops = NO_STOPS) -> None:
         """Outline regions of a function that `node` defines and that runs `code`."""
         check_function(node, code)
-        chosen = self._regions(node.body, node, code, stops)
-        self._outline([each for each in chosen if not lines or each.line in lines], node, code)
+        self._outline(self._regions(node.body, node, code, stops), node, code)
 
     def lift_top(self) -> None:
         """Lift loops at the top of the module."""

@@ -18,7 +18,7 @@ from accel.entry.callables import PlainCall
 from accel.platform.clocks import time
 from accel.rules.tracing import traced
 from accel.transform.ensembles.addresses import address_of
-from accel.transform.ensembles.division import Division, Group, InGroups, devices_for, number_of_groups
+from accel.transform.ensembles.division import Division, InGroups, devices_for, number_of_groups, part
 from accel.transform.ensembles.inventory import Inventory, inventory_of
 from accel.transform.pure import places as places_module
 from accel.transform.pure.program import PureProgram
@@ -168,7 +168,7 @@ class Batch:
             given, always = division.placed(given), division.everywhere(ALWAYS)
             divided = compile_with(jax.jit(division.of_each(function, len(given))).lower(*given, always), options)
             return lambda given: divided(*division.placed(given), always)
-        first = Group(0, size).of(given, own) if groups > 1 else given
+        first = part(given, own, slice(size)) if groups > 1 else given
         compiled = compile_with(jax.jit(function).lower(*first, ALWAYS), options)
         if groups == 1:
             return lambda given: compiled(*given, ALWAYS)

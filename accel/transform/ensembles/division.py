@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -101,18 +101,12 @@ def number_of_groups(members: int, chunk: int) -> int:
     return equal_parts(members, processors.usable())
 
 
-class Group(NamedTuple):
-    """The members from `start` up to `end`, exclusive."""
-
-    start: int
-    end: int
-
-    def of(self, values: Sequence[Any], own: Sequence[int]) -> list[Any]:
-        """Return the group's part of values. own: positions of values with the members along their first axis."""
-        found = list(values)
-        for position in own:
-            found[position] = np.asarray(values[position])[self.start : self.end]
-        return found
+def part(values: Sequence[Any], own: Sequence[int], members: slice) -> list[Any]:
+    """Return values for these members. own: positions of values with the members along their first axis."""
+    found = list(values)
+    for position in own:
+        found[position] = np.asarray(values[position])[members]
+    return found
 
 
 class InGroups:
@@ -132,27 +126,27 @@ class InGroups:
         size: int,
     ) -> None:
         self._compiled, self._own, self._outputs_apart = compiled, own, outputs_apart
-        self._groups = [Group(number * size, (number + 1) * size) for number in range(groups)]
+        self._groups = [slice(number * size, (number + 1) * size) for number in range(groups)]
 
     def __call__(self, given: list[Any]) -> list[Any]:
         with ThreadPoolExecutor(len(self._groups)) as pool:
             steps = list(pool.map(lambda group: self._step(group, given), self._groups))
             first = steps[0]
             whole = [
-                np.empty((self._groups[-1].end, *each.shape[1:]), each.dtype) if is_apart else each
+                np.empty((self._groups[-1].stop, *each.shape[1:]), each.dtype) if is_apart else each
                 for each, is_apart in zip(first, self._outputs_apart, strict=True)
             ]
             list(pool.map(lambda group, step: self._put(group, step, whole), self._groups, steps))
         return whole
 
-    def _step(self, group: Group, given: list[Any]) -> list[np.ndarray[Any, Any]]:
+    def _step(self, group: slice, given: list[Any]) -> list[np.ndarray[Any, Any]]:
         import jax
 
         with jax.enable_x64(True):  # a setting of each thread
-            return [np.asarray(each) for each in self._compiled(group.of(given, self._own))]
+            return [np.asarray(each) for each in self._compiled(part(given, self._own, group))]
 
-    def _put(self, group: Group, step: Sequence[Any], whole: Sequence[Any]) -> None:
+    def _put(self, group: slice, step: Sequence[Any], whole: Sequence[Any]) -> None:
         """Copy a group's outputs into the arrays of all members."""
         for each, target, is_apart in zip(step, whole, self._outputs_apart, strict=True):
             if is_apart:
-                target[group.start : group.end] = each
+                target[group] = each

@@ -211,7 +211,7 @@ class Ensemble:
         if name not in self._paths.inventory.addresses:
             raise refused(self.name, "ensemble.place", name)
 
-    def _pristine(self, name: str, stepped: Stepped | None = None) -> Array:
+    def _pristine(self, name: str) -> Array:
         """Return the program's value from before the first step. Raises Refused if there was none."""
         found = self._paths.before(name)
         if found is None:

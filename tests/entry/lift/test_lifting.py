@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import importlib
 import inspect
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from accel.entry.lift.lifting import LiftedFunction, lift_function, lifted_function_code, lifted_module_code
+from accel.entry.lift.lifting import LiftedFunction, lift_function, lifted_module_code
 from accel.entry.lift.source import NotLiftable
 from accel.platform.reasons import Refusal
 from tests.conftest import WriteModules
@@ -352,13 +351,3 @@ def test_what_cannot_stand_in_a_function_is_refused_in_a_module(tmp_path: Any, b
         lifted_module_code(compile(source, str(path), "exec", dont_inherit=True))
     assert caught.value.refusal.reason == "lift.code"
     assert caught.value.refusal.detail.startswith(detail)
-
-
-def test_only_the_lines_that_are_asked_for(load: Load) -> None:
-    planet = load(
-        "def main(n):\n    total = 0\n    for i in range(n):\n        total += i\n    for k in range(n):\n"
-        "        total += k\n    return total\n"
-    )
-    made = lifted_function_code(planet.main.__code__, lines=[5])
-    assert [each.line for each in made.switches] == [5]
-    assert ast.parse(inspect.getsource(planet.main))

@@ -47,7 +47,7 @@ INTERRUPTED = "the program was interrupted"
 Answer = dict[str, Any]
 
 
-def measured(program: Sequence[str], files: Iterable[str], *, tries: bool = True) -> Answer:
+def measured(program: Sequence[str], files: Iterable[str]) -> Answer:
     """Run the program in a new process and return the measurements.
 
     program: the words after --run. files: whose functions to time, as real paths. Returns {"ending", "wall_s",
@@ -56,7 +56,7 @@ def measured(program: Sequence[str], files: Iterable[str], *, tries: bool = True
     with tempfile.TemporaryDirectory(prefix="accel-doctor-") as folder:
         plan, result = os.path.join(folder, "plan.json"), os.path.join(folder, "result.json")
         with open(plan, "w", encoding="utf-8") as stream:
-            json.dump({"program": program, "files": sorted(files), "tries": tries and apart.available()}, stream)
+            json.dump({"program": program, "files": sorted(files), "tries": apart.available()}, stream)
         process = subprocess.Popen([sys.executable, "-m", "accel.tools.inspect.doctor.measure", plan, result])
         try:
             code = process.wait()
