@@ -88,7 +88,8 @@ class Session:
         if time.perf_counter() - self._told >= RARELY_S and not options.quiet:
             self._told = time.perf_counter()
             line = messages.progress(self._watch.progress(), options.settled, options.steps)
-            os.write(self._streams[1], f"{line}\n".encode())
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                os.write(self._streams[1], f"{line}\n".encode())
 
     def finish(self, ending: str = ENDED) -> None:
         """Compile the remaining paths, say what is kept, and end the process.
@@ -110,7 +111,7 @@ class Session:
         for slip in slips:
             sys.stderr.write(f"accel: {slip}\n")
         for report in plan.reports:
-            if report.format is not None:
+            if report.format is not None and report.full:  # not the brief one, which --demo prints after a run
                 write_report(report, figures, IN_SHELL)
         if not plan.options.quiet:
             folder = config.current().cache_dir
@@ -120,10 +121,12 @@ class Session:
 
     def shown_again(self) -> list[str]:
         """Let the standard streams be the real ones again. Returns the last lines of the output that was hidden."""
-        for stream, number in zip((sys.stdout, sys.stderr), (1, 2), strict=True):
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
             with contextlib.suppress(Exception):  # it may be an object of the program's
-                stream.flush()
-            os.dup2(self._streams[number - 1], number)
+                stream.flush()  # type: ignore[union-attr]
+        for number, real in enumerate(self._streams, 1):
+            os.dup2(real, number)
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
         if self._hidden is None:
             return []
         self._hidden.seek(0)

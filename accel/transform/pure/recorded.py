@@ -27,9 +27,9 @@ Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
 """Positional and keyword arguments of a call."""
 
 
-def refused(name: str, reason: str, detail: str = "", where: str = "") -> Refused:
+def refused(name: str, reason: str, detail: str = "") -> Refused:
     """Return the error for a function that has no pure form, with its reason."""
-    return Refused(Refusal(reason, where, detail).message(name, "has no pure form"))
+    return Refused(Refusal(reason, "", detail).message(name, "has no pure form"))
 
 
 def plain_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PlainCall:

@@ -225,8 +225,10 @@ def test_slips_in_a_catalogue_are_told_of(bench: Bench) -> None:
     assert done.err.count("row 2") == 1
 
 
-def test_nothing_to_compile_is_said(bench: Bench) -> None:
-    (bench.folder / "idle.py").write_text("print(1)\n", encoding="utf-8")
+@pytest.mark.parametrize("redirected", ["", "import io, sys\nsys.stdout = io.StringIO()\n"])
+def test_nothing_to_compile_is_said(bench: Bench, redirected: str) -> None:
+    """Also where the program has put a stream of its own in the place of standard output."""
+    (bench.folder / "idle.py").write_text(f"{redirected}print(1)\n", encoding="utf-8")
     done = bench.compile("idle.py")
     assert (done.code, done.out) == (
         1,

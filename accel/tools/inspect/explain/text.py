@@ -80,8 +80,9 @@ def why_lines(stop: Mapping[str, Any], inside: str = "") -> list[str]:
     return [*lines, *flow(stop["why"], "  why    "), *flow(stop["hint"], "  hint   ")]
 
 
-def marked(source: str, column: int | None, end: int | None, indent: str = "           ") -> list[str]:
+def marked(source: str, column: int | None, end: int | None) -> list[str]:
     """Return a source line, cut to the width, and a line of carets under the columns."""
+    indent = " " * 11
     room = WIDTH - len(indent)
     start = 0
     if len(source) > room and column is not None:
