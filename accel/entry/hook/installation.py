@@ -1,8 +1,8 @@
 """An installation: everything that one `install` changes in the program's modules, and how to undo it.
 
-A function can have several names: its module's, and aliases made by `from module import function`. All are replaced,
-whether they were made before or after `install`, and `uninstall` restores all of them. Modules that are not imported
-yet are patched right after their import, and again after every reload.
+A function can have several names: its module's, aliases made by `from module import function`, and other functions'
+default values. All are replaced, whether they were made before or after `install`, and `uninstall` restores all of
+them. Modules that are not imported yet are patched right after their import, and again after every reload.
 """
 
 from __future__ import annotations

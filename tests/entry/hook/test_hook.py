@@ -494,6 +494,53 @@ def test_reload_after_uninstall_is_plain(planet: ModuleType, accelerate: list[st
     assert accelerate == []
 
 
+DEFAULTS = """
+import functools
+from pkg.planet import flux
+
+def keep(function):
+    @functools.wraps(function)
+    def kept(*args, **kwargs):
+        return function(*args, **kwargs)
+    return kept
+
+def run(x, step=flux):
+    return step(x), step is flux
+
+@keep
+def named(x, *, step=flux, count=1):
+    return step(x) * count, step is flux
+
+class Runner:
+    class Inner:
+        @staticmethod
+        def run(x, step=flux):
+            return step(x), step is flux
+    @classmethod
+    def made(cls, x, a=None, step=flux):
+        return step(x), step is flux
+    advance = lambda self, x, step=flux: (step(x), step is flux)
+"""
+
+
+def test_default_values_of_functions_are_aliases(
+    write_modules: Callable[[dict[str, str]], Path], planet: ModuleType, accelerate: list[str]
+) -> None:
+    write_modules({"defaults.py": DEFAULTS})
+    module: Any = importlib.import_module("defaults")
+    functions = (module.run, module.named, module.Runner.Inner.run, module.Runner.made, module.Runner().advance)
+    before = [function(1) for function in functions]
+    held = module.run.__defaults__, module.named.__wrapped__.__kwdefaults__.copy()
+    patching.install(CATALOGUE)
+    assert module.flux is planet.flux
+    assert [function(1) for function in functions] == before == [(2, True)] * 5
+    assert accelerate == ["pkg.planet:flux"] * 5
+    patching.uninstall()
+    assert [function(1) for function in functions] == before
+    assert accelerate == ["pkg.planet:flux"] * 5
+    assert (module.run.__defaults__, module.named.__wrapped__.__kwdefaults__) == held
+
+
 # -- uninstall -------------------------------------------------------------------------------------------------------
 
 
