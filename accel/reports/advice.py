@@ -11,16 +11,15 @@ class Advice:
     """Phrases for advice in one way of using accel.
 
     report, full: the command for the brief report, and for the whole one. compile_first: the command that compiles
-    beforehand, or None. off: how to run a program on NumPy alone. until: when the figures end. start: advice if no
-    accelerated function was called; start_brief: the same in a few words, for the summary line, or None. refused: True
-    if mode strict ended the run by accel.Refused, whose message has the advice.
+    beforehand, or None. off: how to run a program on NumPy alone. start: advice if no accelerated function was called;
+    start_brief: the same in a few words, for the summary line, or None. refused: True if mode strict ended the run by
+    accel.Refused, whose message has the advice.
     """
 
     report: str
     full: str
     compile_first: str | None
     off: str
-    until: str
     start: str
     start_brief: str | None
     refused: bool = False
@@ -31,7 +30,6 @@ IN_SHELL = Advice(
     full="accel report --full",
     compile_first="`accel compile ...`",
     off="`--mode off`",
-    until="before it ended",
     start="accel doctor finds functions that are worth it, and writes a catalogue; @accel.accelerate marks those of a "
     "script; accel run --auto chooses loops and functions itself",
     start_brief="`accel run --auto ...` needs no catalogue",
@@ -45,7 +43,6 @@ IN_PYTHON = Advice(
     full="accel.report(full=True)",
     compile_first=None,
     off='`accel.override(mode="off")`',
-    until="so far",
     start="@accel.accelerate marks a function, %%accel a cell of a notebook, accel.install(CATALOGUE) what a catalogue "
     "names; `accel doctor`, in a shell, writes one",
     start_brief=None,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from accel.backend.disk.cache import size_text
 from accel.platform.ledger import State
 from accel.platform.reasons import NO_LINE
 from accel.reports.advice import IN_PYTHON, Advice
 from accel.reports.layout import by_owner, counted_by_owner, flow, text_table
 from accel.reports.summary import heading_of, was_off
-from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, in_bytes, loses, plural
+from accel.reports.words import AT_A_LOSS, COLUMNS, by_state, loses, plural
 
 MOST_FIELDS = 6
 """Maximum number of copied fields to name per function, the largest first."""
@@ -141,7 +142,7 @@ def _moved(figures: dict[str, Any]) -> str:
     if not figures["steps"]:
         return _MOVED
     totals, steps = figures["totals"], figures["steps"]["total"]
-    there, back = (in_bytes(totals[key] / steps) for key in ("handed_bytes", "fetched_bytes"))
+    there, back = (size_text(totals[key] // steps) for key in ("handed_bytes", "fetched_bytes"))
     return f"{_MOVED}; {there} there and {back} back per step"
 
 
@@ -152,8 +153,8 @@ def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
         moved = each["transfers"]
         if not moved["launches"]:
             continue
-        there, back = (in_bytes(sum(moved[way].values())) for way in ("handed", "fetched"))
-        launches, constants = plural(moved["launches"], "launch", "launches"), in_bytes(moved["constants"])
+        there, back = (size_text(sum(moved[way].values())) for way in ("handed", "fetched"))
+        launches, constants = plural(moved["launches"], "launch", "launches"), size_text(moved["constants"])
         lines += flow(
             f"{each['target']}: {there} there and {back} back in {launches}; constants, once: {constants}", "  "
         )
@@ -161,7 +162,7 @@ def _transfer_lines(functions: list[dict[str, Any]]) -> list[str]:
         for way, label in (("handed", "there  "), ("fetched", "back   ")):
             fields = sorted(moved[way].items(), key=lambda item: -item[1])
             asked = {name: f" ({', '.join(lines)})" for name, lines in moved["lines"][way].items()}
-            shown = [f"{name} {in_bytes(count)}{asked.get(name, '')}" for name, count in fields[:MOST_FIELDS] if count]
+            shown = [f"{name} {size_text(count)}{asked.get(name, '')}" for name, count in fields[:MOST_FIELDS] if count]
             more = [f"{len(fields) - MOST_FIELDS} fields more"] if len(fields) > MOST_FIELDS else []
             lines += flow(", ".join([*shown, *more]), "    " + label) if shown else []
     return lines

@@ -69,20 +69,6 @@ _UNITS = ((120.0, 60.0, "min"), (0.9995, 1.0, "s"), (0.9995e-3, 1e-3, "ms"), (0.
 """Units of time: the seconds from which a unit is used, the unit in seconds, and its name."""
 
 
-def in_bytes(count: float) -> str:
-    """Return bytes with a readable unit.
-
-    >>> [in_bytes(count) for count in (12, 232_320, 5.6e9)]
-    ['12 B', '232 kB', '5.6 GB']
-    """
-    size, unit = next((row for row in _SIZES if count >= row[0]), _SIZES[-1])
-    value = count / size
-    return f"{value:.0f} {unit}" if value >= 9.95 or size == 1 else f"{value:.2g} {unit}"
-
-
-_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
-
-
 def signed_s(seconds: float) -> str:
     """Return seconds with a sign, + for 0."""
     return f"{'-' if seconds < 0 else '+'}{in_s(abs(seconds))}"

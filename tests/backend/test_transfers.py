@@ -13,12 +13,12 @@ import pytest
 
 import accel
 from accel.backend import compile, devices, executable
+from accel.backend.disk.cache import size_text
 from accel.dispatch.comparing import policy
 from accel.dispatch.replay.variant import Variant
 from accel.platform import config, tuning
 from accel.platform.ledger import open_ledger
 from accel.platform.reasons import source_line
-from accel.reports.words import in_bytes
 
 GUARDS = ("disallow", "log", "allow")
 
@@ -136,7 +136,7 @@ def test_each_field_has_the_line_that_asked_for_it(remote: None) -> None:
     assert lines["fetched"]["self.mask"] == [line_of("self.mask[0]")]
     assert lines["fetched"]["self.u"] == [line_of("self.u = self.u")]
     assert lines["fetched"]["the result[0]"] == [line_of("return self.u.mean")]
-    assert f"self.u {in_bytes(figures()['transfers']['handed']['self.u'])} ({line_of('self.u = self.u')})" in " ".join(
+    assert f"self.u {size_text(figures()['transfers']['handed']['self.u'])} ({line_of('self.u = self.u')})" in " ".join(
         accel.report(transfers=True).split()
     )
 
@@ -149,7 +149,7 @@ def test_the_text_says_what_a_step_moves(remote: None, monkeypatch: pytest.Monke
     monkeypatch.setattr(type(current_run()), "pace", "step")
     function = figures()
     there, back = (sum(function["transfers"][way].values()) / function["calls"] for way in ("handed", "fetched"))
-    assert f"{in_bytes(there)} there and {in_bytes(back)} back per step" in accel.report(transfers=True)
+    assert f"{size_text(there)} there and {size_text(back)} back per step" in accel.report(transfers=True)
 
 
 def test_runs_that_are_discarded_count_what_they_were_given(moved: Counter[str]) -> None:
