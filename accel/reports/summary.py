@@ -116,8 +116,11 @@ def _was_beforehand(figures: dict[str, Any]) -> bool:
 
 
 def _verified(figures: dict[str, Any]) -> str:
-    """Return how many calls were compared in mode `verify`, and how many agreed."""
-    checks, differed = figures["totals"]["checks"], sum(each["differences"] != [] for each in figures["functions"])
+    return verified(figures["totals"]["checks"], sum(each["differences"] != [] for each in figures["functions"]))
+
+
+def verified(checks: int, differed: int) -> str:
+    """Return how many calls mode `verify` compared, and how many agreed. differed: functions with mismatches."""
     if not checks:
         return f"nothing was verified: {IN_FRONT}, verifies calls"
     if differed:

@@ -213,7 +213,7 @@ class Installation:
             if not (isinstance(job, Row) and job.loops and job.module == MAIN):  # lifted when the program is loaded
                 mark_absent([job])
             if isinstance(job, Row) and job.module != MAIN:
-                self.own.warn_of_missing(job)
+                self.own.warn_of_missing(module, job)
             return None
         owner, raw = attribute.owner, attribute.raw
         if isinstance(job, Row) and job.loops:

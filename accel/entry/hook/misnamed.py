@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from types import ModuleType
 
 from accel.catalogue import Catalogue, Row, is_installed
-from accel.entry.hook.attributes import find
+from accel.entry.hook.attributes import find, namespace
 from accel.entry.hook.lifts import MAIN, is_file_of
 from accel.platform import logs
 from accel.platform.ledger import current_run, open_ledger
+from accel.platform.spelling import did_you_mean
 
 
 class OwnRows:
@@ -27,10 +29,15 @@ class OwnRows:
             self._file = catalogue.file or f"catalogue {catalogue.name}"
             self._numbers = {row.target: number for number, row in enumerate(catalogue.rows, 1) if _must_be_there(row)}
 
-    def warn_of_missing(self, row: Row) -> None:
-        """Warn once that the row's module, whose code has run, does not define its function."""
+    def warn_of_missing(self, module: ModuleType, row: Row) -> None:
+        """Warn once that `module`, whose code has run, does not define the row's function."""
         if row.target in self._numbers:
-            sentence = f"{self._file}, row {self._numbers[row.target]}: {row.module} has no {row.qualname}"
+            top = dict(namespace(module))
+            inside = [
+                f"{name}.{each}" for name, value in top.items() if isinstance(value, type) for each in vars(value)
+            ]
+            guess = did_you_mean(row.qualname, [*top, *inside])
+            sentence = f"{self._file}, row {self._numbers[row.target]}: {row.module} has no {row.qualname}{guess}"
             if sentence not in self.slips:
                 self.slips.append(sentence)
                 logs.LOGGER.warning("%s", sentence)
@@ -47,7 +54,7 @@ class OwnRows:
                 unknown.setdefault(row.module, []).append(str(self._numbers[row.target]))
             # only now: nothing signals that the program has defined all its functions
             elif row.module == MAIN and find(module, row.qualname) is None:
-                self.warn_of_missing(row)
+                self.warn_of_missing(module, row)
         sentences = [self._unknown(name, numbers) for name, numbers in unknown.items()]
         for sentence in sentences:
             current_run().note(sentence)

@@ -19,6 +19,7 @@ from accel.catalogue import Catalogue
 from accel.platform import config, project
 from accel.platform.config import SettingError, Settings
 from accel.platform.options import Parser, count, split_at_target
+from accel.reports.advice import IN_SHELL
 from accel.tools.cli.starts import TARGETS, StartCommand, home_of
 from accel.transform.ensembles import saving
 
@@ -80,6 +81,9 @@ OPTIONS = (
     Option("--out", {"metavar": "DIR", "help": "the folder for the comparison; default: accel-comparison"}),
     Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
 )
+LONGEST = 200
+"""Maximum characters of a command to print: one with -c may hold a whole program. A guess."""
+
 TARGET_HELP = "a module (a.b), a script, a folder or zip file with __main__.py, -m MODULE, -c CODE, or -"
 
 
@@ -175,6 +179,18 @@ class CommandLine(NamedTuple):
     def program(self) -> str:
         """The program and its arguments, as the user wrote them."""
         return shlex.join([self.command.target, *self.command.args])
+
+    @property
+    def compile_first(self) -> str | None:
+        """The `accel compile` command for the same program, for advice; None for one that can be read once."""
+        given = ["--auto"] if self.auto else []
+        for name in ("demo", "pygcm", "platform", "catalogue", "only", "exclude"):
+            value = getattr(self.options, name)
+            for each in value if isinstance(value, list) else [value] if value else []:
+                given += [f"--{name}"] if each is True else [f"--{name}", each]
+        command = shlex.join(["accel", "compile", *given, self.command.target, *self.command.args])
+        shown = f"`{command}`" if len(command) <= LONGEST and "\n" not in command else IN_SHELL.compile_first
+        return None if self.command.target == "-" else shown
 
 
 def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLine:

@@ -62,7 +62,7 @@ def _finish(
     kept = last.keep(figures, plan.program, profile=plan.profile if page else None)
     ended_by = getattr(sys, "last_value", None)  # the error that nobody has caught
     refused = isinstance(ended_by, Refused)
-    advice = replace(IN_SHELL if kept else UNKEPT, refused=refused)
+    advice = replace(IN_SHELL if kept else UNKEPT, compile_first=plan.compile_first, refused=refused)
     if choice is not None:  # which need not be advised
         advice = replace(advice, start_brief=None)
     for report in plan.reports:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import shorten
+from typing import Any
 
 from accel.platform.ledger import Ledger, ledgers
 from accel.platform.reasons import place_of, source_line
@@ -49,11 +50,23 @@ def advice(profile: LineProfile) -> list[str]:
             f"{fixed_s / total:.0%} of the run is in work that accel cannot help ({', '.join(kinds)}): "
             f"at most {as_factor(total / fixed_s)}, with everything else free"
         )
+    books = sorted(ledgers(), key=lambda book: -book.compiled_total_s)[:MOST]
+    # a target may have dropped all programs that took its time
+    compiled = [(book, book.describe() if book.describe is not None else []) for book in books]
+    told += [_inside(book, kept) for book, kept in compiled if book.compiled_total_s >= least_s and kept]
     others = sorted((line for line in lines if line not in fixed), key=lambda line: -line.on_numpy)
     told += [_told(line, total) for line in others[:MOST] if line.on_numpy >= least_s]
     waits = [each for each in told if each.endswith(_NO_REASON)]
     # one hint is enough for all lines that have no other
     return [each.removesuffix(f": {_NO_REASON}") if each in waits[1:] else each for each in told]
+
+
+def _inside(book: Ledger, programs: Sequence[dict[str, Any]]) -> str:
+    """Name the operations that take most of a target's compiled time, by estimate, in the program that ran most."""
+    program = max(programs, key=lambda each: each["replays"])
+    groups = (each for each in program["work"] if each["share"] >= LEAST_SHARE)
+    parts = ", ".join(f"{each['group']} {each['share']:.0%} (most at {each['where']})" for each in groups)
+    return f"{book.target}: {in_s(book.compiled_total_s)} compiled, by estimate in {parts}"
 
 
 def kind_of(line: Line) -> str | None:

@@ -17,6 +17,7 @@ import ast
 import copy
 import functools
 import operator
+from collections import Counter
 from collections.abc import Iterator
 from types import CodeType, TracebackType
 from typing import Any
@@ -30,6 +31,7 @@ from accel.platform.clocks import time
 from accel.platform.config import SettingError
 from accel.platform.ledger import current_run, ledgers
 from accel.platform.tracebacks import entries, linked
+from accel.reports.summary import verified
 from accel.reports.words import as_factor, in_s, plural
 from accel.tools.plugins.lines import LineProfile, line_profile
 
@@ -72,12 +74,15 @@ def run_cell(shell: Any, line: str, cell: str) -> None:
     """Run the cell with its functions, methods and loops accelerated.
 
     `%%accel`, or `%%accel MODE` with auto, verify or strict. The cell ends with a line about itself: its time and
-    NumPy's, and how many calls were compiled.
+    NumPy's, and how many calls were compiled, or, under verify, how many of those that were compared agreed.
     """
     __tracebackhide__ = True
-    earlier = _Counts()
+    before, earlier = _compared(), _Counts()
     _execute(shell, line, cell)
-    if told := earlier.since():
+    if line.strip() == "verify":
+        checks, differences = map(operator.sub, _compared(), before)
+        print(f"accel: {verified(checks.total(), len(differences))}")
+    elif told := earlier.since():
         print(told)
 
 
@@ -105,6 +110,12 @@ def _calls() -> tuple[int, int]:
     """The calls so far, and those of them that were compiled."""
     books = ledgers()
     return sum(book.calls for book in books), sum(book.compiled_calls for book in books)
+
+
+def _compared() -> tuple[Counter[str], Counter[str]]:
+    """By function: the calls compared so far, and the comparisons that found a difference."""
+    found = {book.target: sum(each.count for each in book.differences.values()) for book in ledgers()}
+    return Counter({book.target: book.comparisons for book in ledgers()}), Counter(found)
 
 
 def profile_cell(shell: Any, line: str, cell: str) -> LineProfile:

@@ -62,6 +62,7 @@ class Session:
         for number in SIGNALS:
             if signal.getsignal(number) not in (signal.SIG_IGN, None):  # ignored as under `nohup`
                 signal.signal(number, self._stop)
+        _keep_handlers()
         sys.stdout.flush()
         sys.stderr.flush()
         self._streams = [os.dup(1), os.dup(2)]
@@ -150,6 +151,17 @@ class Session:
             with contextlib.suppress(Exception):
                 stream.flush()
         os._exit(code)
+
+
+def _keep_handlers() -> None:
+    """Let the program replace none of these handlers: its own might save an incomplete state, or go on."""
+    plain, process = signal.signal, os.getpid()
+
+    def set_handler(number: int, handler: Any) -> Any:
+        is_kept = number in SIGNALS and os.getpid() == process  # a child that it forks may have its own
+        return signal.getsignal(number) if is_kept else plain(number, handler)
+
+    signal.signal = set_handler
 
 
 def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:

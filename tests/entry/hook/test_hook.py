@@ -276,9 +276,9 @@ def test_a_row_that_names_nothing_in_an_imported_module_is_told_of(
     assert caplog.messages == [], "nothing is known of a module before it is imported"
     module = importlib.import_module("pkg.planet")
     told = [
-        "rows.py, row 2: pkg.planet has no fluxx",
-        "rows.py, row 3: pkg.planet has no Modle.step",
-        "rows.py, row 4: pkg.planet has no Model.setp",
+        "rows.py, row 2: pkg.planet has no fluxx (did you mean flux?)",
+        "rows.py, row 3: pkg.planet has no Modle.step (did you mean Model.step?)",
+        "rows.py, row 4: pkg.planet has no Model.setp (did you mean Model.step?)",
         "rows.py, row 5: pkg.planet has no zzz",
     ]
     assert caplog.messages == told

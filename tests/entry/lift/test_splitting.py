@@ -115,7 +115,7 @@ def test_the_body_of_a_loop_that_runs_is_split(module: Made, tmp_path: Any) -> N
 def test_parts_that_take_too_little_leave_the_program_as_it_was(
     module: Made, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "LEAST_SHARE", 1.1)  # none takes enough
+    monkeypatch.setattr(iterations, "LEAST_SHARE", 1.1)  # none takes enough
     planet = module(
         "def main(n, u, path):\n    for i in range(n):\n        w = np.sin(u)\n        u = u + w\n"
         "        path.write_text('x')\n        v = np.cos(u)\n        u = u + v\n    return u\n"

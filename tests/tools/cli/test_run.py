@@ -15,7 +15,7 @@ import pytest
 from accel.catalogue import Row
 from accel.platform import config
 from accel.tools.cli.choices import summary_of_chosen
-from accel.tools.cli.commandline import compare_parser
+from accel.tools.cli.commandline import compare_parser, parse
 from accel.tools.cli.run import compare
 from accel.tools.comparison import runs
 from tests.tools.cli.bench import MIRROR, Bench, Done
@@ -382,7 +382,7 @@ def test_rows_of_the_script_that_name_nothing_are_told_of_at_its_end(bench: Benc
     done = bench.accel("--catalogue", str(rows), "--report", "-", str(script))
     assert done.code == 0
     err = " ".join(done.err.split())
-    assert f"{rows}, row 2: __main__ has no smoth accel: " in err
+    assert f"{rows}, row 2: __main__ has no smoth (did you mean smooth?) accel: " in err
     assert f"note: {rows}, row 3: heat is the program itself, whose module is __main__ " in err
     assert f"note: {rows}, row 4: the program has not imported model" in err
     short = bench.accel("--catalogue", str(rows), str(script))
@@ -397,7 +397,7 @@ def test_slips_in_a_catalogue_are_told_of_by_compare(bench: Bench, tmp_path: Pat
     rows.write_text(f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', ({made}))\n")
     done = bench.accel("--compare", "--out", str(tmp_path / "out"), "--catalogue", str(rows), str(script))
     assert done.code == 0, done.err
-    assert f"accel: {rows}, row 2: __main__ has no smoth\n" in done.err
+    assert f"accel: {rows}, row 2: __main__ has no smoth (did you mean smooth?)\n" in done.err
     assert f"accel: {rows}, row 3: the program has not imported model\n" in done.err
 
 
@@ -418,6 +418,19 @@ def test_a_run_that_a_refusal_has_ended_gets_no_other_advice(bench: Bench, tmp_p
     done = bench.accel("--mode", "strict", "--report", "-", str(script))
     assert done.code == 1 and "accel.platform.reasons.Refused: " in done.err, done.err
     assert "compile " not in done.err.partition("accel: ")[2] and "--auto" not in done.err
+
+
+def test_the_advice_names_the_command_that_compiles_this_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = parse(["--catalogue", _rows(tmp_path).name, "--only", "smooth", "short.py", "4", "a b"])
+    assert plan.compile_first == "`accel compile --catalogue rows.py --only smooth short.py 4 'a b'`"
+    assert parse(["--auto", "short.py"]).compile_first == "`accel compile --auto short.py`"
+    assert parse(["--chosen", "new.py", "short.py"]).compile_first == "`accel compile --auto short.py`"
+    assert parse(["-m", "short", "1"]).compile_first == "`accel compile -m short 1`"
+    assert parse(["-c", "a\nb"]).compile_first == "`accel compile ...`"
+    assert parse(["-"]).compile_first is None, "it can be read once"
 
 
 def _rows(folder: Path) -> Path:

@@ -111,6 +111,24 @@ def test_a_line_that_nothing_accelerated_runs_is_told_so(profile: LineProfile, t
     assert faster.advice(profile)[2].endswith(f"z = np.exp(x): {faster._UNCHOSEN}")
 
 
+def test_what_takes_the_time_inside_a_program_is_told(profile: LineProfile, books: None) -> None:
+    book = ledger.open_ledger("script:f")
+    book.count_compiled(4.0, 9.0)
+    parts = [
+        {"group": name, "share": share, "where": "script.py:5"}
+        for name, share in (("exponentials", 0.62), ("sums", 0.001))
+    ]
+    programs = [{"replays": 1, "work": []}, {"replays": 9, "work": parts}]
+    book.describe = lambda: programs
+    assert "script:f: 4.0 s compiled, by estimate in exponentials 62% (most at script.py:5)" in faster.advice(profile)
+
+
+def test_a_target_that_dropped_its_programs_is_told_nothing_of(profile: LineProfile, books: None) -> None:
+    book = ledger.open_ledger("script:f")
+    book.compiled_total_s, book.describe = 60.0, list
+    assert not any("script:f:" in each for each in faster.advice(profile))
+
+
 def test_reports_end_with_it(books: None) -> None:
     figures = figures_of_run()
     assert "to be faster" not in brief.brief(figures, IN_SHELL)

@@ -119,7 +119,7 @@ assert type(error) is ZeroDivisionError, error
 assert type(run("%%accel\ndef f(:")) is SyntaxError
 assert type(run("%%accel fast\n1")).__name__ == "UsageError"
 
-# the cell says what it took
+# the cell says what was compared
 import contextlib, io
 def shown_by(cell):
     with contextlib.redirect_stdout(io.StringIO()) as shown:
@@ -127,6 +127,8 @@ def shown_by(cell):
     return shown.getvalue()
 compared = "%%accel verify\ndef compared(x):\n    return x * 5.0\n"
 assert "accel: " in shown_by(compared + "for _ in range(9): compared(x)")
+assert " compared calls agreed\n" in shown_by("%%accel verify\nfor _ in range(9): compared(x)")
+assert "accel: nothing was verified: " in shown_by("%%accel verify\npass")
 assert shown_by("%%accel\nfor _ in range(9): compared(x)").startswith("accel: this cell took ")
 assert shown_by("%%accel\npass") == ""
 
@@ -223,12 +225,13 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
     failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[11][0].traceback)
     assert "In[12], line 2" in failed and "where  In[12]:4" in failed and "accel/" not in failed
     assert "accel.report(" in shown[12][0].data["text/plain"]
+    assert "accel: nothing was verified: " in shown[13][0].text
     # what a replay prints stands under the cell, by IPython's own `write`
     assert "".join(each.text for each in shown[14] if each.name == "stdout") == 30 * "largest 1.000\n"
     assert shown[15][0].data["text/plain"] == "[True]"
     printed = "".join(each.text for each in shown[16])
     assert printed.startswith(30 * "largest 1.000\n") and printed.count("accel: ") == 1
-    assert re.search("accel: this cell took .*; [0-9]+ of [0-9]+ calls compiled\n", printed), printed
+    assert re.search("accel: [0-9]+ of [0-9]+ compared calls? agreed\n", printed), printed
     assert "ipykernel_" not in str(shown)
 
 

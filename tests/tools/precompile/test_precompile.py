@@ -44,6 +44,12 @@ print("the program's own output")
 open("restart.txt", "w").write("done")
 """
 
+OWN_HANDLERS = """
+import signal
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: open("restart.txt", "w").write("half"))
+"""
+
 FAILING = PROGRAM.replace("x = step(x, number % 3 > 0)", "x = step(x, True); assert number < 8, 'the planet froze'")
 
 # `accel.run`, counting the programs that XLA compiles here, and the workers that are started to compile elsewhere.
@@ -166,9 +172,11 @@ def test_a_program_that_fails_has_its_last_output_shown(bench: Bench) -> None:
     ("number", "code", "words"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
 )
 def test_a_signal_ends_the_program_at_once(bench: Bench, tmp_path: Path, number: int, code: int, words: str) -> None:
+    """Also a program that has handlers of its own, which might save an incomplete state."""
     own = tmp_path / "temporary"
     own.mkdir()
-    named = PROGRAM.replace("import sys\n", "import os, sys\nopen('child.txt', 'w').write(str(os.getpid()))\n", 1)
+    named = PROGRAM.replace("import sys\n", f"{OWN_HANDLERS}import os, sys\n", 1)
+    named = named.replace("import os, sys\n", "import os, sys\nopen('child.txt', 'w').write(str(os.getpid()))\n", 1)
     (bench.folder / "program.py").write_text(named, encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "accel", "compile", "--steps", "1000000000", "program.py", "1000000"],
@@ -220,7 +228,7 @@ def test_slips_in_a_catalogue_are_told_of(bench: Bench) -> None:
     rows = bench.folder / "rows.py"
     rows.write_text(f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', ({made}))\n")
     done = bench.compile("--catalogue", "rows.py", "slips.py")
-    assert "accel: rows.py, row 1: __main__ has no smoth\n" in done.err
+    assert "accel: rows.py, row 1: __main__ has no smoth (did you mean smooth?)\n" in done.err
     assert "accel: rows.py, row 2: the program has not imported model\n" in done.err
     assert done.err.count("row 2") == 1
 
