@@ -161,7 +161,7 @@ def _keep_handlers() -> None:
         is_kept = number in SIGNALS and os.getpid() == process  # a child that it forks may have its own
         return signal.getsignal(number) if is_kept else plain(number, handler)
 
-    signal.signal = set_handler
+    signal.signal = set_handler  # type: ignore[assignment]
 
 
 def _tell_after_calls(after: Callable[[Target, bool], None]) -> None:
