@@ -4,7 +4,6 @@ job         what is to be compiled, as plain data
 underway/   programs on their way: the queues, and the process that compiles
 compile     compiling, loading and describing a program with JAX
 segmented   programs of accel's own kernels, and what computes the rest
-serializing  compiled programs as bytes
 executable  a compiled program, and running it
 resident    the program's arrays whose values are on the device
 refolding   a compiled program with other constants

@@ -5,6 +5,8 @@ JAX's float64 is enabled only around accel's own work, so that a program's own u
 
 from __future__ import annotations
 
+import inspect
+import pickle
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -12,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.backend import devices, segmented, serializing, trial
+from accel.backend import devices, lapack, segmented, trial
 from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.disk import cache
 from accel.backend.executable import Executable
@@ -25,7 +27,7 @@ from accel.compiler.kernels.segments import Segmented
 from accel.compiler.lower import PACKS, Known, Lowerable, LoweredProgram, lower
 from accel.compiler.lower.rounding import rounded_as_numpy
 from accel.ir.fingerprint import digest
-from accel.platform import config, interrupts, jax_internals, ledger, logs, tuning
+from accel.platform import config, interrupts, jax_internals, ledger, logs, pickling, tuning
 from accel.platform.clocks import time
 from accel.rules.rule import Unsupported
 
@@ -244,7 +246,7 @@ def _key(program: LoweredProgram, arguments: tuple[Any, ...], device: Any, *more
 def _from_cache(key: str | None, device: object) -> Any:
     if key is None:
         return None
-    return cache.parsed(key, cache.SUFFIX, lambda payload: serializing.deserialized(payload, device))
+    return cache.parsed(key, cache.SUFFIX, lambda payload: deserialized(payload, device))
 
 
 def _keep(program: LoweredProgram, key: str | None, compiled: object) -> str:
@@ -252,9 +254,9 @@ def _keep(program: LoweredProgram, key: str | None, compiled: object) -> str:
     if key is None:
         return f"it holds {program.indescribable}, which cannot be described to another process"
     try:
-        return cache.save(key, serializing.payload_of(compiled))
+        return cache.save(key, payload_of(compiled))
     except Exception as error:  # not every JAX backend can serialize its programs
-        return serializing.why(error)
+        return why(error)
 
 
 # -- in one process for another ----------------------------------------------------------------------------------------
@@ -281,9 +283,9 @@ def product_of(made: Executable, trace: Lowerable) -> Product:
     payload, unkept = None, made.unkept
     if made.key is None:
         try:
-            payload = serializing.payload_of(made.compiled)
+            payload = payload_of(made.compiled)
         except Exception as error:
-            unkept = unkept or serializing.why(error)
+            unkept = unkept or why(error)
     needs_jax = not isinstance(made.compiled, Segmented) or bool(segmented.of_xla(made.compiled))
     return Product(packed(made.program, trace), made.key, unkept, payload, made.seconds, needs_jax)
 
@@ -305,10 +307,56 @@ def load(product: Product, trace: Lowerable, known: Known, samples: Sequence[Any
     if product.key is not None:
         compiled = _from_cache(product.key, device)
     else:
-        compiled = None if product.payload is None else serializing.deserialized(product.payload, device)
+        compiled = None if product.payload is None else deserialized(product.payload, device)
     if compiled is None:
         return None
     made = Executable(program, compiled, [], product.seconds, True, product.key, device=device)
     made.constants = [made.placed(value) for value in program.constants]
     made.precision = config.current().precision  # its key says so
     return made
+
+
+# -- compiled programs as bytes, for the disk cache and for other processes -------------------------------------------
+
+
+def deserialized(payload: bytes, device: Any) -> Any:
+    """Deserialize what `payload_of` gave. Raises what JAX raises, and KernelUnavailable if a kernel is missing.
+
+    device: JAX's, or `devices.HOST` for a program of kernels alone.
+    """
+    called, parts = pickle.loads(payload)
+    if isinstance(called, Segmented):
+        return segmented.loaded(called, [deserialized(part, device) for part in parts])
+    import jax
+    from jax.experimental import serialize_executable
+
+    deserialize = serialize_executable.deserialize_and_load
+    where = {"backend": device.client, "execution_devices": [device]}
+    # versions of JAX differ in what they take
+    where = {name: value for name, value in where.items() if name in inspect.signature(deserialize).parameters}
+    # before the program is loaded: a kernel that is not initialised would crash the process, and raise nothing
+    problem = lapack.unavailable(called)
+    if problem:
+        raise lapack.KernelUnavailable(problem)
+    with jax.enable_x64(True), jax.default_device(device):
+        return deserialize(*parts, **where)
+
+
+def payload_of(compiled: Any) -> bytes:
+    """Serialize a compiled program and the names of its kernels. Raises KernelUnavailable if a kernel is missing."""
+    if isinstance(compiled, Segmented):
+        return pickling.dumps(
+            (segmented.without_xla(compiled), [payload_of(part) for part in segmented.of_xla(compiled)])
+        )
+    from jax.experimental import serialize_executable
+
+    called = lapack.called(compiled)
+    problem = lapack.unavailable(called)
+    if problem:
+        raise lapack.KernelUnavailable(problem)
+    return pickling.dumps((called, serialize_executable.serialize(compiled)))
+
+
+def why(error: Exception) -> str:
+    """Why a program could not be serialized."""
+    return str(error) if isinstance(error, lapack.KernelUnavailable) else f"{type(error).__name__}: {error}"

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 PARTIAL = ".partial"
 """Suffix of a file that is being written."""
@@ -23,6 +24,26 @@ def replace(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(partial)
         raise
+
+
+def known(path: Path | None) -> dict[str, Any]:
+    """Return what a file of `keep_known` holds; {} if there is none that can be read."""
+    import json  # not for every program that imports accel
+
+    try:
+        content = {} if path is None else json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def keep_known(path: Path, content: dict[str, Any], most: int) -> None:
+    """Write the last `most` entries to a file, as JSON, in a folder that is made if needed. Raises nothing."""
+    import json
+
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace(path, json.dumps(dict(list(content.items())[-most:])).encode())
 
 
 def current_folder() -> str:

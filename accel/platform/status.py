@@ -35,33 +35,6 @@ Look = Callable[[], str | None]
 """Gives the text to show; None once there is nothing more to show."""
 
 
-class TerminalLine:
-    """One line of text on a terminal, drawn over itself, cut at the terminal's width. shown: the text, or ""."""
-
-    def __init__(self, terminal: TextIO) -> None:
-        # as they are now: a `StatusLine` stands before those of the standard streams
-        self._write = terminal.write
-        self._flush = terminal.flush
-        self.shown = ""
-
-    def show(self, text: str) -> None:
-        """Show a text in the place of the last one. Raises OSError or ValueError if the terminal is gone."""
-        text = text[: shutil.get_terminal_size().columns - 1]
-        if text != self.shown:
-            self._tell(ERASE + text)
-            self.shown = text
-
-    def erase(self) -> None:
-        """Leave the line empty. Raises as `show` does."""
-        if self.shown:
-            self.shown = ""
-            self._tell(ERASE)
-
-    def _tell(self, text: str) -> None:
-        self._write(text)
-        self._flush()
-
-
 class Erasing:
     """Replaces `write` or `flush` of a standard stream: erases the status line, and passes all on."""
 
@@ -75,10 +48,12 @@ class Erasing:
 
 
 class StatusLine:
-    """The status line of one process."""
+    """The status line of one process: one line of text on a terminal, drawn over itself. shown: the text, or ""."""
 
     def __init__(self, terminal: TextIO) -> None:
-        self._line = TerminalLine(terminal)
+        # as they are now: it stands before those of the standard streams
+        self._write, self._flush = terminal.write, terminal.flush
+        self.shown = ""
         self._lock = threading.RLock()  # a signal handler may print while its thread is here
         self._at_line_start = True
         self._used = 0.0
@@ -129,19 +104,21 @@ class StatusLine:
                 self._show(text)
 
     def _show(self, text: str) -> None:
-        if not self._step_before():
-            return
-        if self._at_line_start:
-            self._draw(lambda: self._line.show(text))
+        text = text[: shutil.get_terminal_size().columns - 1]
+        if self._step_before() and self._at_line_start and text != self.shown:
+            self._draw(text)
 
     def _erase(self) -> None:
-        self._draw(self._line.erase)
+        if self.shown:
+            self._draw("")
 
-    def _draw(self, draw: Callable[[], None]) -> None:
+    def _draw(self, text: str) -> None:
         try:
-            draw()
+            self._write(ERASE + text)
+            self._flush()
+            self.shown = text
         except (OSError, ValueError):  # the terminal is gone, or the stream is closed
-            self._thread = None
+            self._thread, self.shown = None, ""
 
     def _step_before(self) -> bool:
         """Stand before the standard streams, as they are now, if they write to a terminal. Returns whether it does.
@@ -212,5 +189,5 @@ def _in_child() -> None:
     global _line
     line, _line = _line, None
     if line is not None:
-        line._lock, line._line.shown = threading.RLock(), ""
+        line._lock, line.shown = threading.RLock(), ""
         line._step_aside()

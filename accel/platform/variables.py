@@ -25,27 +25,20 @@ def unknown(environ: Mapping[str, str]) -> Iterator[str]:
         yield f"accel does not read {name}, so setting it changes nothing of accel's{hint}"
 
 
-def missing_folders(settings: config.Settings) -> Iterator[str]:
-    """Yield a sentence if the shared cache folder that the settings name does not exist: accel does not create it."""
-    shared = settings.cache_shared
-    if shared is not None and not os.path.isdir(shared):
-        name = config.VARIABLES["cache_shared"]
-        yield f"{name} names {shared}, which is not a folder: no programs are read from there"
-
-
-def unsafe_folders(settings: config.Settings) -> Iterator[str]:
-    """Yield a sentence if others may write to the shared cache folder: no program is then read from it."""
-    shared = settings.cache_shared
-    if shared is None or not hasattr(os, "geteuid") or not os.path.isdir(shared):
-        return
-    if os.stat(shared).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        name = config.VARIABLES["cache_shared"]
-        yield f"{name} names {shared}, which others can write to: no programs are read from there (chmod go-w)"
+def unusable_folder(settings: config.Settings) -> Iterator[str]:
+    """Yield a sentence if the shared cache folder that the settings name is missing, or if others may write to it."""
+    shared, problem = settings.cache_shared, ""
+    if shared is not None and not os.path.isdir(shared):  # accel does not create it
+        problem = "is not a folder: no programs are read from there"
+    elif shared is not None and hasattr(os, "geteuid") and os.stat(shared).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem = "others can write to: no programs are read from there (chmod go-w)"
+    if problem:
+        yield f"{config.VARIABLES['cache_shared']} names {shared}, which {problem}"
 
 
 @functools.cache
 def warn() -> None:
     """Log, once in a process, which variables have no effect."""
-    for sentence in (*unknown(os.environ), *missing_folders(config.current()), *unsafe_folders(config.current())):
+    for sentence in (*unknown(os.environ), *unusable_folder(config.current())):
         logs.to_stderr_unless_configured()
         logs.LOGGER.warning("%s", sentence)

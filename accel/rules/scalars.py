@@ -263,29 +263,6 @@ PYTHON: dict[Callable[..., Any], PythonRow] = dict(
 )
 """Python's functions of numbers that come from arrays, by identity."""
 
-
-@derived
-def each_of(function: Callable[..., Any], ufunc: np.ufunc) -> Rule:
-    """An operation of Python's on each element of arrays; `ufunc` does the same but for what it raises."""
-    return Rule(name="each." + function.__name__, function=ufunc, lower=PYTHON[function].rule.lower)
-
-
-@derived
-def each_holds(check: Rule) -> Rule:
-    """A truth about numbers, for all elements of arrays."""
-
-    def holds(*operands: Any) -> bool:
-        return bool(np.all(check.function(*operands)))
-
-    def lower(*operands: Any) -> Any:
-        from jax import numpy as jnp
-
-        assert check.lower is not None
-        return jnp.all(jnp.asarray(check.lower(*operands)))
-
-    return Rule(name=f"{check.name}, each", function=holds, lower=lower)
-
-
 HOST_FUNCTIONS: frozenset[Callable[..., Any]] = frozenset(
     {*PYTHON, round, divmod, pow, complex, math.pow, math.fmod, math.gcd, math.isclose}
 )

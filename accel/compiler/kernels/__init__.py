@@ -16,7 +16,6 @@ ir            LLVM IR as text: typed values, and the scopes of a loop nest
 module        the function that runs the stages of a graph, and its memory
 sharing       several threads run one module together
 helpers       these threads
-units         functions of a module that are compiled each by itself
 segments      a program: kernels, and between them segments that something else computes
 nested        segments that run other programs: branches and loops
 iterating     loops of small arrays, which find their memory once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +28,6 @@ from accel.compiler.kernels.graph import (
 from accel.compiler.kernels.memory import Location, Pointer
 from accel.compiler.kernels.nest import LoopNest
 from accel.compiler.kernels.plan import NestStage, planned
-from accel.compiler.kernels.units import units_of
 
 ENTRY = "run"
 """Name of the function. It takes the address of a pointer table (inputs, outputs, `Size.room` bytes of memory, and
@@ -68,7 +68,7 @@ class Size(NamedTuple):
 
 
 class Module(NamedTuple):
-    """A graph as LLVM IR: texts to compile each by itself, see accel.compiler.kernels.units.
+    """A graph as LLVM IR: texts to compile each by itself.
 
     reused: inputs and outputs, by their numbers, that may be one array: the module writes to it once it has read it.
     checked: numbers of the outputs that are checked for NaN and infinity.
@@ -324,3 +324,38 @@ class _Writer:
 
 def _given(pointer: Pointer) -> str:
     return f"ptr {pointer.name}"
+
+
+# -- units: parts of a module that are compiled each by itself --------------------------------------------------------
+
+
+_NAMES = re.compile(r"@([\w.]+)")
+_LOCAL_NAMES = re.compile(r"( noalias)? %\w+")
+
+
+def units_of(functions: Mapping[str, str], declared: Iterable[str], attributes: Sequence[str]) -> list[str]:
+    """Return a text for each function, with declarations of the others that it calls.
+
+    functions: definitions by name; one may follow others that it alone calls. declared: declarations of intrinsics and
+    of the C library's functions.
+    """
+    known = {name: line for text in declared for line in text.splitlines() for name in _NAMES.findall(line)}
+    heads = {name: _head(name, text) for name, text in functions.items()}
+    known.update({name: f"declare {_LOCAL_NAMES.sub('', head)}" for name, head in heads.items()})
+    return [
+        "\n".join(
+            [
+                *(known[each] for each in sorted({*_NAMES.findall(text)} & known.keys() - {name})),
+                text.replace(f"define internal {heads[name]}", f"define {heads[name]}"),
+                *attributes,
+            ]
+        )
+        for name, text in functions.items()
+    ]
+
+
+def _head(name: str, text: str) -> str:
+    """Return a function's type, name and arguments."""
+    found = re.search(rf"^define (?:internal )?(.* @{re.escape(name)}\(.*?\))", text, re.MULTILINE)
+    assert found is not None, f"{name} is not defined"
+    return found[1]

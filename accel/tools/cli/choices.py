@@ -8,14 +8,12 @@ A line tells the user what was chosen, and a catalogue serves later runs without
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from pathlib import Path
 
 from accel.catalogue import Row
 from accel.entry.hook import patching
@@ -68,7 +66,7 @@ class RunChoice:
 
 def load(start: Start) -> list[Row]:
     """Return what an earlier run of this program chose; [] if none did, or if its main file has changed since."""
-    found = _read().get(_key(start))
+    found = files.known(_place()).get(_key(start))
     if not isinstance(found, dict) or found.get("source") != _digest(start):
         return []
     try:
@@ -79,27 +77,21 @@ def load(start: Start) -> list[Row]:
 
 def keep(start: Start, rows: Iterable[Row]) -> None:
     """Keep a choice for the program's next run, or forget the one that is kept. Raises nothing."""
-    root = config.current().cache_dir
-    known = _read()
+    place = _place()
+    known = files.known(place)
     before = known.pop(_key(start), None)
     chosen = [[row.module, row.qualname, row.loops] for row in rows]
     if chosen and start.elsewhere[0] != "-":
         known[_key(start)] = {"source": _digest(start), "rows": chosen}
     elif before is None:
         return
-    if root is not None:
-        with contextlib.suppress(OSError):
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            files.replace(root / NAME, json.dumps(dict(list(known.items())[-MOST:])).encode())
+    if place is not None:
+        files.keep_known(place, known, MOST)
 
 
-def _read() -> dict[str, Any]:
+def _place() -> Path | None:
     root = config.current().cache_dir
-    try:
-        content = {} if root is None else json.loads((root / NAME).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+    return None if root is None else root / NAME
 
 
 def _key(start: Start) -> str:

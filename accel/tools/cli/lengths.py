@@ -86,14 +86,15 @@ class History:
     """The known times of one program, made before it runs. last: None if there are none."""
 
     def __init__(self, plan: CommandLine, start: Start) -> None:
-        self._root = plan.settings.cache_dir
+        root = plan.settings.cache_dir
+        self._path = None if root is None else root / NAME
         environment = sorted(item for item in os.environ.items() if item[0] not in _OF_THE_SESSION)
         options = plan.auto, plan.catalogue_file, plan.options.only, plan.options.exclude
         text = json.dumps([project.home(), files.current_folder(), start.elsewhere, options, environment])
         self._key = hashlib.sha1(text.encode() + source(start), usedforsecurity=False).hexdigest()
         self.last: Length | None = None
         with contextlib.suppress(KeyError, TypeError, ValueError):
-            self.last = Length(*map(float, self._read()[self._key]))
+            self.last = Length(*map(float, files.known(self._path)[self._key]))
 
     def note_alone(self, *, whole: bool = True) -> str:
         """Note the end of a run that was left alone. Returns a sentence about it. Raises nothing.
@@ -136,20 +137,11 @@ class History:
             self._keep(Length(numpy_s, known.lost_s, known.alone_s, freed=factor))
 
     def _keep(self, length: Length) -> None:
-        known, root = self._read(), self._root
+        known = files.known(self._path)
         known.pop(self._key, None)
         known[self._key] = [round(each, 3) for each in astuple(length)]
-        if root is not None:
-            with contextlib.suppress(OSError):
-                root.mkdir(mode=0o700, parents=True, exist_ok=True)
-                files.replace(root / NAME, json.dumps(dict(list(known.items())[-MOST:])).encode())
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            content = {} if self._root is None else json.loads((self._root / NAME).read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return content if isinstance(content, dict) else {}
+        if self._path is not None:
+            files.keep_known(self._path, known, MOST)
 
 
 def _more_s(figures: Mapping[str, Any], took_s: float) -> float:

@@ -97,12 +97,8 @@ def _parts_in(given: object, memo: Mapping[int, Any]) -> MemberParts:
     originals: dict[int, Callable[[], Any]] = {id(each): weakref.ref(each) for each in arrays}
     for each in others:
         if memo.get(id(each), each) is not each:
-            originals[id(each)] = functools.partial(_itself, each)
+            originals[id(each)] = functools.partial(lambda value: value, each)
     return MemberParts(counts, originals)
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _parts_of(given: object) -> tuple[list[Array], list[Any], Counter[int]]:

@@ -28,8 +28,6 @@ MOST_PATHS = 32
 
 Wrt = str | int | Sequence[str | int]
 
-Run = Callable[[PureProgram, Mapping[str, Any]], Any]
-
 
 class _Family:
     """The recorded paths of one function for arguments of one kind, as one program, with its compiled transforms."""

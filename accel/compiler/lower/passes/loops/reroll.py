@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from accel.compiler.lower.passes.loops.dependences import operand_rows
 from accel.compiler.lower.passes.loops.loop import Loop
 from accel.compiler.lower.passes.loops.operands import LEAVES, Carried, Invariant, LoopOperand, is_box_read
-from accel.compiler.lower.passes.stretches import stretches
 from accel.ir.tape import Node
 from accel.ir.template import form
 
@@ -204,3 +203,16 @@ def _with_results(
     final = {j for j, node in enumerate(parts[-1]) if uses.outside(node, start, stop)} - again
     every = {j for part in parts[1:-1] for j, node in enumerate(part) if uses.outside(node, start, stop)}
     return Loop(list(parts), rows, sorted(before | final), sorted(every - again))
+
+
+# -- repeating stretches of a sequence --------------------------------------------------------------------------------
+
+
+def stretches(kinds: NDArray[Any], length: int) -> list[tuple[int, int]]:
+    """Begin and end of each stretch of items that equal the item `length` further on.
+
+    A stretch of n items is n // length + 1 iterations of `length` items: the last iteration has nothing to equal.
+    """
+    equal = kinds[:-length] == kinds[length:]
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], equal.astype(np.int8), [0]))))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
