@@ -175,24 +175,12 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _is_optional_number(value: object) -> bool:
-    return value is None or value == 0 or _is_count(value)
+def _is_address(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r".+:\d+", value) is not None
 
 
-def _is_meeting_place(value: object) -> bool:
-    return value in (None, CLUSTER) or (isinstance(value, str) and bool(re.fullmatch(r".+:\d+", value)))
-
-
-def _is_optional_count(value: object) -> bool:
-    return value is None or _is_count(value)
-
-
-def _is_count_or_all(value: object) -> bool:
-    return value == ALL or _is_count(value)
-
-
-def _parse_count_or_all(text: str) -> int | str:
-    return ALL if text.lower() == ALL else int(text)
+def _is_path(value: object) -> bool:
+    return isinstance(value, Path)
 
 
 def _is_positive(value: object) -> bool:
@@ -200,20 +188,8 @@ def _is_positive(value: object) -> bool:
     return is_number and math.isfinite(value) and float(value) > 0  # type: ignore[arg-type]
 
 
-def _is_positive_or_zero(value: object) -> bool:
-    return _is_positive(value) or (value == 0 and not isinstance(value, bool))
-
-
-def _is_optional_positive(value: object) -> bool:
-    return value is None or _is_positive(value)
-
-
-def _is_share(value: object) -> bool:
-    return _is_positive(value) and value <= 1  # type: ignore[operator]
-
-
-def _is_optional_path(value: object) -> bool:
-    return value is None or isinstance(value, Path)
+def _or(accepts: Callable[[object], bool], *others: object) -> Callable[[object], bool]:
+    return lambda value: accepts(value) or (value in others and not isinstance(value, bool))
 
 
 def _one_of(*choices: str | None) -> Callable[[object], bool]:
@@ -234,11 +210,16 @@ _BY_FIELD: dict[str, _Variable] = {
     "platform": _Variable(
         "QD_JAX_PLATFORM", _one_of(None, *PLATFORMS), f"{', '.join(PLATFORMS)}, or unset", platform_named
     ),
-    "devices": _Variable("QD_JAX_DEVICES", _is_count_or_all, f"a whole number from 1, or {ALL}", _parse_count_or_all),
-    "machines": _Variable("QD_JAX_MACHINES", _is_meeting_place, f"{CLUSTER}, HOST:PORT, or unset", str),
-    "processes": _Variable("QD_JAX_PROCESSES", _is_optional_count, "a whole number from 1, or unset", int),
-    "process": _Variable("QD_JAX_PROCESS", _is_optional_number, "a whole number from 0, or unset", int),
-    "threads": _Variable("QD_JAX_THREADS", _is_optional_count, "a whole number from 1, or unset", int),
+    "devices": _Variable(
+        "QD_JAX_DEVICES",
+        _or(_is_count, ALL),
+        f"a whole number from 1, or {ALL}",
+        lambda text: ALL if text.lower() == ALL else int(text),
+    ),
+    "machines": _Variable("QD_JAX_MACHINES", _or(_is_address, None, CLUSTER), f"{CLUSTER}, HOST:PORT, or unset", str),
+    "processes": _Variable("QD_JAX_PROCESSES", _or(_is_count, None), "a whole number from 1, or unset", int),
+    "process": _Variable("QD_JAX_PROCESS", _or(_is_count, None, 0), "a whole number from 0, or unset", int),
+    "threads": _Variable("QD_JAX_THREADS", _or(_is_count, None), "a whole number from 1, or unset", int),
     "ahead_of_time": _Variable("QD_JAX_AOT", _is_bool, "1 or 0", _parse_bool),
     "mode": _Variable("QD_JAX_MODE", _one_of(*MODES), ", ".join(MODES), str.lower),
     "policy": _Variable("QD_JAX_POLICY", _one_of(*POLICIES), ", ".join(POLICIES), str.lower),
@@ -246,12 +227,14 @@ _BY_FIELD: dict[str, _Variable] = {
     "max_variants": _Variable("QD_JAX_MAX_VARIANTS", _is_count, "a whole number from 1", int),
     "max_nodes": _Variable("QD_JAX_MAX_NODES", _is_count, "a whole number from 1", int),
     "max_compile_s": _Variable("QD_JAX_MAX_COMPILE_S", _is_positive, "seconds, more than 0", float),
-    "finish_s": _Variable("QD_JAX_FINISH_S", _is_positive_or_zero, "seconds, 0 or more", float),
+    "finish_s": _Variable("QD_JAX_FINISH_S", _or(_is_positive, 0), "seconds, 0 or more", float),
     "precision": _Variable("QD_JAX_PRECISION", _one_of(*PRECISIONS), ", ".join(PRECISIONS), str.lower),
-    "rtol": _Variable("QD_JAX_RTOL", _is_optional_positive, "a number more than 0", float),
-    "check_share": _Variable("QD_JAX_CHECK_SHARE", _is_share, "a number more than 0, up to 1", float),
-    "cache_dir": _Variable("QD_JAX_CACHE_DIR", _is_optional_path, "a folder, or off", _parse_cache_dir),
-    "cache_shared": _Variable("QD_JAX_CACHE_SHARED", _is_optional_path, "a folder, or off", _parse_cache_dir),
+    "rtol": _Variable("QD_JAX_RTOL", _or(_is_positive, None), "a number more than 0", float),
+    "check_share": _Variable(
+        "QD_JAX_CHECK_SHARE", lambda value: _is_positive(value) and value <= 1, "a number more than 0, up to 1", float
+    ),
+    "cache_dir": _Variable("QD_JAX_CACHE_DIR", _or(_is_path, None), "a folder, or off", _parse_cache_dir),
+    "cache_shared": _Variable("QD_JAX_CACHE_SHARED", _or(_is_path, None), "a folder, or off", _parse_cache_dir),
     "quiet": _Variable("QD_JAX_QUIET", _is_bool, "1 or 0", _parse_bool),
     "kernels": _Variable("QD_JAX_KERNELS", _is_bool, "1 or 0", _parse_bool),
     "exact": _Variable("QD_JAX_EXACT", _is_bool, "1 or 0", _parse_bool),

@@ -26,60 +26,47 @@ from accel.transform.ensembles import saving
 _SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "text", "": "text"}
 
 
-class Option(NamedTuple):
+class Option:
     """One row: an option's name, and its arguments for argparse."""
 
-    name: str
-    argparse: dict[str, Any]
+    def __init__(self, name: str, **argparse: Any) -> None:
+        self.name, self.argparse = name, argparse
 
 
 PLACES = (
-    Option("--pygcm", {"metavar": "DIR", "help": "run from this checkout of PyGCM"}),
-    Option("--demo", {"action": "store_true", "help": "run the bundled miniature planet"}),
+    Option("--pygcm", metavar="DIR", help="run from this checkout of PyGCM"),
+    Option("--demo", action="store_true", help="run the bundled miniature planet"),
 )
 OPTIONS = (
     Option(
         "--platform",
-        {
-            "choices": config.PLATFORMS,
-            "type": config.platform_named,
-            "metavar": "P",
-            "help": "cpu, gpu (or cuda) or tpu; default: the best",
-        },
+        choices=config.PLATFORMS,
+        type=config.platform_named,
+        metavar="P",
+        help="cpu, gpu (or cuda) or tpu; default: the best",
     ),
-    Option("--mode", {"choices": config.MODES, "metavar": "M", "help": "auto (default), verify, strict or off"}),
-    Option("--catalogue", {"metavar": "FILE", "help": "accelerate what this file's CATALOGUE names"}),
+    Option("--mode", choices=config.MODES, metavar="M", help="auto (default), verify, strict or off"),
+    Option("--catalogue", metavar="FILE", help="accelerate what this file's CATALOGUE names"),
     Option(
-        "--only",
-        {
-            "metavar": "NAME",
-            "action": "append",
-            "default": [],
-            "help": "only this function, class or module; repeatable",
-        },
+        "--only", metavar="NAME", action="append", default=[], help="only this function, class or module; repeatable"
     ),
-    Option(
-        "--exclude",
-        {"metavar": "NAME", "action": "append", "default": [], "help": "leave this one out; repeatable"},
-    ),
+    Option("--exclude", metavar="NAME", action="append", default=[], help="leave this one out; repeatable"),
     Option(
         "--auto",
-        {
-            "action": "store_true",
-            "default": None,
-            "help": "choose hot loops and functions; default where no catalogue names any",
-        },
+        action="store_true",
+        default=None,
+        help="choose hot loops and functions; default where no catalogue names any",
     ),
-    Option("--chosen", {"metavar": "FILE.py", "help": "as --auto, and write a catalogue of what was chosen here"}),
-    Option("--ensemble", {"metavar": "N", "type": count, "help": "step N members beside the program's own loop"}),
-    Option("--perturb", {"metavar": "FILE.py", "help": "with --ensemble: how the members differ"}),
-    Option("--members", {"metavar": "FILE", "help": "with --ensemble: save them here (.nc or .npz)"}),
-    Option("--report", {"metavar": "FILE", "help": "write the report (.json, .md, .txt); - is standard error"}),
-    Option("--profile", {"metavar": "FILE.html", "help": "write a page that shows where the time went"}),
-    Option("--lines", {"action": "store_true", "help": "show where the time went line by line, and what to change"}),
-    Option("--compare", {"action": "store_true", "help": "the same as `accel compare`"}),
-    Option("--out", {"metavar": "DIR", "help": "the folder for the comparison; default: accel-comparison"}),
-    Option("--quiet", {"action": "store_true", "help": "print no summary at the end"}),
+    Option("--chosen", metavar="FILE.py", help="as --auto, and write a catalogue of what was chosen here"),
+    Option("--ensemble", metavar="N", type=count, help="step N members beside the program's own loop"),
+    Option("--perturb", metavar="FILE.py", help="with --ensemble: how the members differ"),
+    Option("--members", metavar="FILE", help="with --ensemble: save them here (.nc or .npz)"),
+    Option("--report", metavar="FILE", help="write the report (.json, .md, .txt); - is standard error"),
+    Option("--profile", metavar="FILE.html", help="write a page that shows where the time went"),
+    Option("--lines", action="store_true", help="show where the time went line by line, and what to change"),
+    Option("--compare", action="store_true", help="the same as `accel compare`"),
+    Option("--out", metavar="DIR", help="the folder for the comparison; default: accel-comparison"),
+    Option("--quiet", action="store_true", help="print no summary at the end"),
 )
 LONGEST = 200
 """Maximum characters of a command to print: one with -c may hold a whole program. A guess."""
