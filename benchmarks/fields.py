@@ -14,10 +14,7 @@ import numpy as np
 from benchmarks.harness import relative_error
 from benchmarks.lockstep import Child, ChildFailed
 
-FIELDS = {
-    "atmosphere": ("u", "v", "h", "T_s", "q", "cloud_cover", "h_ice"),
-    "ocean": ("uo", "vo", "eta", "Ts"),
-}
+FIELDS = {"atmosphere": ("u", "v", "h", "T_s", "q", "cloud_cover", "h_ice"), "ocean": ("uo", "vo", "eta", "Ts")}
 """Attributes to compare, by the part of the model that holds them."""
 
 

@@ -79,13 +79,7 @@ def run(case: Case, checkout: Path, folder: str, cache: str, command: Sequence[s
     subprocess.run(
         [sys.executable, "-m", *command, "--pygcm", str(checkout), MODEL],
         cwd=folder,
-        env={
-            **inherited,
-            **SETTINGS,
-            **case.settings,
-            "QD_SIM_DAYS": f"{days:.5f}",
-            "QD_JAX_CACHE_DIR": cache,
-        },
+        env={**inherited, **SETTINGS, **case.settings, "QD_SIM_DAYS": f"{days:.5f}", "QD_JAX_CACHE_DIR": cache},
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -20,11 +20,7 @@ from benchmarks.fields import field_errors
 from benchmarks.harness import BadInput, Goal
 from benchmarks.lockstep import Child, ChildFailed, concluded, figures_table, run_lockstep
 
-SETTINGS = {
-    "numpy": {"QD_USE_JAX": "0"},
-    "upstream": {"QD_USE_JAX": "1", "QD_JAX_FORCE": "1"},
-    "accel": {},
-}
+SETTINGS = {"numpy": {"QD_USE_JAX": "0"}, "upstream": {"QD_USE_JAX": "1", "QD_JAX_FORCE": "1"}, "accel": {}}
 FIELD_TOLERANCE = 1e-6
 FASTER = 100.0
 """Goal: times as fast as that path."""

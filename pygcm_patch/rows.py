@@ -321,12 +321,7 @@ _ADAPTER = (
         "vegetation's albedo in every step: bands and canopy inlined",
         traits=_NEW_STEP,
     ),
-    Row(
-        "pygcm.ecology.adapter",
-        "EcologyAdapter.step_daily",
-        "vegetation's day",
-        traits=_NEW_DAILY | {"random"},
-    ),
+    Row("pygcm.ecology.adapter", "EcologyAdapter.step_daily", "vegetation's day", traits=_NEW_DAILY | {"random"}),
     Row("pygcm.ecology.adapter", "EcologyAdapter._mutate_genes", "evolution", traits=_NEW_RARE, declined=_RANDOM),
     Row(
         "pygcm.ecology.adapter",
@@ -346,14 +341,7 @@ _DIVERSITY = (
 )
 
 
-_PROGRAM = (
-    Row(
-        "scripts.run_simulation",
-        "main",
-        "the program's own loop: a step is one program",
-        loops=True,
-    ),
-)
+_PROGRAM = (Row("scripts.run_simulation", "main", "the program's own loop: a step is one program", loops=True),)
 
 ROWS: tuple[Row, ...] = (
     *_PROGRAM,

@@ -263,10 +263,7 @@ def check_platform(platform: str | None) -> None:
         raise config.SettingError(config.VARIABLES["platform"], platform, possible, problem)
 
 
-_INSTALLED_BY = {
-    "gpu": " (for NVIDIA's: pip install 'pygcm-accel[cuda]')",
-    "tpu": " (pip install 'pygcm-accel[tpu]')",
-}
+_INSTALLED_BY = {"gpu": " (for NVIDIA's: pip install 'pygcm-accel[cuda]')", "tpu": " (pip install 'pygcm-accel[tpu]')"}
 """By platform, the installation that JAX needs to see its devices."""
 
 

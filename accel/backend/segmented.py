@@ -21,15 +21,7 @@ from accel.compiler.kernels.iterating import is_small
 from accel.compiler.kernels.jaxprs import Atom, Equation, Flat, Literal, Variable
 from accel.compiler.kernels.module import module_of
 from accel.compiler.kernels.nested import Choice, Nested, Scan, While
-from accel.compiler.kernels.segments import (
-    Given,
-    HostCall,
-    Kernel,
-    MatrixProduct,
-    Segment,
-    Segmented,
-    body_of,
-)
+from accel.compiler.kernels.segments import Given, HostCall, Kernel, MatrixProduct, Segment, Segmented, body_of
 from accel.compiler.lower.precision.evaluation import ReducedEvaluation
 from accel.compiler.lower.precision.widths import AsTraced, scan_counts
 from accel.compiler.lower.rounding import rounded_as_numpy

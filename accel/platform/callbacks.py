@@ -81,12 +81,7 @@ class _Metadata(ctypes.Structure):
 
 
 class _Extension(ctypes.Structure):
-    _fields_ = [
-        ("struct_size", _SIZE),
-        ("type", _INT),
-        ("next", _POINTER),
-        ("metadata", ctypes.POINTER(_Metadata)),
-    ]
+    _fields_ = [("struct_size", _SIZE), ("type", _INT), ("next", _POINTER), ("metadata", ctypes.POINTER(_Metadata))]
 
 
 class Failed(RuntimeError):

@@ -90,11 +90,7 @@ _ROWS = (
         "masked arrays (numpy.ma) are not recorded",
         "keep values and mask as two arrays, and use np.where, or the functions for NaN such as np.nanmean",
     ),
-    Reason(
-        "alias.overlap",
-        "two inputs share memory and one of them is written",
-        "pass a copy of one of them",
-    ),
+    Reason("alias.overlap", "two inputs share memory and one of them is written", "pass a copy of one of them"),
     Reason(
         "escape.object",
         "what the call returns or stores holds an object that a replay could not make or find again",
@@ -289,9 +285,7 @@ _ROWS = (
         "make a pure function for each set of flags, shapes and types",
     ),
     Reason(
-        "pure.paths",
-        "the recorded paths share too little to be one function",
-        "make a pure function for each of them",
+        "pure.paths", "the recorded paths share too little to be one function", "make a pure function for each of them"
     ),
     Reason(
         "pure.inputs",
@@ -355,26 +349,12 @@ _ROWS = (
         "give the loop a fixed number of iterations, or perturb less",
     ),
     # -- choices ---------------------------------------------------------------------------------------------------
+    Reason("mode.off", "acceleration is switched off", "unset QD_USE_JAX=0, and choose another mode than off"),
     Reason(
-        "mode.off",
-        "acceleration is switched off",
-        "unset QD_USE_JAX=0, and choose another mode than off",
+        "choice.excluded", "this function was left out by `only` or `exclude`", "change those patterns to include it"
     ),
-    Reason(
-        "choice.excluded",
-        "this function was left out by `only` or `exclude`",
-        "change those patterns to include it",
-    ),
-    Reason(
-        "choice.declined",
-        "the catalogue declines this function",
-        "none needed: the catalogue says why",
-    ),
-    Reason(
-        "choice.callable",
-        "the name is not bound to a Python function",
-        "accelerate the Python function behind it",
-    ),
+    Reason("choice.declined", "the catalogue declines this function", "none needed: the catalogue says why"),
+    Reason("choice.callable", "the name is not bound to a Python function", "accelerate the Python function behind it"),
 )
 
 REASONS: Mapping[str, Reason] = MappingProxyType({row.id: row for row in _ROWS})

@@ -79,13 +79,7 @@ class Rule:
         return origin_of(self)
 
 
-_GROUPS = {
-    "recorded": RecordedAs,
-    "locality": Locality,
-    "numerics": Numerics,
-    "slope": Slope,
-    "cost": Cost,
-}
+_GROUPS = {"recorded": RecordedAs, "locality": Locality, "numerics": Numerics, "slope": Slope, "cost": Cost}
 
 
 def make_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any] | None, **columns: Any) -> Rule:

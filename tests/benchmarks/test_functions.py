@@ -12,14 +12,7 @@ import pytest
 from benchmarks import functions, goal_table, harness, plots
 from benchmarks.harness import BadInput
 
-ROW = {
-    "function": "f",
-    "state": "compiled",
-    "reasons": [],
-    "wrong": {},
-    "jax_forms_ms": {"a": 1.0},
-    "numba_ms": None,
-}
+ROW = {"function": "f", "state": "compiled", "reasons": [], "wrong": {}, "jax_forms_ms": {"a": 1.0}, "numba_ms": None}
 
 
 def row(points: int, grid: str = "121x240", **ms: float) -> dict:

@@ -65,10 +65,7 @@ def test_off_switches_the_disk_cache_off(folder: Path) -> None:
         ("threads = 0", "tool.accel.threads=0 cannot be used, in {path}; expected: a whole number from 1, or unset"),
         ("quiet = 1", "tool.accel.quiet=1 cannot be used, in {path}; expected: 1 or 0"),
         ("modus = 1", "tool.accel.modus=1 is unknown, in {path} (did you mean mode?); expected: enabled, platform, "),
-        (
-            "mode = ",
-            "{path}='[tool.accel]' Invalid value (at line 4, column 8); expected: a file that tomllib",
-        ),
+        ("mode = ", "{path}='[tool.accel]' Invalid value (at line 4, column 8); expected: a file that tomllib"),
     ],
 )
 def test_what_cannot_be_used_is_an_error(folder: Path, line: str, said: str) -> None:

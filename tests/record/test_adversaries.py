@@ -377,11 +377,7 @@ def shout(x: Any) -> float:
 
 
 def in_a_statement(o: Any, dt: float, x: Any) -> Any:
-    info = {
-        "dt": dt,
-        "one": shout(x),
-        "n": 3,
-    }
+    info = {"dt": dt, "one": shout(x), "n": 3}
     return json.dumps(info)
 
 

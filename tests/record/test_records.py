@@ -62,13 +62,7 @@ def same(expected: Any, found: Any, what: str) -> None:
 
 
 def agree(
-    work: Any,
-    make: Any = filled,
-    *,
-    calls: int = 9,
-    replays: int = 3,
-    reason: str | None = None,
-    between: Any = None,
+    work: Any, make: Any = filled, *, calls: int = 9, replays: int = 3, reason: str | None = None, between: Any = None
 ) -> Any:
     """Compare `work(array, number)` with its accelerated form, each with an array of its own that lasts.
 

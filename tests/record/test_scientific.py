@@ -45,10 +45,7 @@ def test_piecewise_polynomials(check: Any, make: Any) -> None:
     check(work, worlds=holding(make), calls=16, replays=6)
 
 
-@pytest.mark.parametrize(
-    "about",
-    [{"fill_value": "extrapolate"}, {"bounds_error": False, "fill_value": (-1.0, 9.0)}],
-)
+@pytest.mark.parametrize("about", [{"fill_value": "extrapolate"}, {"bounds_error": False, "fill_value": (-1.0, 9.0)}])
 def test_linear_interpolation_on_a_line(check: Any, about: Any) -> None:
     make = lambda i: interpolate.interp1d(KNOTS, some(i, 5), **about)  # noqa: E731
     check(lambda held, x: (held(x.reshape(3, 3)), held(x[0])), worlds=holding(make), calls=16, replays=6)

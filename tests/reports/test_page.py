@@ -90,8 +90,7 @@ def test_what_is_folded_unfolds(browser: Any) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_cut_off(browser: Any, page: Path, width: int, scheme: str) -> None:
     browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     )
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)

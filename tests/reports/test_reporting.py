@@ -102,14 +102,7 @@ def test_totals(fast: Ledger, slow: Ledger) -> None:
     assert totals["estimated_numpy_s"] == pytest.approx(10.0 + 212 * 0.007)
     assert totals["speedup"] == pytest.approx(1.0 + 212 * 0.0007)
     assert totals["compile_s"] == 3.5
-    assert totals["states"] == {
-        "compiled": 1,
-        "numpy": 1,
-        "demoted": 0,
-        "inlined": 0,
-        "absent": 0,
-        "uncalled": 0,
-    }
+    assert totals["states"] == {"compiled": 1, "numpy": 1, "demoted": 0, "inlined": 0, "absent": 0, "uncalled": 0}
 
 
 def test_the_totals_say_where_the_time_went(fast: Ledger, slow: Ledger) -> None:

@@ -285,11 +285,7 @@ def _compiles(compute: Any, chosen: Any, seeds: Sequence[int]) -> bool:
 
 
 def judge(
-    jobs: Iterable[Job],
-    *,
-    seeds: Sequence[int] = (0, 1, 2),
-    batch: int = 64,
-    options: Mapping[str, Any] = QUICKEST,
+    jobs: Iterable[Job], *, seeds: Sequence[int] = (0, 1, 2), batch: int = 64, options: Mapping[str, Any] = QUICKEST
 ) -> list[Job]:
     """Record, compile and replay every job; gives them with what was found.
 

@@ -106,12 +106,7 @@ class Lowerable(Protocol):
     draws: list[Draw]
 
 
-PACKS = {
-    "f": np.dtype(np.float64),
-    "i": np.dtype(np.int64),
-    "u": np.dtype(np.uint64),
-    "c": np.dtype(np.complex128),
-}
+PACKS = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "u": np.dtype(np.uint64), "c": np.dtype(np.complex128)}
 """Scalars travel packed, by kind: one transfer costs as much as many."""
 
 

@@ -29,11 +29,7 @@ class ConstantsAnew:
     """
 
     def __init__(
-        self,
-        trace: Lowerable,
-        positions: Mapping[int, int],
-        constants: Sequence[Any],
-        decided: Mapping[int, Any],
+        self, trace: Lowerable, positions: Mapping[int, int], constants: Sequence[Any], decided: Mapping[int, Any]
     ) -> None:
         """positions: of the constants, by index of the node that each is the value of. decided: values by node."""
         self._trace = trace

@@ -122,12 +122,7 @@ def merged(traces: Sequence[Trace]) -> MergedTrace:
 
 
 def reassembled(
-    tape: Tape,
-    outputs: Outputs,
-    pinned: dict[int, Any],
-    draws: list[Draw],
-    members: list[Member],
-    names: Sequence[str],
+    tape: Tape, outputs: Outputs, pinned: dict[int, Any], draws: list[Draw], members: list[Member], names: Sequence[str]
 ) -> MergedTrace:
     """A merged trace of which only some paths are known in this process. names: of all its slots.
 
@@ -145,12 +140,7 @@ def _add_inputs(inputs: MergedInputs, member: Member, path: int) -> None:
 
 
 def _assembled(
-    tape: Tape,
-    inputs: MergedInputs,
-    outputs: Outputs,
-    pinned: dict[int, Any],
-    members: list[Member],
-    draws: list[Draw],
+    tape: Tape, inputs: MergedInputs, outputs: Outputs, pinned: dict[int, Any], members: list[Member], draws: list[Draw]
 ) -> MergedTrace:
     return MergedTrace(
         tape=tape,

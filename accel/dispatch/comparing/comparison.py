@@ -101,13 +101,7 @@ class Comparison:
         if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
             return Verdict.ROUNDING
         verdict = explanation(
-            self._staged,
-            self._snapshot,
-            self._rtol,
-            self._seen,
-            self._is_numpys_text,
-            self._unit,
-            exact=self._exact,
+            self._staged, self._snapshot, self._rtol, self._seen, self._is_numpys_text, self._unit, exact=self._exact
         )
         if verdict is Verdict.ROUNDING:
             for difference in beyond:

@@ -14,12 +14,4 @@ from accel.dispatch.replay.commit import StagedOutputs
 from accel.dispatch.replay.guards import GuardFailure, Matcher
 from accel.dispatch.replay.variant import HostError, SideExit, StaleConstants, Variant
 
-__all__ = [
-    "GuardFailure",
-    "HostError",
-    "Matcher",
-    "SideExit",
-    "StagedOutputs",
-    "StaleConstants",
-    "Variant",
-]
+__all__ = ["GuardFailure", "HostError", "Matcher", "SideExit", "StagedOutputs", "StaleConstants", "Variant"]

@@ -218,11 +218,7 @@ class _Work:
         return chosen
 
     def _outline(
-        self,
-        chosen: Sequence[Region],
-        node: FunctionNode | None,
-        code: CodeType,
-        within: Collection[str] | None = None,
+        self, chosen: Sequence[Region], node: FunctionNode | None, code: CodeType, within: Collection[str] | None = None
     ) -> None:
         """Outline regions, of a function or at the top of the module (node: None). within: see `definition`."""
         # of the function as it is written

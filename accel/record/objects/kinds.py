@@ -36,7 +36,7 @@ def is_dict_class(kind: type) -> bool:
 
 
 _OF_DICTS = (frozenset(vars(dict)) | {"__missing__", "__bool__", "__del__"}) - {
-    *("__init__", "__new__", "__repr__", "__doc__", "copy"),
+    *("__init__", "__new__", "__repr__", "__doc__", "copy")
 }
 
 

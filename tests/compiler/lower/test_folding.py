@@ -37,10 +37,7 @@ def left_open(program: Any) -> set[str]:
     trace = recorded.trace
     values, _ = trace.inputs.fetch((world, np.linspace(1.0, 2.0, 30)), {})
     weights = [slot for slot in trace.array_slots if "weights" in trace.inputs.name(slot)]
-    known = Known(
-        {slot: values[slot] for slot in trace.scalar_slots},
-        {slot: values[slot] for slot in weights},
-    )
+    known = Known({slot: values[slot] for slot in trace.scalar_slots}, {slot: values[slot] for slot in weights})
     return {trace.inputs.name(slot) for slot in not_worth_folding(trace, known, are_arrays_free=True)}
 
 

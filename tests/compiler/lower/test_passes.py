@@ -44,10 +44,7 @@ def test_only_what_is_needed_stays() -> None:
         "%4 = arange int64[12] (start_or_stop=12)",
         "%5 = add float64[12] (%3, %4)",
     ]
-    assert lines("needed", program, x) == [
-        "%3 = multiply float64[12] (%0, %2)",
-        "%5 = add float64[12] (%3, %4)",
-    ]
+    assert lines("needed", program, x) == ["%3 = multiply float64[12] (%0, %2)", "%5 = add float64[12] (%3, %4)"]
 
 
 def test_writes_of_what_they_overwrite_are_copied_first() -> None:

@@ -335,9 +335,7 @@ def test_installed_catalogues_of_other_programs_are_not_reported(
     assert {"no_such_package:f", "no_such_package:g"} <= _books().keys(), "this one was asked for"
 
 
-def test_a_module_that_is_there_but_never_imported_is_uncalled(
-    write_modules: Callable[[dict[str, str]], Path],
-) -> None:
+def test_a_module_that_is_there_but_never_imported_is_uncalled(write_modules: Callable[[dict[str, str]], Path]) -> None:
     write_modules({"pkg/__init__.py": "import no_such_module_at_all", "pkg/planet.py": PLANET})
     patching.install(CATALOGUE)
     assert set(_books().values()) == {State.UNCALLED}

@@ -775,10 +775,7 @@ def _profiler() -> Iterator[None]:
     sys.setprofile(before)
 
 
-PRESENT = {
-    "there are other threads": _thread,
-    "a debugger, profiler or coverage tool is active": _profiler,
-}
+PRESENT = {"there are other threads": _thread, "a debugger, profiler or coverage tool is active": _profiler}
 
 
 @pytest.fixture

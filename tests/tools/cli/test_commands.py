@@ -74,10 +74,7 @@ def test_the_help_of_run_says_that_accel_chooses(capsys: pytest.CaptureFixture[s
     ("args", "said"),
     [
         (("exlpain",), "unknown command 'exlpain' (did you mean explain?); expected: run, "),
-        (
-            ("simulate.py", "3"),
-            "unknown command 'simulate.py'; to run a program, write: accel run simulate.py 3",
-        ),
+        (("simulate.py", "3"), "unknown command 'simulate.py'; to run a program, write: accel run simulate.py 3"),
         (("-c", "1"), "unknown command '-c'; to run a program, write: accel run ..."),
         (("reasons", "all"), "accel reasons takes no arguments, but got 'all' (see --help)"),
         (

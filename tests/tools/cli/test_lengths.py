@@ -145,8 +145,7 @@ def _figures(net: str, saved_s: float, programs: list[dict[str, Any]]) -> dict[s
 
 
 @pytest.mark.parametrize(
-    ("net", "found", "lost"),
-    [("lost", True, True), ("unknown", True, False), ("gained", True, False)],
+    ("net", "found", "lost"), [("lost", True, True), ("unknown", True, False), ("gained", True, False)]
 )
 def test_a_loss_counts(
     net: str, found: bool, lost: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch

@@ -499,11 +499,7 @@ _TARGETS = (
             {},
             "accel: --pygcm='pack' has no pygcm/; expected: a checkout with the folder pygcm in it",
         ),
-        (
-            ["--pygcm", "../checkout"],
-            {},
-            f"accel: TARGET='' is missing; {_TARGETS}",
-        ),
+        (["--pygcm", "../checkout"], {}, f"accel: TARGET='' is missing; {_TARGETS}"),
         (
             ["--fast", "scripts.go"],
             {},

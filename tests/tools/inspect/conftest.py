@@ -141,7 +141,7 @@ SCRIPT = {
             child = os.fork()
             sys.exit(3 if child else 5)
         sys.exit(int(sys.argv[1]) if sys.argv[1:] else 0)
-        """,
+        """
 }
 
 

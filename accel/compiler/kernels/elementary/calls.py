@@ -38,11 +38,7 @@ def call(name: str, formula: Formula, *operands: Value) -> Value:
 def _definition(full: str, formula: Formula, operands: tuple[Value, ...], lanes: int) -> str:
     module, dtype = operands[0].emitter, operands[0].dtype
     emitter = Emitter(
-        innermost=1,
-        lanes=lanes,
-        scopes=[Scope(), Scope()],
-        declared=module.declared,
-        functions=module.functions,
+        innermost=1, lanes=lanes, scopes=[Scope(), Scope()], declared=module.declared, functions=module.functions
     )
     arguments = [Value(emitter, f"%x{at}", dtype, 1) for at in range(len(operands))]
     # float32 is computed in float64 and rounded once

@@ -97,10 +97,7 @@ FORMULAS: dict[str, Formula] = {
 }
 """By the method's name, for `np.random.Generator`."""
 
-LEGACY = {
-    **FORMULAS,
-    "uniform": FORMULAS["uniform"]._replace(holds=lambda low, high: _call(np.isfinite, high - low)),
-}
+LEGACY = {**FORMULAS, "uniform": FORMULAS["uniform"]._replace(holds=lambda low, high: _call(np.isfinite, high - low))}
 """For `np.random.RandomState`, which takes ranges below zero."""
 
 CLOSE = 1e-9

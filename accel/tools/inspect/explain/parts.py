@@ -27,11 +27,7 @@ def parts(call: PlainCall, refusal: Refusal) -> dict[str, Any] | None:
         places = [each.place for each in lifted_function_code(code, stops=stops).switches]
     except NotLiftable:
         return None
-    return {
-        "between": list(stops),
-        "lines": places,
-        "shares": [measured.get((call.name, place)) for place in places],
-    }
+    return {"between": list(stops), "lines": places, "shares": [measured.get((call.name, place)) for place in places]}
 
 
 def told(found: dict[str, Any]) -> str:
