@@ -43,7 +43,7 @@ def _lines(figures: dict[str, Any], advice: Advice, most: int) -> list[str]:
     shown = [each for each in on_numpy if each["numpy_s"] >= LEAST_SHARE * figures["wall_s"]] or on_numpy[:1]
     lines = summary_of(figures, advice, brief=True).split("\n")
     lines += _group("what helped", [_gain(each) for each in helped[:most]], len(helped))
-    did_not = [*map(_stay, shown[:most]), *map(_loss, losing[:1])]
+    did_not = [*map(_stay, shown[:most]), *(f"{_gain(each)}, at a loss so far" for each in losing[:1])]
     lines += _group("what did not", did_not, len(on_numpy) + len(losing))
     if not was_off(figures):
         lines += _group("what to do", _hints(shown[:MOST])[:most] if called else _start(advice), 0)
@@ -85,10 +85,6 @@ def _group(title: str, entries: list[str], total: int, *, whole: bool = False) -
 def _gain(function: dict[str, Any]) -> str:
     calls = f"{function['compiled_calls']} of {plural(function['calls'], 'call')} compiled"
     return f"{function['target']}: {signed_s(function['saved_s'])} ({as_factor(function['speedup'])}), {calls}"
-
-
-def _loss(function: dict[str, Any]) -> str:
-    return f"{_gain(function)}, at a loss so far"
 
 
 def _stay(function: dict[str, Any]) -> str:

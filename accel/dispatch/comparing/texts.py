@@ -95,7 +95,7 @@ class ShownTexts:
         real = logger.handle
 
         def note(record: Any) -> None:
-            _append(self.numpys, id(logger), _record_text(record))
+            _append(self.numpys, id(logger), f"{record.levelno} {record.getMessage()}\n")
             # its handlers write it to streams, which need not be noted
             self._in_handler = True
 
@@ -146,10 +146,6 @@ def _append(shown: Shown, sink: int, text: str) -> None:
         shown[-1] = sink, shown[-1][1] + text
     elif text:
         shown.append((sink, text))
-
-
-def _record_text(record: Any) -> str:
-    return f"{record.levelno} {record.getMessage()}\n"
 
 
 # -- differences ------------------------------------------------------------------------------------------------------

@@ -145,10 +145,6 @@ def calling(switch: Switch, names: dict[str, Any], how: Callable[[Any], Any] = l
     return made
 
 
-def _call_plain(body: Any) -> Any:
-    return body.plain()
-
-
 def start(
     switch: Switch,
     names: dict[str, Any],
@@ -172,7 +168,7 @@ def start(
     made = accelerated(function, name=name, rtol=rtol, mode=mode, effects=effects, in_parts=code)
     target = made._self_target
     if switch.column is not None:
-        target.function = calling(switch, names, _call_plain)
+        target.function = calling(switch, names, lambda body: body.plain())
     again = functools.partial(start, rtol=rtol, mode=mode, effects=effects, splits=splits or Splits())
     target.recordings.on_refused = functools.partial(_split_body, switch, name, names, again)
     switch.call = Iterations(switch, made)

@@ -245,7 +245,7 @@ class _Run:
             return ("node", node.index, part.chain), self._seen(way, self._value(node), part.chain)
         if isinstance(part, Number):
             node = outputs.numbers[way.outputs.numbers[part.index]]
-            return ("node", node.index), _as_number(self._value(node), node)
+            return ("node", node.index), jnp.asarray(self._value(node), np.dtype(node.dtype)).reshape(())
         if isinstance(part, FromSlot):
             slot = way.slots[part.slot]
             key, value = (
@@ -279,10 +279,6 @@ class _Run:
             if other != key:
                 value = lax.select(jnp.broadcast_to(truth, value.shape), jnp.asarray(another), value)
         return _poisoned(value, ok) if self._program.derives else value
-
-
-def _as_number(value: Any, node: Node) -> Any:
-    return jnp.asarray(value, np.dtype(node.dtype)).reshape(())
 
 
 def _poisoned(value: Any, ok: Any) -> Any:

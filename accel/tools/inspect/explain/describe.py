@@ -140,7 +140,7 @@ def _guard(recording: Recording, key: Any, slot: int) -> tuple[str, str, str]:
         return "code", "", "the same object"
     value, wrapped = recording.entered[slot]
     if isinstance(value, np.ndarray):
-        return "array", _about_array(value), "type, shape, dtype, strides"
+        return "array", f"{value.dtype}{list(value.shape)}", "type, shape, dtype, strides"
     kind = type(value)
     if kind in (int, float, complex) or isinstance(value, np.number):
         return "number", kind.__name__, "type"
@@ -162,10 +162,6 @@ _WITHOUT_VALUE: dict[str, Callable[[Any], tuple[str, str, str]]] = {
     "call": lambda key: ("code", "", "number of arguments and keywords"),
     "draw": lambda key: ("draw", "", "none: a replay draws it anew"),
 }
-
-
-def _about_array(value: np.ndarray[Any, Any]) -> str:
-    return f"{value.dtype}{list(value.shape)}"
 
 
 def _text(value: object) -> str:
