@@ -5,12 +5,15 @@ The ledger counts the refusals that are noted, each kind with its number. The ti
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from accel.backend import devices
 from accel.platform import logs, timeline
 from accel.platform.ledger import State, open_ledger
 from accel.platform.reasons import Refusal, Refused
+
+if TYPE_CHECKING:
+    from accel.dispatch.state import TargetState
 
 _TAKEN_BACK = "was taken back to NumPy"
 
@@ -21,15 +24,10 @@ def why_not_run(error: Exception) -> Refusal:
     return Refusal(reason, "", f"{type(error).__name__}: {error}")
 
 
-class _HasMode(Protocol):
-    @property
-    def mode(self) -> str: ...
-
-
 class Refusals:
     """The refusals of one target. name: the target's. state: has its mode. last: the latest refusal, or None."""
 
-    def __init__(self, name: str, state: _HasMode) -> None:
+    def __init__(self, name: str, state: TargetState) -> None:
         self.last: Refusal | None = None
         self._name = name
         self._state = state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from accel.ir.loop import LoopBody
 from accel.ir.tape import Node
 from accel.rules import core
 from accel.rules.lowering import Array
+
+if TYPE_CHECKING:
+    from accel.compiler.lower.values import Values
 
 
 class Parameters:
@@ -34,14 +37,6 @@ class Parameters:
         return values
 
 
-class IterationValues(Protocol):
-    """The values of one iteration while it is traced."""
-
-    def fetch(self, node: Node) -> Any: ...
-
-    def compute(self, part: Part) -> None: ...
-
-
 def parts_of(body: LoopBody) -> Sequence[Part]:
     """The operations of an iteration after all passes, with the loops in it."""
     about = pipeline.About(
@@ -59,7 +54,7 @@ def run(
     entry: Any,
     moving: Sequence[Any],
     fixed: Sequence[Any],
-    values_of: Callable[[Parameters], IterationValues],
+    values_of: Callable[[Parameters], Values],
 ) -> list[Any]:
     """Emit a loop. Returns the values that it carries, and whether its condition ended it.
 

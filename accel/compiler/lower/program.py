@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from accel.ir.tape import Node, Tape
 from accel.record.run.outputs import Outputs
 from accel.record.state.draw import Draw
 from accel.rules.rule import Unsupported
+
+if TYPE_CHECKING:
+    from accel.compiler.lower.renewing import ConstantsAnew
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +86,8 @@ class LoweredProgram:
     folded: int
     fingerprint: str | None
     indescribable: str
-    renewal: Renewal
+    renewal: ConstantsAnew
     written: Mapping[int, Sequence[View]]
-
-
-class Renewal(Protocol):
-    """See accel.compiler.lower.renewing."""
-
-    def packed(self) -> tuple[Any, ...]:
-        """Return it as data, for another process's trace."""
-
-    def constants(self, known: Known, changed: Collection[int]) -> Mapping[int, Any] | None:
-        """The constants, by position, that are others where these slots have changed; None: it is another program."""
 
 
 class Lowerable(Protocol):

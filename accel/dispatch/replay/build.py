@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from accel.ir.template import fill
 from accel.ir.views import Chain, Placed, seen_through
 from accel.record.state.leaves import COMPOSITE, FixedValue, FromSlot, Leaf, NewArray, NewSet, Number, SharedLeaf
 
-
-class Staged(Protocol):
-    """Values from which templates are filled; see StagedOutputs."""
-
-    values: Sequence[Any]
-    made: list[Any]
-    numbers: list[Any]
+if TYPE_CHECKING:
+    from accel.dispatch.replay.commit import StagedOutputs
 
 
 class Builder:
@@ -26,7 +20,7 @@ class Builder:
     built, and is filled by `finish`. No code of the program's runs.
     """
 
-    def __init__(self, staged: Staged) -> None:
+    def __init__(self, staged: StagedOutputs) -> None:
         self._staged = staged
         self._shared: dict[SharedLeaf, Any] = {}
         self._unfilled: list[tuple[Any, Any]] = []
@@ -77,7 +71,7 @@ class Builder:
         return made
 
 
-def chain_of(staged: Staged, leaf: NewArray | FromSlot) -> Chain:
+def chain_of(staged: StagedOutputs, leaf: NewArray | FromSlot) -> Chain:
     """The view that a leaf is of its array, its positions those of this run."""
 
     def position(number: Number) -> int:

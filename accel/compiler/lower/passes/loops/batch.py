@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,11 +26,13 @@ from accel.compiler.lower.passes.loops.operands import (
     Table,
     is_box_read,
 )
-from accel.compiler.lower.passes.value_store import Compute, ValueStore
 from accel.ir.tape import Node
 from accel.ir.views import Index, box_of
 from accel.rules import core
 from accel.rules.tracing import stored
+
+if TYPE_CHECKING:
+    from accel.compiler.lower.values import Values
 
 LARGEST_BATCH = 1 << 17
 """Elements that a value may have, all iterations together: what a core's cache holds. Beyond, the loop is the better
@@ -192,7 +194,7 @@ def _check_read(batch: LoopBatch, position: int, base: SameIteration | Carried) 
 # -- computing --------------------------------------------------------------------------------------------------------
 
 
-def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
+def run(batch: LoopBatch, values: Values, compute: scan.Compute) -> None:
     """Compute the iterations after the first, in a traced program; arguments as in `scan.run`."""
     import jax
 
@@ -235,7 +237,7 @@ def run(batch: LoopBatch, values: ValueStore, compute: Compute) -> None:
 
 
 def _iteration(
-    batch: LoopBatch, read: dict[int, Any], entries: dict[tuple[int, int], Any], values: ValueStore, compute: Compute
+    batch: LoopBatch, read: dict[int, Any], entries: dict[tuple[int, int], Any], values: Values, compute: scan.Compute
 ) -> list[Any]:
     """Return the results of one iteration's operations.
 
@@ -265,7 +267,7 @@ def _iteration(
     return own
 
 
-def _table(operand: Table | MovingRead | Stacked, values: ValueStore) -> Any:
+def _table(operand: Table | MovingRead | Stacked, values: Values) -> Any:
     """Return an operand's values in all iterations: (iterations, ...)."""
     if isinstance(operand, MovingRead):
         return operand.at.read(values.fetch(operand.base))

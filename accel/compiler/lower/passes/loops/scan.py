@@ -6,7 +6,8 @@ differ from iteration to iteration are looked up in tables.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from accel.compiler.lower.passes.loops.loop import Loop
 from accel.compiler.lower.passes.loops.moving_box import MovingBox
@@ -19,9 +20,14 @@ from accel.compiler.lower.passes.loops.operands import (
     Stacked,
     Table,
 )
-from accel.compiler.lower.passes.value_store import Compute, ValueStore
 from accel.ir.tape import Node
 from accel.rules.tracing import current
+
+if TYPE_CHECKING:
+    from accel.compiler.lower.values import Values
+
+Compute = Callable[[Node, Sequence[Any]], Any]
+"""Function that computes a loop operation's value from its operands, in the order of their leaves."""
 
 STRAIGHT = 512
 """Maximum number of operations, all iterations together, that kernels compute as straight code. They fuse iterations,
@@ -29,7 +35,7 @@ where a loop copies every array that it writes to. Convection of 40 levels, 560 
 columns, and 1.5 s for 1.3 s to compile; of 20 levels, 0.35 ms for 1.1 ms, and 0.7 s for 1.1 s."""
 
 
-def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
+def run(loop: Loop, values: Values, compute: Compute) -> None:
     """Compute the iterations after the first, in a traced program.
 
     values: the program's values by node; those that are used later are set. compute: from an operation and its
@@ -72,7 +78,7 @@ def run(loop: Loop, values: ValueStore, compute: Compute) -> None:
             values.set_row(loop.iterations[k][position], column, k - 1)
 
 
-def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueStore) -> Any:
+def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: Values) -> Any:
     """Return the values that the iterations look up: (iterations, ...)."""
     match operand:
         case Table(table):
@@ -85,7 +91,7 @@ def looked_up(operand: Table | MovingBox | MovingRead | Stacked, values: ValueSt
             return starts
 
 
-def _entry(operand: Table | MovingBox | MovingRead | Stacked, k: int, values: ValueStore) -> Any:
+def _entry(operand: Table | MovingBox | MovingRead | Stacked, k: int, values: Values) -> Any:
     """Return what iteration `k` after the first looks up, as plain numbers where they are known."""
     match operand:
         case Table(table):
@@ -96,7 +102,7 @@ def _entry(operand: Table | MovingBox | MovingRead | Stacked, k: int, values: Va
             return tuple(starts[k].tolist())
 
 
-def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], values: ValueStore, entry: Any) -> Any:
+def _resolve(operand: LoopOperand, own: list[Any], before: dict[int, Any], values: Values, entry: Any) -> Any:
     """An operand in an iteration.
 
     own: the iteration's values so far. before: those carried into it. entry: what it looks up.
