@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 from accel.compiler.merge.outputs import OutputPlaces
-from accel.compiler.merge.writer import outcome_key
+from accel.compiler.merge.writer import form_of, outcome_key
 from accel.ir.tape import Node, Tape
 from accel.record.run.outputs import Outputs
 from accel.rules import core
@@ -130,11 +130,6 @@ class MergedWay:
 
 def _operation(node: Node) -> Hashable:
     return id(node.rule), node.form, node.shape, node.dtype, node.scalar, node.host
-
-
-def form_of(node: Node) -> Hashable:
-    """Return the properties that two values must share for one to replace the other."""
-    return node.shape, node.dtype, node.scalar
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accel.compiler.merge.following import Computing, MergedWay, NotThere, form_of
+from accel.compiler.merge.following import Computing, MergedWay, NotThere
 from accel.compiler.merge.members import Placement
+from accel.compiler.merge.writer import form_of
 from accel.ir.tape import Node, Outcome, Tape
 from accel.record import Trace
 from accel.record.run.outputs import Outputs

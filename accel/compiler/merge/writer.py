@@ -198,7 +198,7 @@ class Writer:
         if len(found) == 1 and None not in values.values():
             return next(iter(found.values()))
         model = next(iter(found.values()))
-        if model.dtype is None or any(_kind(each) != _kind(model) for each in found.values()):
+        if model.dtype is None or any(form_of(each) != form_of(model) for each in found.values()):
             raise Inseparable
         decision = self._decision(values, on_host=on_host, settled=settled)
         cases: dict[Any, dict[int, Node | None]] = {}
@@ -325,7 +325,8 @@ def _with_joins(path: Recorded) -> tuple[list[Node | Join], Keys]:
     return [*items, *nodes[done:]], [*keys, *own[done:]]
 
 
-def _kind(node: Node) -> Hashable:
+def form_of(node: Node) -> Hashable:
+    """Return the properties that two values must share for one to replace the other."""
     return node.shape, node.dtype, node.scalar
 
 
