@@ -166,9 +166,7 @@ def _advice(figures: dict[str, Any], words: Advice) -> list[str]:
         return [f"{slower}; {words.off} loses nothing", slower]
     more = -totals["saved_s"] * done["compiled"] / totals["gained_s"]
     step = f"this program gains from about {_round_up(done['total'] + more)} {what} on"
-    if _found_all(figures) or cache.problem(makes=False):  # the next run finds nothing else
-        return [step]
-    return [f"{step}; a next run finds what this one compiled", step]
+    return [step] if _found_all(figures) else [f"{step}; {_next_run()}", step]
 
 
 def _waits(function: dict[str, Any]) -> bool:
@@ -206,6 +204,15 @@ def _found_all(figures: dict[str, Any]) -> bool:
     """Return whether every program was found on disk."""
     programs = [program for each in figures["functions"] for program in each["programs"]]
     return bool(programs) and all(program.get("found_on_disk") for program in programs)
+
+
+def _next_run() -> str:
+    """Return in words what the next run will find on disk, or why it will find nothing."""
+    if config.current().cache_dir is None:
+        return f"with the disk cache on ({config.VARIABLES['cache_dir']}) a next run compiles less"
+    if why := cache.problem(makes=False):
+        return f"no program could be kept on disk: {why}"
+    return "a next run finds what this one compiled"
 
 
 def _round_up(count: float) -> int:

@@ -138,9 +138,9 @@ def _finish(line: StatusLine, terminal: Terminal) -> str:
 
 def _until_shown(line: StatusLine) -> None:
     patience = time.perf_counter() + 20.0
-    while not line._line.shown and time.perf_counter() < patience:
+    while not line.shown and time.perf_counter() < patience:
         time.sleep(0.01)
-    assert line._line.shown
+    assert line.shown
 
 
 def test_what_the_program_writes_erases_it_first(begin: Callable[[], StatusLine], terminal: Terminal) -> None:
@@ -157,7 +157,7 @@ def test_it_leaves_an_unfinished_line_alone(begin: Callable[[], StatusLine], ter
     _until_shown(line)
     sys.stderr.write("10 %")
     time.sleep(5 * status.TICK_S)
-    assert not line._line.shown
+    assert not line.shown
     sys.stderr.write("20 %\n")
     _until_shown(line)
     assert screen(_finish(line, terminal)) == ["10 %20 %", ""]
@@ -168,7 +168,7 @@ def test_a_flush_makes_way_for_a_prompt(begin: Callable[[], StatusLine], termina
     line.follow(lambda: "at work")
     _until_shown(line)
     sys.stderr.flush()  # as `input` does before it writes a prompt
-    assert not line._line.shown
+    assert not line.shown
     _finish(line, terminal)
 
 
@@ -181,7 +181,7 @@ def test_it_ends_with_what_it_shows_and_begins_again(begin: Callable[[], StatusL
     patience = time.perf_counter() + 20.0
     while line._thread is not None and time.perf_counter() < patience:
         time.sleep(0.01)
-    assert not line._line.shown
+    assert not line.shown
     line.follow(lambda: "two")
     _until_shown(line)
     assert "one" not in "".join(screen(_finish(line, terminal)))
