@@ -5,6 +5,7 @@ wrapt's post-import hooks are not used: they fire once per process, skip reloads
 
 from __future__ import annotations
 
+import pkgutil
 import sys
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -37,10 +38,19 @@ def ask_finders(name: str, path: object, target: ModuleType | None = None) -> An
     """Return the first spec for `name` of a finder other than accel's, or None."""
     for finder in tuple(sys.meta_path):
         find_spec = None if isinstance(finder, Finder) else getattr(finder, "find_spec", None)
-        spec = find_spec and find_spec(name, path, target)
+        try:
+            spec = find_spec and find_spec(name, path, target)
+        except KeyError:  # CPython's, for a package without __init__.py inside one that is not imported
+            spec = _in_folders(name, path)
         if spec is not None:
             return spec
     return None
+
+
+def _in_folders(name: str, folders: Any) -> Any:
+    """Return the first spec for `name` in one of these folders, or None."""
+    finders = filter(None, map(pkgutil.get_importer, folders))
+    return next(filter(None, (finder.find_spec(name) for finder in finders)), None)
 
 
 def locate(name: str) -> Any:

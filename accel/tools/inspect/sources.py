@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -89,10 +90,21 @@ def _folder(folder: str, module: str) -> Iterator[Source]:
 
 
 def _module_name(path: str) -> str:
-    """Return the dotted name of a file or folder by the packages around it; "" for a folder that is not a package."""
+    """Return the dotted name under which a file or folder is imported; "" for a folder that is not a package.
+
+    It is found by sys.path, or else by the packages around it.
+    """
+    stem = path.removesuffix(".py").removesuffix(os.sep + "__init__")
+    for root in sys.path:
+        folder = os.path.join(os.path.realpath(root or os.curdir), "")
+        name = ".".join(stem.removeprefix(folder).split(os.sep))
+        if stem.startswith(folder) and (spec := find_module(name)) is not None:
+            places = [spec.origin, *(spec.submodule_search_locations or ())]
+            if path in [os.path.realpath(place) for place in places if place]:
+                return name
     if os.path.isdir(path) and not os.path.isfile(os.path.join(path, "__init__.py")):
         return ""
-    folder, name = os.path.split(path.removesuffix(".py").removesuffix(os.sep + "__init__"))
+    folder, name = os.path.split(stem)
     parts = [name]
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         folder, name = os.path.split(folder)

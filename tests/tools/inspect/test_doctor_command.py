@@ -29,6 +29,18 @@ def test_a_package_is_read_with_its_subpackages(climate: Any, monkeypatch: pytes
     assert [source.module for source in sources_of("climate/physics/radiation.py")] == ["climate.physics.radiation"]
 
 
+def test_a_file_without_a_package_around_it_has_the_name_that_imports_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spaced" / "inner").mkdir(parents=True)
+    (tmp_path / "spaced" / "inner" / "model.py").write_text("def step(): pass\n")
+    monkeypatch.chdir(tmp_path)
+    assert [source.module for source in sources_of("spaced/inner/model.py")] == ["model"]
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [source.module for source in sources_of("spaced/inner/model.py")] == ["spaced.inner.model"]
+    assert [source.module for source in sources_of("spaced")] == ["spaced.inner.model"]
+
+
 def test_a_file_that_is_no_text_is_told(tmp_path: Any) -> None:
     (tmp_path / "odd.py").write_bytes(b"x = '\xff'\n")
     assert (
