@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Storage
-from accel.ir.views import Broadcast, ComplexPart, Reshape, Transpose
+from accel.ir.views import ComplexPart, Reshape, Transpose
 from accel.record.state.inputs import has_flags
 from accel.record.state.on_behalf import on_behalf
 from accel.record.state.opaque import EFFECTS_IN_NUMPY
@@ -329,8 +329,7 @@ def _view(value: RecordedArray, name: str, attribute: Any) -> Any:
             if name == "real":
                 return view(recording, attribute, value._storage, value._chain)
             node = recording.writer.node(core.FULL, (attribute.shape, 0, attribute.dtype), {}, attribute)
-            zeros = wrap(recording, attribute.copy(), node)
-            return view(recording, attribute, zeros._storage, (Broadcast(attribute.shape),))  # NumPy's is read-only
+            return wrap(recording, attribute, node)
         step: Any = ComplexPart(name)
     else:
         axes = tuple(range(ndim))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from accel.ir.tape import Node, Storage
+from accel.ir.views import Broadcast
 from accel.record.state.recording import Recording
 from accel.record.state.storages import recordable
 from accel.record.values.arrays import RecordedArray, RecordedScalar, RecordedValue
@@ -19,7 +20,11 @@ def new_array(recording: Recording, value: np.ndarray[Any, Any], node: Node) -> 
     """A recorded array with a storage of its own."""
     if type(value) is not np.ndarray or not recordable(value):
         raise Unsupported("array.unknown", f"an array of type {type(value).__name__}, dtype {value.dtype}")
-    return remember(recording, RecordedArray(recording, value, Storage(value, node), ()))
+    if value.flags.writeable:
+        return remember(recording, RecordedArray(recording, value, Storage(value, node), ()))
+    # NumPy gave a view of an array of its own, as np.imag of real numbers and np.broadcast_to of a number do
+    own = Storage(value.copy(), node)
+    return remember(recording, RecordedArray(recording, value, own, (Broadcast(value.shape),)))
 
 
 def remember(recording: Recording, wrapper: Any) -> Any:

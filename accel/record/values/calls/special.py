@@ -287,8 +287,6 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
         return view(recording, result, made._storage, made._chain)
     if any(np.shares_memory(source, result) for source in sources):
         raise Unsupported("rule.missing", f"{rule.name} gave a view")
-    if not result.flags.writeable and not value.flags.writeable:  # as np.imag of real numbers
-        return view(recording, result, made._storage, made._chain)
     return wrap(recording, result, as_template(made) if isinstance_wrapper(made) else _constant(recording, value))
 
 
