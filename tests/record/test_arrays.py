@@ -216,6 +216,21 @@ def test_the_imaginary_part_of_real_numbers_is_read_only(check: Any) -> None:
     check(work, some)
 
 
+def test_views_of_an_array_of_numpys_own_are_read_only(check: Any) -> None:
+    def work(x: Any, z: float) -> Any:
+        return np.broadcast_to(z, 3), np.broadcast_to([z, x[0]], (2, 2)), np.diagonal([[1.0, z], [x[0], 3.0]])
+
+    check(work, lambda i: (some(i), float(i)))
+
+
+def test_an_out_that_numpy_does_not_give_back(check: Any) -> None:
+    def work(x: Any) -> Any:
+        out, number = np.ones((2, 3), complex), np.ones(())
+        return np.fft.ifft2(x, s=(2, 3), out=out), out, np.dot(x[0], x[0], out=number), number
+
+    check(work, lambda i: some(i, 4, 5), replays=0, reason="rule.parameter")
+
+
 def test_a_view_object_that_is_returned_twice(check: Any) -> None:
     def work(x: Any) -> Any:
         y = (x * 2)[1:]

@@ -148,6 +148,8 @@ def one_out(recording: Recording, node: Node, out: Any, where: Any, value: Any) 
         return wrap(recording, value, node)
     if not issubclass(type(out), RecordedArray):
         raise Unsupported("array.unknown", "out= names an array whose origin the recording did not see")
+    if value is not out._plain_:  # as numpy.fft.ifft2 with a size, and numpy.dot of one element
+        raise Unsupported("rule.parameter", "NumPy gives another array than out=")
     if node.dtype is not None and out.dtype.kind in "iu":
         if node.dtype.kind == "c":
             raise Unsupported("rule.parameter", "complex numbers in an out of integers")
