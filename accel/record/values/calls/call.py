@@ -62,7 +62,7 @@ def written_operands(function: object, rule: Rule | None, args: tuple[Any, ...],
     given = {**dict(zip(getattr(getattr(rule, "signature", None), "parameters", ()), args, strict=False)), **kwargs}
     for name in filter(WRITES.fullmatch, given):
         # an array to write to, or whether the operands may be overwritten
-        found.extend(given.values() if given[name] is True else [given[name]])
+        found.extend(given.values() if name.startswith("overwrite_") and unwrap(given[name]) else [given[name]])
     return [array for array in found if issubclass(type(array), RecordedArray)]
 
 
