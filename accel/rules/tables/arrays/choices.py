@@ -155,7 +155,7 @@ def piecewise(*, x: Array, condlist: Array | list[Any], funclist: list[Any]) -> 
     if any(map(callable, values)):
         raise Unsupported("call.opaque", "numpy.piecewise of functions")
     single = np.ndim(condlist) == 1 if hasattr(condlist, "ndim") else x.ndim > 0 and np.ndim(condlist[0]) == 0
-    conditions = list(map(jnp.asarray, [condlist] if single else condlist))
+    conditions = [cast(condition, bool) for condition in ([condlist] if single else condlist)]
     result = jnp.zeros(x.shape, x.dtype)
     # the last value is for where no condition holds
     if len(values) == len(conditions) + 1:
