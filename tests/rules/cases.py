@@ -231,7 +231,7 @@ ROWS: list[Row] = [
         np.nan_to_num: np.nan_to_num(a) | np.nan_to_num(a, nan=1.0, posinf=2.0, neginf=-2.0) | np.nan_to_num(a, copy=False); a | np.nan_to_num(z)
         np.select: np.select([a > 1, a < 0], [a, b], 3) | np.select([m, ~m], [a, b]) | np.select([m], [1.5]) | np.select([v > 0, True], [v, 2])
         np.choose: np.choose(j, [s[0], s[1], t[0]]) | np.choose(n % 2, [v, u]) | np.choose(m, [a, b]) | np.choose(n, [v, u], mode="clip") | np.choose(n, [v, u], mode="wrap") | np.choose(n % 2, [v, 1]) | np.choose(n % 3, [v, 1, u.astype(np.int8)]) | np.choose(n % 3, s) | np.choose([0, 1], [[z, 1], [2, z]])
-        np.piecewise: np.piecewise(a, [a < 0, a > 1], [0, 1, 2]) | np.piecewise(a, [m], [2, 3]) | np.piecewise(a, [m], [z, 3]) | np.piecewise(a, [m], [k, 1.5]) | np.piecewise(v, v > 0, [z, 3]) | np.piecewise(v, np.stack([v > 0, v < 0]), [1, 2, 3]) | np.piecewise(v, [[True] * 3 + [False] * 3, [False] * 6], [z, 2]) | np.piecewise(a, [a < 0], [lambda y: y - 1, 5]) | np.piecewise(a, [a < -1, a > 1], [lambda y: y + y, 3, lambda y: y * y]) | np.piecewise(v, v > 0, [1]) | np.piecewise(a, [m, ~m], [lambda y, w: y + w, 2], z) | np.piecewise(a, [a < 0, a >= 0, a > 1], [1]) | np.piecewise(v, [v > 0, v > 1], [lambda y: y.sum(), lambda y: y])
+        np.piecewise: np.piecewise(a, [a < 0, a > 1], [0, 1, 2]) | np.piecewise(a, [m], [2, 3]) | np.piecewise(a, [m], [z, 3]) | np.piecewise(a, [m], [k, 1.5]) | np.piecewise(a, [b, m], [2, z]) | np.piecewise(v, v > 0, [z, 3]) | np.piecewise(v, np.stack([v > 0, v < 0]), [1, 2, 3]) | np.piecewise(v, [[True] * 3 + [False] * 3, [False] * 6], [z, 2]) | np.piecewise(a, [a < 0], [lambda y: y - 1, 5]) | np.piecewise(a, [a < -1, a > 1], [lambda y: y + y, 3, lambda y: y * y]) | np.piecewise(v, v > 0, [1]) | np.piecewise(a, [m, ~m], [lambda y, w: y + w, 2], z) | np.piecewise(a, [a < 0, a >= 0, a > 1], [1]) | np.piecewise(v, [v > 0, v > 1], [lambda y: y.sum(), lambda y: y])
         np.copyto: np.copyto(a, b); a | np.copyto(a, b, where=m); a | np.copyto(a, 2); a | np.copyto(a, c, where=m); a
         np.putmask: np.putmask(a, m, 3); a | np.putmask(a, m, v); a | np.putmask(a, a > 0, b); a
         np.place: np.place(a, m, [1, 2]); a | np.place(v, v > 0, u); v
@@ -370,7 +370,7 @@ ROWS: list[Row] = [
     *rows(
         """
         np.mean: np.mean(a) | np.mean(a, axis=0) | a.mean(axis=-1, keepdims=True) | np.mean(a, dtype=float) | np.mean(a, where=m) | np.mean(a, axis=0, out=np.zeros(a.shape[1:])) | np.mean(a, axis=0, out=np.zeros(a.shape[1:], np.float32)) | np.mean(a, dtype=int)
-        np.var: np.var(a) | np.var(a, axis=0) | a.var(axis=-1, keepdims=True) | np.var(a, ddof=1) | np.var(a, where=m) | np.var(a, correction=1) | np.var(a, dtype=int) | np.var(a, dtype=float) | np.var(a, axis=0, mean=np.mean(a, axis=0, keepdims=True))
+        np.var: np.var(a) | np.var(a, axis=0) | a.var(axis=-1, keepdims=True) | np.var(a, ddof=1) | np.var(a, where=m) | np.var(a, correction=1) | np.var(a, dtype=int) | np.var(a, dtype=float) | np.var(a, axis=0, mean=np.mean(a, axis=0, keepdims=True)) | np.var(a, mean=0) | np.var(a, axis=0, mean=c) | np.std(a, mean=b, dtype=float)
         np.std: np.std(a) | np.std(a, axis=0) | a.std(axis=-1, keepdims=True) | np.std(a, ddof=1)
         np.average: np.average(a) | np.average(a, axis=0) | np.average(a, weights=b) | np.average(a, axis=-1, weights=c) | np.average(a, axis=-1, weights=c, returned=True)
         np.nanmean: np.nanmean(a) | np.nanmean(a, axis=0) | np.nanmean(a, axis=-1, keepdims=True)

@@ -59,3 +59,15 @@ def test_a_distance_of_zero_raises_where_python_divides_by_it(foreground: None) 
         fast(x, 0.0)
     assert open_ledger("distances of zero").compiled_calls
     assert "verify.mismatch" not in [each.reason for each in open_ledger("distances of zero").refusals]
+
+
+def test_variances_around_a_mean_of_another_dtype_are_numpys(foreground: None) -> None:
+    def variances(x: Any, f: Any) -> Any:
+        return np.var(x, mean=0), np.std(x.astype(np.int8), mean=3), np.var(f, mean=x[0] / 3)
+
+    fast = accel.accelerate(variances, name="variances")
+    for seed in range(5):
+        x = np.random.default_rng(seed).integers(-100, 100, 9).astype(np.int16)
+        for found, expected in zip(fast(x, x.astype(np.float32)), variances(x, x.astype(np.float32)), strict=True):
+            np.testing.assert_array_equal(found, expected)
+            assert found.dtype == expected.dtype

@@ -228,6 +228,8 @@ def var_of(
     inner, outer = _dtypes(a, dtype)
     if inner.kind in "iu":
         raise Unsupported("rule.parameter", "a variance in whole numbers")
+    if mean is not None and np.result_type(a.dtype, getattr(mean, "dtype", mean)) != inner:
+        raise Unsupported("rule.parameter", "a variance around a mean of another dtype")
     a, axis = cast(a, inner), axis_within(axis, a.ndim)
     centre = mean_of(a=a, axis=axis, dtype=inner, keepdims=True, where=where) if mean is None else cast(mean, inner)
     deviation = a - centre
