@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage
+from scipy import linalg, ndimage
 
 import accel
 from accel.platform.ledger import open_ledger
@@ -61,13 +61,17 @@ def test_a_distance_of_zero_raises_where_python_divides_by_it(foreground: None) 
     assert "verify.mismatch" not in [each.reason for each in open_ledger("distances of zero").refusals]
 
 
-def test_variances_around_a_mean_of_another_dtype_are_numpys(foreground: None) -> None:
-    def variances(x: Any, f: Any) -> Any:
-        return np.var(x, mean=0), np.std(x.astype(np.int8), mean=3), np.var(f, mean=x[0] / 3)
+REFUSED: dict[str, Callable[[Any], Any]] = {
+    "variances of integers around a number": lambda x: (np.var(x, mean=0), np.std(x.astype(np.int8), mean=3)),
+    "variances of floats around a wider mean": lambda x: np.var(x.astype(np.float32), mean=x[0] / 3),
+    "determinants of small integers": lambda x: linalg.det(x.reshape(3, 3)),
+}
 
-    fast = accel.accelerate(variances, name="variances")
-    for seed in range(5):
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_numpy_and_scipy_compute_in_a_narrower_dtype_stays_theirs(name: str, foreground: None) -> None:
+    fast, plain = accel.accelerate(REFUSED[name], name=name), REFUSED[name]
+    for seed in range(6):
         x = np.random.default_rng(seed).integers(-100, 100, 9).astype(np.int16)
-        for found, expected in zip(fast(x, x.astype(np.float32)), variances(x, x.astype(np.float32)), strict=True):
-            np.testing.assert_array_equal(found, expected)
-            assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(fast(x), plain(x))
+    assert {refusal.reason for refusal in open_ledger(name).refusals} == {"rule.parameter"}

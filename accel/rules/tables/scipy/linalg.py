@@ -34,6 +34,8 @@ def _floating(*arrays: Any) -> list[Any]:
 def _square(a: Any) -> None:
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise Unsupported("rule.parameter", "several matrices at once")
+    if a.dtype != np.float32 and np.can_cast(a.dtype, np.float32):
+        raise Unsupported("rule.parameter", "small whole numbers, with which SciPy computes in single precision")
 
 
 @rewritten(linalg.solve, "a b | check_finite assume_a", holds=_finite, or_on_host=True)
