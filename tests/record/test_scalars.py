@@ -272,6 +272,29 @@ def test_huge_integers(check: Any) -> None:
     check(lambda x, n: (x * 1.0, n * n), lambda i: (some(i), 2**40 + i), replays=0)
 
 
+def test_integers_that_numpy_takes_as_uint64(check: Any) -> None:
+    def work(x: Any, n: int) -> Any:
+        return x * 2.0, np.abs(n), np.square(n), np.sum(n), np.max(n), np.round(n), np.clip(n, 3, None)
+
+    check(work, lambda i: (some(i), 3 + i if i < 5 else 2**64 - i), replays=1)
+
+
+def test_long_integers_as_python_numbers(check: Any) -> None:
+    def work(x: Any, n: Any) -> Any:
+        return x.item(1), x.tolist(), n.item()
+
+    for dtype in (np.uint64, np.int64):
+        last = np.iinfo(dtype).max
+        check(
+            work,
+            lambda i, dtype=dtype, last=last: (
+                np.array([i, last - i if i > 4 else 5], dtype),
+                np.array(last if i > 6 else i, dtype),
+            ),
+            replays=1,
+        )
+
+
 @pytest.mark.parametrize("is_whole_first", [True, False])
 def test_large_integers_are_compared_exactly(check: Any, is_whole_first: bool) -> None:
     """2**53 + 1 is no float: Python tells it from 2.0**53, a device does not."""

@@ -18,7 +18,7 @@ from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedS
 from accel.record.values.calls.call import record_rule
 from accel.record.values.flat import FlatIterator
 from accel.record.values.numbers import record_scalar, scalar_call
-from accel.record.values.operands import check_casts, view
+from accel.record.values.operands import assume_in_range, check_casts, view
 from accel.record.values.settling import or_settled, settle
 from accel.record.values.ufuncs import one_out, record_ufunc
 from accel.record.values.wrapping import known, wrap
@@ -232,6 +232,8 @@ def _item(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
         convert: Callable[..., Any] = kind
         made = value._recording_.writer.node(scalars.host_rule(convert), (node,), {}, result, host=True)
     else:
+        if kind is int:
+            assume_in_range(value._recording_, node, np.dtype(np.int64), result)
         made = value._recording_.writer.node(core.CONVERT, (node, kind), {}, result)
     return wrap(value._recording_, result, made)
 

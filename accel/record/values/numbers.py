@@ -13,12 +13,12 @@ from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording, current
 from accel.record.state.wrapper import StandIn, has_wrapper, isinstance_wrapper, unwrap
 from accel.record.values.arrays import RecordedScalar, RecordedValue, as_template
-from accel.record.values.operands import all_host
+from accel.record.values.operands import all_host, host_node
 from accel.record.values.subclasses import NUMBERS, as_number
 from accel.record.values.ufuncs import record_ufunc
 from accel.record.values.wrapping import wrap
 from accel.rules import core, scalars
-from accel.rules.rule import Unsupported, own_rule
+from accel.rules.rule import Unsupported
 
 MOST_DIGITS = 16
 """A power of ten with more digits is no float."""
@@ -39,10 +39,7 @@ def record_scalar(
     template = tuple(as_template(arg) for arg in args)
     named = {name: as_template(value) for name, value in (kwargs or {}).items()}
     if all_host((template, named)):
-        node = recording.writer.node(scalars.host_rule(function), template, named, result, host=True)
-        if function in _TYPE_VARIES:
-            recording.writer.assume(HAS_TYPE, (node, type(result)), host=True)
-        return wrap(recording, result, node)
+        return wrap(recording, result, host_node(recording, function, template, named, result))
     if named:
         raise Unsupported("rule.parameter", f"{function.__name__}: {', '.join(named)}")
     # `math.sqrt(np.float64(2))` is a Python float.
@@ -54,13 +51,6 @@ def record_scalar(
     if ufunc is None:
         raise Unsupported("rule.missing", f"{getattr(function, '__name__', function)} of a NumPy scalar")
     return record_ufunc(recording, ufunc, args, {}, result)
-
-
-_TYPE_VARIES = frozenset({operator.pow, pow})
-"""Functions of Python numbers the type of whose result depends on the values (2 ** -1, (-8.0) ** 0.5)."""
-
-
-HAS_TYPE = own_rule("has_type", lambda value, kind: type(value) is kind)
 
 
 def _as_python_float(value: Any) -> Any:

@@ -15,7 +15,7 @@ from accel.record.state.wrapper import unwrap
 from accel.record.values.arrays import RecordedArray, RecordedScalar, as_static, as_template
 from accel.record.values.wrapping import known, remember
 from accel.rules import core, scalars
-from accel.rules.rule import Rule, Unsupported, truth_of
+from accel.rules.rule import Rule, Unsupported, own_rule, truth_of
 from accel.rules.tables import ufuncs
 
 Operations = Mapping[str, tuple[Callable[..., Any], np.ufunc]]
@@ -75,9 +75,9 @@ def check_casts(recording: Recording, value: object, dtype: np.dtype[Any]) -> No
             wide = core.cast_through(dtype) if issubclass(type(part), RecordedArray) else dtype
             recording.writer.assume(core.FITS, (node, wide), (np.asarray(unwrap(part)), wide))
         elif node.scalar is int:
-            _assume_in_range(recording, node, dtype)
+            assume_in_range(recording, node, dtype)
         elif issubclass(type(part), RecordedScalar) and not np.can_cast(node.dtype, dtype):
-            _assume_in_range(recording, node, dtype, unwrap(part))  # NumPy's raise like Python's where they are stored
+            assume_in_range(recording, node, dtype, unwrap(part))  # NumPy's raise like Python's where they are stored
 
 
 def view(recording: Recording, value: Any, storage: Storage, chain: Chain) -> Any:
@@ -89,6 +89,23 @@ def view(recording: Recording, value: Any, storage: Storage, chain: Chain) -> An
 def all_host(template: Any) -> bool:
     """Whether Python computes all values in a template before launch."""
     return all(node.host for node in nodes_in(template))
+
+
+_TYPE_VARIES = frozenset({operator.pow, pow})
+"""Functions of Python numbers the type of whose result depends on the values (2 ** -1, (-8.0) ** 0.5)."""
+
+HAS_TYPE = own_rule("has_type", lambda value, kind: type(value) is kind)
+
+
+def host_node(
+    recording: Recording, function: Callable[..., Any], args: Any, kwargs: dict[str, Any], result: object
+) -> Node:
+    """The node of what Python computes before launch. NumPy takes Python's integers of 2**63 and more as uint64."""
+    node = recording.writer.node(scalars.host_rule(function), args, kwargs, result, host=True)
+    of_integers = any(operand.scalar is int for operand in nodes_in((args, kwargs)))
+    if function in _TYPE_VARIES or (of_integers and isinstance(result, np.integer)):
+        recording.writer.assume(HAS_TYPE, (node, type(result)), host=True)
+    return node
 
 
 def flat(values: Any) -> Any:
@@ -114,10 +131,10 @@ def _check_range(operand: Any, dtype: np.dtype[Any]) -> None:
         return
     node = as_template(operand)
     if isinstance(node, Node):
-        _assume_in_range(operand._recording_, node, dtype)
+        assume_in_range(operand._recording_, node, dtype)
 
 
-def _assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any], value: object = None) -> None:
+def assume_in_range(recording: Recording, node: Node, dtype: np.dtype[Any], value: object = None) -> None:
     """value: the plain number, where NumPy may have stored it although it does not fit."""
     info = np.iinfo(dtype)
     if dtype != np.int64 or node.dtype == np.uint64:

@@ -11,9 +11,9 @@ from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
 from accel.record.values import compressed
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_template
-from accel.record.values.operands import COMPARE, all_host, ufunc_kwargs
+from accel.record.values.operands import COMPARE, all_host, host_node, ufunc_kwargs
 from accel.record.values.wrapping import wrap
-from accel.rules import core, scalars
+from accel.rules import core
 from accel.rules.rule import Rule, Unsupported
 from accel.rules.tables import ufuncs
 
@@ -35,7 +35,7 @@ def record_ufunc(
     if nodes_in(template) and all_host(template) and not isinstance(result, np.ndarray):
         if dtype is not None or where is not True:
             raise Unsupported("rule.parameter", f"{rule.name} of scalars with dtype or where")
-        return wrap(recording, result, recording.writer.node(scalars.host_rule(ufunc), template, {}, result, host=True))
+        return wrap(recording, result, host_node(recording, ufunc, template, {}, result))
     chosen = ufunc_kwargs(ufunc, operands, dtype)
     assume_defined(recording, ufunc, template, chosen["loop"])
     if ufunc.nout == 1 and not outs and getattr(result, "dtype", chosen["loop"][-1]) != chosen["loop"][-1]:

@@ -16,7 +16,7 @@ import numpy as np
 from accel.compiler.lower.operations import as_array, compute
 from accel.ir.tape import Node
 from accel.platform.reasons import source_line
-from accel.record.values.numbers import HAS_TYPE
+from accel.record.values.operands import HAS_TYPE
 from accel.rules import core, scalars
 from accel.rules.lowering import jnp
 from accel.rules.rule import Rule, Unsupported, lookup

@@ -12,10 +12,10 @@ from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values import compressed
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template
-from accel.record.values.operands import STORED, assume_holds, check_casts, flat, view
+from accel.record.values.operands import STORED, assume_holds, check_casts, flat, host_node, view
 from accel.record.values.ufuncs import one_out
 from accel.record.values.wrapping import known, wrap
-from accel.rules import core, scalars
+from accel.rules import core
 from accel.rules.evaluation import call_by_name
 from accel.rules.hosted import RESULTS, hosted, structure_of
 from accel.rules.rule import Rule, Unsupported
@@ -136,7 +136,7 @@ def rule_node(recording: Recording, rule: Rule, bound: dict[str, Any], result: o
     names = nodes_in(template)
     if names and all(node.host for node in names) and not isinstance(result, (np.ndarray, tuple, list)):
         by_place = [template.pop(name) for name in _only_by_place(rule) if name in template]
-        return recording.writer.node(scalars.host_rule(rule.function), tuple(by_place), template, result, host=True)
+        return host_node(recording, rule.function, tuple(by_place), template, result)
     return recording.writer.node(rule, (), template, result)
 
 
