@@ -237,8 +237,7 @@ def vmap(function: Any, in_axes: int | Sequence[int | None] | None = 0) -> Calla
 
     in_axes: the axis along which an array's elements lie, or None for an argument that is the same for all. It holds
     for all positional arguments, or is a sequence with one entry for each. Results are arrays with the members along
-    their first axis. The function must leave nothing changed. Members may take different branches: each unknown path is
-    recorded.
+    their first axis. The function must change nothing. Members may take different branches: unknown ones are recorded.
 
     >>> import accel, numpy as np
     >>> accel.vmap(lambda x, k: float((k * x).sum()), in_axes=(0, None))(np.ones((3, 4)), 2.0)
@@ -339,6 +338,8 @@ class _Batch:
                     self._check_constant(family, position)
                     continue
                 found[name] = np.asarray(value, inputs[name].dtype)
+                if found[name].dtype.kind == "i" and np.any((found[name] < 0) & (value >= 0)):
+                    raise refused(family.recorded.name, "pure.host", "an integer of 2**63 or more")
         return found
 
     def _check_constant(self, family: _Family, position: int) -> None:

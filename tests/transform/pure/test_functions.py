@@ -252,6 +252,12 @@ def test_each_member_has_its_text() -> None:
         accel.vmap(lambda x, flag: x if flag else (x, x))(x, np.array([True, False]))
 
 
+def test_members_that_no_int64_holds_are_refused() -> None:
+    with pytest.raises(accel.Refused, match="an integer of 2\\*\\*63 or more"):
+        accel.vmap(lambda n: n // 2)(np.array([1, 2**63 + 1], np.uint64))
+    np.testing.assert_array_equal(accel.vmap(lambda n: n // 2)(np.array([1, 5], np.uint64)), [0, 2])
+
+
 def test_a_number_that_is_a_constant_of_some_paths_is_refused() -> None:
     """-2**63 has no place among the numbers of a program."""
     low, high = np.array([3, -(2**63)]), np.array([2, -1])
