@@ -80,7 +80,6 @@ def squareform(*, X: Array, force: str = "no", checks: bool = True) -> Any:
 on_host(
     distance,
     """
-    directed_hausdorff: u v
     jensenshannon: p q base
     mahalanobis: u v VI
     """,
