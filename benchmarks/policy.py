@@ -379,9 +379,9 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
         count("compiled calls" if isinstance(given, Answered) else "discarded runs")
         return given
 
-    def answered_as_before(self: Replaying, program: Any, variant: Any, call: Any) -> bool:
+    def answered_as_before(self: Replaying, program: Any, call: Any) -> bool:
         launch(program)
-        is_answered = as_before(self, program, variant, call)
+        is_answered = as_before(self, program, call)
         count("compiled calls" if is_answered else "discarded runs")
         return is_answered
 

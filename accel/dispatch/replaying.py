@@ -10,6 +10,7 @@ from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.compiling import is_quiet
 from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.program import Program
+from accel.dispatch.paths.stages import Stage
 from accel.dispatch.refusals import why_not_run
 from accel.dispatch.state import TargetState
 from accel.dispatch.streak import Streak
@@ -22,7 +23,7 @@ from accel.policy.call import Call, is_fault, note_counted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accel.dispatch.replay import HostError, SideExit, StagedOutputs, StaleConstants, Variant
+    from accel.dispatch.replay import HostError, SideExit, StagedOutputs, StaleConstants
     from accel.record.state.shown import Unshowable
 
 
@@ -109,16 +110,16 @@ class Replaying:
         self.streak.begin(program, given, seconds)
         return Answered()
 
-    def answer_as_before(self, program: Program | None, variant: Variant | None, call: Call) -> bool:
+    def answer_as_before(self, program: Program | None, call: Call) -> bool:
         """Answer a call by the program that has answered the last ones, if nothing of it is other than it was."""
-        if program is None or variant is None:
+        if program is None or program.stage is not Stage.COMPILED:
             return False
         values = program.whole.matcher.match(call.args, call.kwargs)
         if not isinstance(values, list):
             return False
         late = _late()
         underflow.clear()
-        given = variant.run(values)
+        given = program.variant.run(values)
         if not isinstance(given, late.staged):
             return False
         if self.comparisons.is_suspect(program.whole, given, underflow.has_happened()):

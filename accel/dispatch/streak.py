@@ -23,7 +23,7 @@ from accel.policy.call import THREAD, Call, is_fault
 if TYPE_CHECKING:
     from accel.dispatch.paths.path import RecordedPath
     from accel.dispatch.paths.program import Program
-    from accel.dispatch.replay import StagedOutputs, Variant
+    from accel.dispatch.replay import StagedOutputs
 
 MOST_CALLS, STREAK_S, GROWTH = 31, 0.01, 4
 """Maximum calls and seconds of a streak, and how many calls in a row have to come before it for each of its own. So a
@@ -39,7 +39,7 @@ class Replays(Protocol):
 
     comparisons: Comparisons
 
-    def answer_as_before(self, program: Program | None, variant: Variant | None, call: Call) -> bool:
+    def answer_as_before(self, program: Program | None, call: Call) -> bool:
         """Answer a call, if nothing of it is other than it was."""
 
     def count(self, program: Program, path: RecordedPath, seconds: float, calls: int) -> None:
@@ -57,7 +57,6 @@ class Streak:
         self._state = state
         self._replays = replays
         self._program: Program | None = None
-        self._variant: Variant | None = None
         self._settings: config.Settings | None = None
         self._in_row = 0
         self._taken, self._seconds = 0, 0.0  # not counted yet
@@ -67,7 +66,7 @@ class Streak:
     def begin(self, program: Program, staged: StagedOutputs, seconds: float) -> None:
         """Begin one, if there may be one. The program has just answered a call, in that many seconds."""
         path, row = program.whole, self._in_row + 1 if program is self._program else 1
-        self._program, self._variant, self._in_row = program, program.variant, row
+        self._program, self._in_row = program, row
         calls = min(MOST_CALLS, row // GROWTH, int(STREAK_S / seconds), self._replays.comparisons.not_due_for(path))
         if calls > 0 and self._is_possible(program, staged):
             self._settings, self.left = config.current(), calls
@@ -100,15 +99,17 @@ class Streak:
         try:
             if not inside and turn.take(call) and self._is_like_the_last():
                 started, THREAD.inside = time.perf_counter(), True  # no target runs inside, as in any replay
-                if self._replays.answer_as_before(self._program, self._variant, call):
+                if self._replays.answer_as_before(self._program, call):
                     spent = time.perf_counter() - started
                     THREAD.counted_s += spent
                     self._taken += 1
                     self._seconds += spent
                     return call.result
         except BaseException as error:
-            if call.done or not is_fault(error):
+            if not is_fault(error):
                 raise
+            if call.done:
+                return call.result
         finally:
             # no call is made here: a signal handler that raised after it would leave the rest undone
             THREAD.inside = inside
@@ -147,7 +148,7 @@ class Streak:
 
     def forget(self) -> None:
         """At the end of the process: drop the program."""
-        self.left, self._program, self._variant = 0, None, None
+        self.left, self._program = 0, None
 
 
 def _answer_nothing() -> None:
