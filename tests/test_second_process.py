@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -326,24 +327,33 @@ def _recorded(cases: Sequence[Case]) -> tuple[Trace | None, tuple[Any, ...]]:
 
 
 def _computed(cases: Sequence[Case]) -> Iterator[tuple[str, Any]]:
-    """The cases' results by compiled programs: one of all of them, or of fewer where something stays on NumPy."""
+    """The cases' results by compiled programs: one of all but those that are refused, or fewer where a call differs."""
     trace, args = _recorded(cases)
     if trace is not None:
         values, failed = trace.inputs.fetch(args, {})
         assert failed is None
         try:
             variant = Variant(trace, compile_trace(trace, Known(), values))
-        except Unsupported:
-            trace = None
-        else:
-            staged = variant.run(values)
-            if isinstance(staged, StagedOutputs):
-                yield " | ".join(text for text, _ in cases), (commit(staged), args)
-                return
+        except Unsupported as error:
+            refused = _case_at(error, cases)
+            yield from _computed([*cases[:refused], *cases[refused + 1 :]]) if len(cases) > 1 else ()
+            return
+        staged = variant.run(values)
+        if isinstance(staged, StagedOutputs):
+            yield " | ".join(text for text, _ in cases), (commit(staged), args)
+            return
     if len(cases) > 1:
         half = len(cases) // 2
         yield from _computed(cases[:half])
         yield from _computed(cases[half:])
+
+
+def _case_at(error: Unsupported, cases: Sequence[Case]) -> int:
+    """The place of the case whose line an error names."""
+    found = re.search(r"<case \d+>:(\d+)", str(error))
+    assert found is not None, error
+    ends = np.cumsum([2 + text.count("; ") for text, _ in cases])
+    return int(np.searchsorted(ends, int(found[1])))
 
 
 def _all_computed(cases: Sequence[Case], size: int) -> dict[str, Any]:
@@ -355,7 +365,7 @@ def _all_computed(cases: Sequence[Case], size: int) -> dict[str, Any]:
 
 # -- every row ---------------------------------------------------------------------------------------------------------
 
-PARTS = 8
+PARTS = 4
 """Processes that share the rows."""
 
 ONE_IN = 1 if LONG else 60

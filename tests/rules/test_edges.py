@@ -58,25 +58,27 @@ def prepared(ufunc: np.ufunc, values: Any) -> tuple[Any, ...] | None:
         return None
 
 
+CASES = {
+    (ufunc.__name__, values.dtype.char): (ufunc, *case)
+    for ufunc, values in everything()
+    if (case := prepared(ufunc, values)) is not None
+}
+"""By ufunc and dtype: the ufunc, operands, the loop and the lowering."""
+
+
 @functools.cache
 def results() -> dict[tuple[str, str], tuple[Any, Any, Any]]:
     """By ufunc and dtype: operands, NumPy's results and accel's, all compiled as one."""
     import jax
 
-    cases = {}
-    for ufunc, values in everything():
-        case = prepared(ufunc, values)
-        if case is not None:
-            cases[ufunc.__name__, values.dtype.char] = (ufunc, *case)
-
     def together(given: Any) -> Any:
-        return {key: case[3](*given[key], loop=case[2]) for key, case in cases.items()}
+        return {key: case[3](*given[key], loop=case[2]) for key, case in CASES.items()}
 
-    given = {key: case[1] for key, case in cases.items()}
+    given = {key: case[1] for key, case in CASES.items()}
     with jax.enable_x64(True):
         found = jax.jit(together, compiler_options=known(QUICK))(given)
     with np.errstate(all="ignore"):
-        return {key: (given[key], cases[key][0](*given[key]), found[key]) for key in cases}
+        return {key: (given[key], CASES[key][0](*given[key]), found[key]) for key in CASES}
 
 
 def outputs(value: Any) -> list[Any]:
@@ -101,7 +103,7 @@ def differs(name: str, mine: Any, theirs: Any, size: Any) -> Any:
     return ~near
 
 
-@pytest.mark.parametrize("case", results(), ids="-".join)
+@pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_ufuncs_at_the_edges(case: tuple[str, str]) -> None:
     operands, mine, theirs = results()[case]
     for one, other in zip(outputs(mine), outputs(theirs), strict=True):
