@@ -33,7 +33,7 @@ from tests.helpers import LONG
 from tests.processes import Start, assert_found_again, starter
 from tests.rules.cases import ROWS, Names, names_in, stable_hash
 from tests.rules.oracle import program
-from tests.xla_options import QUICKEST, known
+from tests.xla_options import quick_flags
 
 POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no POSIX permissions here")
 
@@ -370,11 +370,6 @@ PARTS = 4
 
 ONE_IN = 1 if LONG else 60
 """One case in so many is run, always the plain matrix of float64 among them."""
-
-
-def quick_flags() -> str:
-    """What XLA's passes make of a program is the same; only LLVM takes less time."""
-    return " ".join(f"--{name}={str(value).lower()}" for name, value in known(QUICKEST).items())
 
 
 def rows(part: int, one_in: int) -> dict[str, Any]:

@@ -27,6 +27,12 @@ def quickest_options_for(platform: str, *, plain_reductions: bool) -> dict[str, 
     return {**usual, **QUICKEST} if platform == "cpu" else usual
 
 
+def quick_flags(devices: int = 1) -> str:
+    """XLA_FLAGS for a process: all of XLA's passes, few of LLVM's. devices: virtual ones of the CPU."""
+    options = {**known(QUICKEST), "xla_force_host_platform_device_count": devices}
+    return " ".join(f"--{name}={str(value).lower()}" for name, value in options.items())
+
+
 def known(options: Mapping[str, Option]) -> dict[str, Option]:
     """Those of the options that this version of XLA has: it refuses to compile with any other."""
     return {name: value for name, value in options.items() if _is_known(name, value)}

@@ -14,6 +14,7 @@ import pytest
 from accel.backend import shards
 from accel.platform import config
 from tests.conftest import ROOT
+from tests.xla_options import quick_flags
 
 PROGRAM = """
 import json, sys, threading, warnings
@@ -90,7 +91,7 @@ def said(code: str, *, devices: str, virtual: int = 8, **environment: str) -> An
     """What a process with virtual devices prints, as JSON."""
     environ = {
         **os.environ,
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={virtual}",
+        "XLA_FLAGS": quick_flags(virtual),
         "QD_JAX_AOT": "0",
         "QD_JAX_CACHE_DIR": "off",
         "QD_JAX_QUIET": "1",

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import scaling
 from tests.conftest import ROOT
+from tests.xla_options import quick_flags
 
 TEXT = """
   %permute.1 = f64[1,240]{1,0} collective-permute(%slice), channel_id=1
@@ -38,9 +39,8 @@ def test_halos_on_virtual_devices_are_one_row_a_round_each_way(tmp_path) -> None
     pytest.importorskip("jax")
     out = tmp_path / "scaling.json"
     command = [sys.executable, "-m", "benchmarks.scaling", "--grid", "16x24", "--budget", "0.01", "--out", str(out)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, timeout=200, env={**os.environ, "QD_JAX_QUIET": "1"}
-    )
+    environ = {**os.environ, "QD_JAX_QUIET": "1", "XLA_FLAGS": quick_flags()}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=200, env=environ)
     assert done.returncode == 0, done.stderr[-3000:]
     result = json.loads(out.read_text())
     runs = result["measured"][0]["runs"]

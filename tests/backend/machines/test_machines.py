@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
+from tests.xla_options import quick_flags
 
 PROGRAM = """
 import atexit, os, subprocess, sys, time
@@ -124,7 +125,7 @@ class Job:
     def _start(self, rank: int, own: dict[str, str], args: tuple[str, ...]) -> subprocess.Popen[bytes]:
         environ = {
             **os.environ,
-            "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+            "XLA_FLAGS": quick_flags(devices=2),
             "QD_JAX_AOT": "0",
             "QD_JAX_CACHE_DIR": "off",
             "PYTHONPATH": str(ROOT),

@@ -14,6 +14,7 @@ from accel.backend import devices
 from accel.platform import config
 from accel.transform.ensembles.division import devices_for
 from tests.conftest import ROOT
+from tests.xla_options import quick_flags
 
 PROGRAM = """
 import json, sys
@@ -66,7 +67,7 @@ def test_members_on_eight_devices_are_those_of_one() -> None:
     pytest.importorskip("jax")
     environ = {
         **os.environ,
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "XLA_FLAGS": quick_flags(devices=8),
         "QD_JAX_CACHE_DIR": "off",
         "QD_JAX_QUIET": "1",
         "QD_JAX_DEVICES": "all",

@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
+from tests.xla_options import quick_flags
 
 pytest.importorskip("jax")
-
-QUICK = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
-"""Compiling takes most of the time."""
 
 CHECKOUTS = [each for each in os.environ.get("QD_PYGCM_PATH", "").split(os.pathsep) if each]
 
@@ -40,7 +38,7 @@ def said(module: str, *arguments: str, timeout: float, **environment: str) -> di
 
 def test_the_planet_has_derivatives_and_is_fitted() -> None:
     pytest.importorskip("optax")
-    found = said("tests.transform.pure.planet", timeout=500, **QUICK)
+    found = said("tests.transform.pure.planet", timeout=500, XLA_FLAGS=quick_flags())
     assert [steps for steps, _, _ in found["slopes"]] == [1, 1, 10, 10, 48, 48]
     for steps, slope, difference in found["slopes"]:
         np.testing.assert_allclose(slope, difference, rtol=1e-4, err_msg=str(steps))
@@ -55,7 +53,10 @@ def test_the_planet_has_derivatives_and_is_fitted() -> None:
 
 
 def test_the_bundled_ocean_has_derivatives() -> None:
-    _judge(said("tests.transform.pure.real_model", "miniature", "ocean.step", timeout=500, **QUICK), ["ocean.step"])
+    _judge(
+        said("tests.transform.pure.real_model", "miniature", "ocean.step", timeout=500, XLA_FLAGS=quick_flags()),
+        ["ocean.step"],
+    )
 
 
 @pytest.mark.skipif(not CHECKOUTS, reason="QD_PYGCM_PATH names no checkout")

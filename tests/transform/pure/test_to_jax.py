@@ -21,6 +21,7 @@ import accel
 from accel.transform.pure import transforms
 from tests.transform.ensembles.programs import TwoNames
 from tests.transform.pure.functions import FIRST, Ocean, two_branches
+from tests.xla_options import quick_flags
 
 jax = pytest.importorskip("jax")
 
@@ -401,8 +402,7 @@ print("agree")
 
 
 def test_arrays_that_are_divided_among_devices(tmp_path: Path) -> None:
-    flags = "--xla_force_host_platform_device_count=4"
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    environment = {**os.environ, "XLA_FLAGS": quick_flags(devices=4), "JAX_PLATFORMS": "cpu"}
     (tmp_path / "divided.py").write_text(_DIVIDED)
     given = [sys.executable, str(tmp_path / "divided.py")]
     done = subprocess.run(given, capture_output=True, text=True, env=environment, timeout=120)
