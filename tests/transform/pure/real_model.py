@@ -1,7 +1,7 @@
 """Derivatives of a planet's steps, in their own process: `python -m tests.transform.pure.real_model CHECKOUT
 [NAME...]`.
 
-CHECKOUT may be `miniature`. It prints one line of JSON: for each step of `STEPS`, for 1, 10 and 48 steps, the
+CHECKOUT may be `miniature`. It prints one line of JSON: for each step of `STEPS`, for each of `COUNTS` steps, the
 directional derivative and central differences with some distances; or why the step has no pure form.
 """
 
@@ -23,6 +23,8 @@ from benchmarks.harness import MINIATURE
 
 N_LAT, N_LON = 13, 24
 DISTANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+COUNTS = (1, 10, 48)
+PLACES = np.array(COUNTS) - 1
 SHARE = 1e-2
 """How far a field is moved at a distance of 1, as a share of its largest value."""
 
@@ -82,7 +84,7 @@ def _found(step: Step, world: Any) -> Any:
         each[[0, -1]] = 0.0  # the models jump there: what flows back over a pole is another meridian's
     weights = {name: rng.normal(size=(N_LAT, N_LON)) / _size(model, name) for name in names}
     try:
-        return [derivatives(step, model, given, along, weights, count) for count in (1, 10, 48)]
+        return derivatives(step, model, given, along, weights)
     except accel.Refused as why:
         return str(why)
 
@@ -91,15 +93,17 @@ def _size(model: Any, name: str) -> float:
     return float(np.abs(getattr(model, name)).max()) or 1.0
 
 
-def derivatives(step: Step, model: Any, given: Any, along: Any, weights: Any, count: int) -> dict[str, Any]:
-    def total(by: float) -> float:
-        other = moved(model, along, by)
-        for _ in range(count):
+def derivatives(step: Step, model: Any, given: Any, along: Any, weights: Any) -> list[dict[str, Any]]:
+    """By one program that makes all steps: compiling takes most of the time."""
+    def totals(by: float) -> Any:
+        other, found = moved(model, along, by), []
+        for _ in range(COUNTS[-1]):
             step.call(other, *given)
-        return float(sum((getattr(other, name) * each).sum() for name, each in weights.items()))
+            found.append(sum((getattr(other, name) * each).sum() for name, each in weights.items()))
+        return np.array(found)[PLACES]
 
     examples, other = [], copy.deepcopy(model)
-    for _ in range(count):
+    for _ in range(COUNTS[-1]):
         examples.append((copy.deepcopy(other), *given))
         step.call(other, *given)
     pure = accel.to_jax(step.call, *examples[0], examples=examples[1:])
@@ -110,14 +114,18 @@ def derivatives(step: Step, model: Any, given: Any, along: Any, weights: Any, co
         @jax.checkpoint
         def turn(leaves: Any, _: Any) -> Any:
             output = pure(leaves)
-            return pure.next(leaves, output), output["ok"]
+            leaves = pure.next(leaves, output)
+            return leaves, (sum((leaves[f"model.{name}"] * each).sum() for name, each in weights.items()), output["ok"])
 
-        leaves, ok = jax.lax.scan(turn, leaves, None, length=count)
-        return sum((leaves[f"model.{name}"] * each).sum() for name, each in weights.items()), ok.all()
+        _, (found, ok) = jax.lax.scan(turn, leaves, None, length=COUNTS[-1])
+        return found[PLACES], ok
 
-    slope, ok = jax.jit(jax.grad(of, has_aux=True))(0.0)
-    differences = [(total(by) - total(-by)) / (2 * by) for by in DISTANCES]
-    return {"steps": count, "slope": float(slope), "differences": differences, "ok": bool(ok)}
+    slopes, ok = jax.jit(jax.jacrev(of, has_aux=True))(0.0)
+    differences = np.array([(totals(by) - totals(-by)) / (2 * by) for by in DISTANCES])
+    return [
+        {"steps": count, "slope": float(slope), "differences": each.tolist(), "ok": bool(ok[:count].all())}
+        for count, slope, each in zip(COUNTS, slopes, differences.T, strict=True)
+    ]
 
 
 def moved(model: Any, along: Any, by: float) -> Any:
