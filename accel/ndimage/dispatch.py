@@ -13,9 +13,7 @@ import numpy as np
 from accel.platform import tuning
 
 MOST_PROGRAMS = 1024
-# Two settings for tests of thousands of tiny arrays, where compiling is all the work.
-compiling = True  # False runs operation by operation
-compiler_options: dict[str, bool | int] = {}
+compiling = True  # False, for tests of thousands of tiny arrays, runs operation by operation
 _programs: OrderedDict[Hashable, Callable[..., Any]] = OrderedDict()
 
 
@@ -44,8 +42,7 @@ def frozen(value: object) -> Hashable:
 
 def _jitted(function: Callable[..., Any], static: dict[str, Any]) -> Callable[..., Any]:
     tuning.keep_freed()
-    options: Any = {"compiler_options": compiler_options} if compiler_options else {}
-    return jax.jit(lambda *arrays: function(*arrays, **static), **options)
+    return jax.jit(lambda *arrays: function(*arrays, **static))
 
 
 def compiled(function: Callable[..., Any], static: dict[str, Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers import LONG
 from tests.rules.cases import stable_hash
-from tests.xla_options import known
+from tests.xla_options import compile_quickly
 
 SUITE = "test_scipy_suite.py::"
 RULES: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_name("scipy_suite.toml").read_text())
@@ -25,8 +25,6 @@ MARKS = (
 COMPILED_EACH = 1  # parameter sets of a test that run compiled, as they do for users
 PART = 1 if LONG else 4
 """One of so many of a test's other parameter sets is run."""
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-"""A tiny program compiles in a third of the time with these."""
 outcomes: Counter[str] = Counter()
 
 
@@ -62,7 +60,7 @@ def _cheaply(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     from accel.ndimage import dispatch
 
     if SUITE in request.node.nodeid:
-        monkeypatch.setattr(dispatch, "compiler_options", known(QUICK))
+        compile_quickly(monkeypatch)
         monkeypatch.setattr(dispatch, "compiling", not request.node.get_closest_marker("uncompiled"))
 
 

@@ -95,6 +95,7 @@ def _size(model: Any, name: str) -> float:
 
 def derivatives(step: Step, model: Any, given: Any, along: Any, weights: Any) -> list[dict[str, Any]]:
     """By one program that makes all steps: compiling takes most of the time."""
+
     def totals(by: float) -> Any:
         other, found = moved(model, along, by), []
         for _ in range(COUNTS[-1]):

@@ -1,0 +1,14 @@
+"""Tests of what is transformed compile quickly, as those of what accel compiles do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers import LONG
+from tests.xla_options import compile_quickly
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not LONG:
+        compile_quickly(monkeypatch)
