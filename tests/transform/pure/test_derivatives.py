@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,7 @@ def _texts() -> list[tuple[str, str]]:
     return [*part, *((text, text.partition("(")[0]) for text in filters)]
 
 
-_NAMESPACES: dict[str, Any] = {"np": np, **SCIPY}
+_NAMESPACES: dict[str, Any] = {"np": np, **{name: import_module(module) for name, module in SCIPY.items()}}
 
 
 def _functions_in(text: str) -> Iterator[Any]:
