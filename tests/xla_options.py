@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from accel.backend.options import options_for
+from tests.helpers import LONG
 
 Option = bool | int
 
@@ -33,8 +34,11 @@ def quickest_options_for(platform: str, *, plain_reductions: bool) -> dict[str, 
 def compile_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have JAX compile with `QUICKEST` what it is given no options for, and so each operation outside of programs.
 
-    One MLIR context serves a thread of a test: making one takes a quarter of the time of compiling an operation.
+    The long form of the tests compiles as for users. One MLIR context serves a thread of a test: making one takes a
+    quarter of the time of compiling an operation.
     """
+    if LONG:
+        return
     from jax._src import compiler
     from jax._src.interpreters import mlir
 

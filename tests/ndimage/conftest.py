@@ -53,14 +53,15 @@ def _rule(kind: str, test: str) -> dict[str, str] | None:
 
 @pytest.fixture(autouse=True)
 def _cheaply(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SciPy's tests compile without optimisation, and most of their parameter sets run operation by operation.
+    """Tests compile without optimisation, and most parameter sets of SciPy's run operation by operation.
 
-    Compiling all of them as for users would take ten minutes; the other tests of this folder do compile as for users.
+    Compiling all of them as for users would take ten minutes; test_against_scipy.py does.
     """
     from accel.ndimage import dispatch
 
-    if SUITE in request.node.nodeid:
+    if "test_against_scipy.py" not in request.node.nodeid:
         compile_quickly(monkeypatch)
+    if SUITE in request.node.nodeid:
         monkeypatch.setattr(dispatch, "compiling", not request.node.get_closest_marker("uncompiled"))
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers import LONG
 from tests.xla_options import compile_quickly
 
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not LONG:
-        compile_quickly(monkeypatch)
+    compile_quickly(monkeypatch)
