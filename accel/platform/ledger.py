@@ -62,8 +62,8 @@ class Ledger:
     None.
     transfers: the data copied by each of its programs so far.
     held_rounds: for an outlined loop, the number of iterations after which the device kept the loop's state. not_held:
-    the number of other iterations, by reason, from the first run of a program on.
-    counted_later: for each target of this name, its calls that are not entered one by one.
+    the number of other iterations, by reason, from the first run of a program on. counted_later: the calls of targets
+    of this name that are not entered one by one.
     """
 
     target: str
@@ -97,11 +97,10 @@ class Ledger:
     counted_later: list[CountedLater] = field(default_factory=list)
 
     def settle(self) -> None:
-        """Enter the calls that have been answered since the last time, and not entered."""
+        """Enter the calls that are not entered yet."""
         for each in tuple(self.counted_later):
             each.enter(self)
-            if each.is_over and each in self.counted_later:
-                self.counted_later.remove(each)
+        self.counted_later[:] = [each for each in self.counted_later if not each.is_over]
 
     def count_rested(self, calls: int, seconds: float) -> None:
         """Count calls that have gone straight to NumPy. seconds: of all of them."""
