@@ -28,9 +28,10 @@ from accel.compiler.lower.rounding import rounded_as_numpy
 from accel.platform import callbacks, config, logs, underflow
 from accel.platform.config import FLOAT64
 
-_LEAST_PER_ROUND, _LEAST_OF_SEGMENTS = 15_000, 200_000
-"""Minimum number of elements that a loop's iteration computes, all operations together: of kernels on small arrays, and
-of others. An iteration takes 2 us and 25 us more than one of XLA's, but computes twice as fast."""
+_LEAST_BY_ROWS, _LEAST_OF_SEGMENTS = 15_000, 200_000
+"""Minimum number of elements that a loop's iteration computes, all operations together: of kernels on small arrays that
+are handed rows or collect some, and of other segments. An iteration takes 2 us and 25 us more than one of XLA's, but
+computes twice as fast. Kernels on small arrays without rows take no longer."""
 
 _WRITES = {"dynamic_update_slice": 1, **dict.fromkeys(SCATTERED, 2)}
 """Operations that write to a part of an array: by name, which operand is written. A segment copies all of the array."""
@@ -253,9 +254,11 @@ def _scan(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     params = step.eqn.params
     fixed, state = scan_counts(step.eqn)
     forms = tuple((each.shape, each.dtype) for each in step.results[state:])
+    by_rows = bool(forms) or len(step.operands) > fixed + state
+    body = _round(jaxprs.flat(params["jaxpr"]), range(fixed, fixed + state), options, by_rows=by_rows)
     return partial(
         Scan,
-        programs=(_round(jaxprs.flat(params["jaxpr"]), range(fixed, fixed + state), options),),
+        programs=(body,),
         fixed=fixed,
         state=state,
         rounds=params["length"],
@@ -272,7 +275,8 @@ def _while(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     first, second, count = params["cond_nconsts"], params["body_nconsts"], len(step.results)
     body = jaxprs.iteration(params["cond_jaxpr"], params["body_jaxpr"], first)
     state = range(first + second, first + second + count)
-    return partial(While, programs=(_inner(goes_on, options), _round(body, state, options)), fixed=(first, second))
+    iteration = _round(body, state, options, by_rows=False)
+    return partial(While, programs=(_inner(goes_on, options), iteration), fixed=(first, second))
 
 
 _PROGRAMS: Mapping[str, Callable[[Equation, Mapping[str, Any]], Callable[[_Numbers, _Numbers], Nested]]] = {
@@ -284,10 +288,11 @@ _PROGRAMS: Mapping[str, Callable[[Equation, Mapping[str, Any]], Callable[[_Numbe
 raises NotWorthwhile."""
 
 
-def _round(body: Flat, state: range, options: Mapping[str, Any]) -> Segmented:
-    """The program of a loop's iteration. state: the arguments that one iteration hands to the next."""
+def _round(body: Flat, state: range, options: Mapping[str, Any], *, by_rows: bool) -> Segmented:
+    """The program of a loop's iteration. state: the arguments that one iteration hands to the next. by_rows: whether an
+    iteration is handed rows, or makes some."""
     computed = sum(map(_computed, body.steps))
-    if computed < _LEAST_PER_ROUND:
+    if by_rows and computed < _LEAST_BY_ROWS:
         raise NotWorthwhile("it has a loop with little to compute in an iteration")
     program = body_of(_inner(body, options), state)
     if computed < _LEAST_OF_SEGMENTS and not is_small(program):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from accel.compiler.kernels.iterating import LoopRun, loop_run
+from accel.compiler.kernels.iterating import MANY, LoopRun, loop_run
 from accel.compiler.kernels.segments import ArrayTable, Form, Made, Segment, Segmented
 from accel.platform.alignment import aligned_array
 
@@ -85,7 +85,7 @@ class While(Nested):
         loop = loop_run(body, (*fixed, *state), range(first + second, len(given))) if goes_on else None
         if loop is not None:
             while goes_on:
-                (last,) = loop.iterate()
+                _, (last,) = loop.iterate_on(MANY, asks=True)
                 goes_on = loop.array(last)
             return _apart(loop.end(), given, body)
         while goes_on:
@@ -93,8 +93,13 @@ class While(Nested):
         return _apart(state, given, body)
 
 
-def _iterated(loop: LoopRun, order: Iterable[int], rows: Sequence[Any], collected: Sequence[Any]) -> Sequence[Any]:
+def _iterated(loop: LoopRun, order: range, rows: Sequence[Any], collected: Sequence[Any]) -> Sequence[Any]:
     """Run a loop. Returns its last state. rows: arrays that it is passed row by row; collected: those that it fills."""
+    if not rows and not collected:
+        left = len(order)
+        while left:
+            left -= loop.iterate_on(left)[0]
+        return loop.end()
     buffers = loop.arguments[len(loop.arguments) - len(rows) :]
     for number in order:
         for buffer, array in zip(buffers, rows, strict=True):

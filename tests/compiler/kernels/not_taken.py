@@ -23,7 +23,6 @@ _TABLE = {
         linalg.lu_solve(linalg.lu_factor(s), t) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=1) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=2)
     """,
     "loops with little to compute in a round": """
-        7 ** (n * 60)
     """,
     "sorts of several operands": """
         np.lexsort((v, n)) | np.lexsort((b, a)) | np.unique(a) | np.unique(n) | np.unique(n, return_counts=True)

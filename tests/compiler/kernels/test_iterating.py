@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -102,7 +103,7 @@ def test_a_row_that_stays_in_the_state_is_none_of_the_next_iteration(made: list[
     np.testing.assert_array_equal(sums[1:], X[:-1] + X[1:])
 
 
-@pytest.mark.parametrize("rounds", [0, 1, 2, 3])
+@pytest.mark.parametrize("rounds", [0, 1, 2, 3, 4, 5, 255, 256, 257, 1000, 1001])
 def test_few_iterations_and_a_state_that_stays(rounds: int) -> None:
     from jax import lax
 
@@ -130,6 +131,50 @@ def test_a_loop_goes_on_until_its_condition_fails(limit: float, made: list[LoopR
         expected, times = expected * 2.0, times + 1
     np.testing.assert_array_equal(found, expected)
     assert count == times and len(made) == (2 if times else 0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 127, 256, 257, 1000])
+def test_iterations_in_machine_code_end_where_the_condition_fails(count: int) -> None:
+    from jax import lax
+    from jax import numpy as jnp
+
+    def turned(x: Any, count: Any) -> Any:
+        # several kernels, with a product of matrices between two loops
+        first = lax.while_loop(lambda s: s[2] < count, lambda s: (s[1] * 0.5, s[0] + 1.0, s[2] + 1), (x, x * 2.0, 0))
+        second = lax.fori_loop(0, 300, lambda n, s: (jnp.roll(s[0], 1, 1) - s[1], s[0] * 0.25), first[:2])
+        return [*first, *second]
+
+    found = results(turned, X, np.array(count))
+    one, other = X, X * 2.0
+    for _ in range(count):
+        one, other = other * 0.5, one + 1.0
+    expected = [one, other, np.array(count)]
+    for _ in range(300):
+        one, other = np.roll(one, 1, 1) - other, one * 0.25
+    for mine, theirs in zip(found, [*expected, one, other], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer")
+def test_a_signal_ends_a_long_loop() -> None:
+    from jax import lax
+
+    class Rung(Exception):
+        pass
+
+    def ring(number: int, frame: Any) -> None:
+        raise Rung
+
+    with all_in_kernels(threads=1):
+        program = built(lambda x: [lax.while_loop(lambda s: s[0, 0] < 1e9, lambda s: s * 0.5, x)], X)
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Rung):
+            program([X], [], {})  # it would go on for ever
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_threads_run_one_loop_at_once() -> None:
