@@ -22,8 +22,6 @@ _TABLE = {
         linalg.cho_solve(linalg.cho_factor(p, True), v[:3]) | linalg.cho_solve((p, False), v[:3]) | linalg.lu_factor(s) | linalg.lu_factor(np.outer(v, u)[:, :2])
         linalg.lu_solve(linalg.lu_factor(s), t) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=1) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=2)
     """,
-    "loops with little to compute in a round": """
-    """,
     "sorts of several operands": """
         np.lexsort((v, n)) | np.lexsort((b, a)) | np.unique(a) | np.unique(n) | np.unique(n, return_counts=True)
         np.unique(a, return_index=True, return_inverse=True, return_counts=True) | np.unique(a, equal_nan=False) | np.union1d(v, u) | np.union1d(n, a)
