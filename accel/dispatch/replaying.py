@@ -103,7 +103,7 @@ class Replaying:
         program.backoff.note_accepted()
         seconds = time.perf_counter() - call.began
         note_counted(seconds)
-        self.count(program, taken, seconds)
+        self.count(program, taken, seconds, seconds)
         slower = self._evidence_of_slowness(program, taken)
         if slower is not None:
             return Answered(Refusal("speed.slower", "", slower))
@@ -132,14 +132,14 @@ class Replaying:
         program.backoff.note_discarded(self._account.charge_discarded(call), self._account.call_s)
         return Unanswered(refusal)
 
-    def count(self, program: Program, path: RecordedPath, seconds: float, calls: int = 1) -> None:
-        """Count calls of a path that the program has answered, in `seconds` together."""
+    def count(self, program: Program, path: RecordedPath, seconds: float, least_s: float, calls: int = 1) -> None:
+        """Count calls of a path that the program has answered: `seconds` together, the shortest least_s."""
         figures = path.speed.count_replay(seconds, calls)
         self._account.ledger.count_compiled(seconds, *figures, calls=calls)
         path.replays += calls
         program.whole.replays += calls * program.is_merged
         self._paths.note_taken(path)
-        (path.speed.compiled_s if is_quiet() else path.speed.busy_s).add(seconds / calls)
+        path.speed.note_replays(seconds, least_s, calls, quiet=is_quiet())
 
     def _evidence_of_slowness(self, program: Program, path: RecordedPath) -> str | None:
         """The figures that show that the program is slower than NumPy, if they do."""

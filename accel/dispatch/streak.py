@@ -8,6 +8,7 @@ were no streak: nothing has happened by then.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from accel.backend import resident
@@ -42,8 +43,8 @@ class Replays(Protocol):
     def answer_as_before(self, program: Program | None, call: Call) -> bool:
         """Answer a call, if nothing of it is other than it was."""
 
-    def count(self, program: Program, path: RecordedPath, seconds: float, calls: int) -> None:
-        """Count calls that took so long together."""
+    def count(self, program: Program, path: RecordedPath, seconds: float, least_s: float, calls: int) -> None:
+        """Count calls: `seconds` together, the shortest least_s."""
 
 
 class Streak:
@@ -59,7 +60,7 @@ class Streak:
         self._program: Program | None = None
         self._settings: config.Settings | None = None
         self._in_row = 0
-        self._taken, self._seconds = 0, 0.0  # not counted yet
+        self._taken, self._seconds, self._least_s = 0, 0.0, inf  # not counted yet
 
     # -- when there is one --------------------------------------------------------------------------------------------
 
@@ -104,6 +105,7 @@ class Streak:
                     THREAD.counted_s += spent
                     self._taken += 1
                     self._seconds += spent
+                    self._least_s = min(self._least_s, spent)
                     return call.result
         except BaseException as error:
             if not is_fault(error):
@@ -140,11 +142,11 @@ class Streak:
 
     def enter(self, ledger: Ledger) -> None:
         """Count the calls so far. ledger: the target's."""
-        taken, seconds, program = self._taken, self._seconds, self._program
-        self._taken, self._seconds = 0, 0.0
+        taken, seconds, least_s, program = self._taken, self._seconds, self._least_s, self._program
+        self._taken, self._seconds, self._least_s = 0, 0.0, inf
         if taken and program is not None:
             self._in_row += taken
-            self._replays.count(program, program.whole, seconds, taken)
+            self._replays.count(program, program.whole, seconds, least_s, taken)
 
     def forget(self) -> None:
         """At the end of the process: drop the program."""

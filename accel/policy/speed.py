@@ -6,8 +6,10 @@ import itertools
 import statistics
 from collections import deque
 from collections.abc import Iterator
+from math import inf
 
 from accel.platform.clocks import time
+from accel.platform.ledger import current_run
 
 SPEED_SAMPLES = 8
 """Replays after which a program's speed is judged."""
@@ -66,15 +68,18 @@ PARTS_FACTOR = 1.25
 """Slowdown against the programs of its parts at which a program is given up for them. They were timed earlier, when the
 machine may have been less busy."""
 
+KEPT = 32
+"""Number of latest samples of a kind to keep: as many as decide, at MORE_SAMPLES, and as many again. A guess."""
+
 
 _versions = itertools.count()
 
 
 class Times:
-    """The last 32 samples of one kind, in seconds. version: a number that no other samples have."""
+    """The last KEPT samples of one kind, in seconds. version: a number that no other samples have."""
 
     def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=32)
+        self._seconds: deque[float] = deque(maxlen=KEPT)
         self._sorted: list[float] | None = None
         self.version = next(_versions)
 
@@ -132,6 +137,8 @@ class Speed:
         self.compiled_s = Times()
         self.disturbed_s = Times()
         self.busy_s = Times()
+        self._calls = deque[int](maxlen=KEPT)  # that each of `compiled_s` stands for: a streak is one sample
+        self._least_s = inf  # of all of them
         self.wanted = 0
         self.pauses = False
         self._row_s = Times()  # of NumPy's calls in a row, while some are still wanted
@@ -149,7 +156,7 @@ class Speed:
     def begin_anew(self) -> None:
         """Judge by new samples alone."""
         self.numpy_s.clear()
-        self.compiled_s.clear()
+        self.forget_replays()
         self._forget_busy()
         self.wanted, self._in_a_row = 0, False
         self._strikes, self._lost_s = 0, 0.0
@@ -179,6 +186,25 @@ class Speed:
     def knows_numpy(self) -> bool:
         """Whether there are enough samples of NumPy to judge by."""
         return len(self.numpy_s) >= NUMPY_SAMPLES
+
+    def note_replays(self, seconds: float, least_s: float, calls: int = 1, *, quiet: bool = True) -> None:
+        """Note a sample of compiled calls: `seconds` together, the shortest least_s. quiet: nothing was compiled then.
+
+        NumPy's samples are stretched as other programs stretch all its calls. They interrupt few calls shorter than
+        SHORT_S, so the shortest is stretched likewise: else NumPy would seem to be slower by that factor.
+        """
+        if not quiet:
+            self.busy_s.add(seconds / calls)
+            return
+        self.compiled_s.add(max(seconds / calls, least_s * current_run().stretch if least_s < SHORT_S else 0.0))
+        self._calls.append(calls)
+        self._least_s = min(self._least_s, least_s)
+
+    def forget_replays(self) -> None:
+        """Judge by new compiled calls alone."""
+        self.compiled_s.clear()
+        self._calls.clear()
+        self._least_s = inf
 
     def count_replay(self, seconds: float, calls: int = 1) -> tuple[float, float, int]:
         """Count compiled calls of `seconds` together.
@@ -256,18 +282,20 @@ class Speed:
         other_s = self.parts_s.median() if in_parts else numpy_s
         if self._has_lost_little(other_s):
             return None
-        compiled_s, samples = self.compiled_s.median(), len(self.compiled_s)
-        self.compiled_s.clear()
+        compiled_s, calls = self.compiled_s.median(), sum(self._calls)
+        self.forget_replays()
         if compiled_s <= (PARTS_FACTOR if in_parts else 1.0) * other_s:
             if self._strikes:
                 self._apart_s = min(2.0 * self._apart_s, MAX_APART_S)
             self._strikes, self._lost_s = 0, 0.0
             self._forget_busy()
-            if not self._in_a_row and (compiled_s < SHORT_S or PLAINLY_FASTER * compiled_s > other_s):
-                self.wanted = CALLS_IN_A_ROW
+            # the sums may say that it has lost: then NumPy's last row has met a busy machine
+            is_doubtful = self._claimed[0] < 0.0 or not self._in_a_row
+            if is_doubtful and (compiled_s < SHORT_S or PLAINLY_FASTER * compiled_s > other_s):
+                self.wanted, self._in_a_row = CALLS_IN_A_ROW, False
             return None
         self._strikes += 1
-        self._lost_s += samples * (compiled_s - other_s)
+        self._lost_s += calls * (compiled_s - other_s)
         if plainly or (self._strikes >= STRIKES and self._lost_s >= LOSS_S):
             others = f"{other_s * 1e3:.3g} ms {'in parts' if in_parts else 'on NumPy'}"
             return f"{compiled_s * 1e3:.3g} ms compiled, {others}"
@@ -300,11 +328,11 @@ class Speed:
     def _has_lost_little(self, other_s: float) -> bool:
         """Whether there is nothing to lose by more samples. other_s: what a call takes without the program."""
         samples = len(self.compiled_s)
-        return samples < MORE_SAMPLES and sum(self.compiled_s) - samples * other_s < NO_LOSS_S
+        return samples < MORE_SAMPLES and sum(self._calls) * (sum(self.compiled_s) / samples - other_s) < NO_LOSS_S
 
     def _is_clearly_slower(self) -> bool:
         """Whether a few samples settle it: the fastest compiled call took far longer than NumPy's slowest."""
-        worst, best, samples = self.numpy_s.most(), self.compiled_s.least(), len(self.compiled_s)
+        worst, best, samples = self.numpy_s.most(), self._least_s, len(self.compiled_s)
         if best <= CLEARLY_SLOWER * worst or not self.knows_numpy:
             return False
-        return samples >= SPEED_SAMPLES // 2 or samples * (best - worst) > MAX_LOSS_S
+        return samples >= SPEED_SAMPLES // 2 or sum(self._calls) * (best - worst) > MAX_LOSS_S

@@ -311,7 +311,7 @@ def test_a_program_that_is_much_slower_than_the_parts_is_given_up(
     verdicts: list[Any] = []
     for _ in range(STRIKES):
         for _ in range(SPEED_SAMPLES):
-            speed.compiled_s.add(compiled_s)
+            speed.note_replays(compiled_s, compiled_s)
         verdicts.append(speed.evidence_of_slowness())
         for _ in range(NUMPY_SAMPLES):
             speed.numpy_s.add(0.05)

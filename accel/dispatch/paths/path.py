@@ -154,7 +154,7 @@ class RecordedPath:
         A path of which none has been compared has two compared.
         """
         self.replays, self.compared_at = min(self.replays, 1), 0
-        self.speed.compiled_s.clear()
+        self.speed.forget_replays()
 
 
 def shape_of(trace: Trace) -> tuple[Any, ...]:
