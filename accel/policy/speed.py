@@ -30,8 +30,8 @@ compile slows calls down. MIN_SAMPLES are enough then, too, if they cost more th
 long as the program runs."""
 
 PAUSE_SHARE = 0.1
-"""Share of MAX_LOSS_S at which calls pause until nothing is compiled any more. The samples must have cost this much,
-and the fastest must have taken CLEARLY_SLOWER times NumPy's usual time."""
+"""Share of MAX_LOSS_S at which calls pause until nothing is compiled any more. The calls must have cost this much, and
+the fastest of the last samples must have taken CLEARLY_SLOWER times NumPy's usual time."""
 
 MIN_SAMPLES = 3
 """Minimum number of replays by which a program is judged. Of two, one may have waited for its compile, and the other
@@ -139,6 +139,7 @@ class Speed:
         self.busy_s = Times()
         self._calls = deque[int](maxlen=KEPT)  # that each of `compiled_s` stands for: a streak is one sample
         self._least_s = inf  # of all of them
+        self._busy_calls = 0  # not of the last samples alone
         self.wanted = 0
         self.pauses = False
         self._row_s = Times()  # of NumPy's calls in a row, while some are still wanted
@@ -193,10 +194,12 @@ class Speed:
         NumPy's samples are stretched as other programs stretch all its calls. They interrupt few calls shorter than
         SHORT_S, so the shortest is stretched likewise: else NumPy would seem to be slower by that factor.
         """
+        sample = max(seconds / calls, least_s * current_run().stretch if least_s < SHORT_S else 0.0)
         if not quiet:
-            self.busy_s.add(seconds / calls)
+            self.busy_s.add(sample)
+            self._busy_calls += calls
             return
-        self.compiled_s.add(max(seconds / calls, least_s * current_run().stretch if least_s < SHORT_S else 0.0))
+        self.compiled_s.add(sample)
         self._calls.append(calls)
         self._least_s = min(self._least_s, least_s)
 
@@ -315,7 +318,7 @@ class Speed:
             return None
         best, worst = self.busy_s.least(), max(times.most() for times in on_numpy)
         usual = max(times.median() for times in on_numpy)
-        self.pauses = best > CLEARLY_SLOWER * usual and len(self.busy_s) * (best - usual) > PAUSE_SHARE * MAX_LOSS_S
+        self.pauses = best > CLEARLY_SLOWER * usual and self._busy_calls * (best - usual) > PAUSE_SHARE * MAX_LOSS_S
         if best <= FAR_SLOWER * worst or len(self.busy_s) * (best - worst) <= MAX_LOSS_S:
             return None
         self._forget_busy()
@@ -323,7 +326,7 @@ class Speed:
 
     def _forget_busy(self) -> None:
         self.busy_s.clear()
-        self.pauses = False
+        self._busy_calls, self.pauses = 0, False
 
     def _has_lost_little(self, other_s: float) -> bool:
         """Whether there is nothing to lose by more samples. other_s: what a call takes without the program."""

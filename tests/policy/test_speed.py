@@ -271,6 +271,8 @@ def test_what_is_slower_while_other_programs_are_compiled_pauses_until_it_is_see
     assert not pauses(0.08, [0.016, 0.020, 0.120], MIN_SAMPLES - 1)
     assert not pauses(0.08, [0.028])
     assert not pauses(PAUSE_SHARE * MAX_LOSS_S / MIN_SAMPLES, [1e-3])
+    short, lost = (4e-4, [1e-4]), PAUSE_SHARE * MAX_LOSS_S / 3e-4
+    assert (pauses(*short, int(0.9 * lost)), pauses(*short, int(1.1 * lost))) == (False, True)
     speed = speed_of([0.004] * NUMPY_SAMPLES, [0.004])
     for _ in range(MIN_SAMPLES):
         speed.note_replays(0.03, 0.03, quiet=False)
