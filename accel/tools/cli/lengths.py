@@ -17,6 +17,7 @@ from typing import Any
 
 from accel.platform import config, files, freed, project
 from accel.platform.clocks import time
+from accel.platform.ledger import BUSY
 from accel.tools.cli.commandline import CommandLine
 from accel.tools.cli.starts import Start, source
 
@@ -114,7 +115,7 @@ class History:
 
     def note_accelerated(self, figures: Mapping[str, Any]) -> None:
         """Note the end of a run under accel. figures: of the run. Raises nothing."""
-        from accel.reports.figures import GAINED, LOST  # a run that is left alone has no figures
+        from accel.reports.figures import GAINED  # a run that is left alone has no figures
 
         took_s, totals = time.process_time(), figures["totals"]
         # shares of wall time: whatever slows the machine down slows all parts of a run
@@ -124,14 +125,15 @@ class History:
         factor = freed.current.likely_factor or known.freed
         numpy_s = max(known.numpy_s, took_s + saved_s)
         more_s = _more_s(figures, took_s)
-        lost_s = known.lost_s + (max(0.0, -saved_s) if totals["net"] == LOST else 0.0)
+        has_lost = _has_lost(figures)
+        lost_s = known.lost_s + (max(0.0, -saved_s) if has_lost else 0.0)
         if totals["net"] == GAINED:
             self._keep(Length(numpy_s, gain_s=max(by_programs_s, more_s), freed=factor))
         elif more_s > max(START_S, lost_s):
             # what the next run may spend of that gain, it may spend once: the hope may come to nothing. On one
             # processor, three runs of 16 s in a row lost 2 to 4 s each where no loss ended it
             self._keep(Length(numpy_s, lost_s, PAYS_FACTOR * lost_s, 0.0 if known.lost_s else more_s, factor))
-        elif totals["net"] == LOST:
+        elif has_lost:
             self._keep(Length(numpy_s, lost_s, freed=factor))
         else:
             self._keep(Length(numpy_s, known.lost_s, known.alone_s, freed=factor))
@@ -142,6 +144,18 @@ class History:
         known[self._key] = [round(each, 3) for each in astuple(length)]
         if self._path is not None:
             files.keep_known(self._path, known, MOST)
+
+
+def _has_lost(figures: Mapping[str, Any]) -> bool:
+    """Whether a run has lost. On a busy machine nobody can tell what compiled calls gain: if the costs were more than
+    these calls take on NumPy, it has lost all the same."""
+    from accel.reports.figures import LOST, UNKNOWN
+
+    totals, functions = figures["totals"], figures["functions"]
+    if totals["net"] != UNKNOWN or totals["stretch"] <= BUSY or any(each["unsampled_calls"] for each in functions):
+        return bool(totals["net"] == LOST)
+    most_s = totals["freed_range_s"][1] + sum(max(0.0, each["compiled_s"] + each["gained_s"]) for each in functions)
+    return bool(sum(totals["costs_s"].values()) > most_s)
 
 
 def _more_s(figures: Mapping[str, Any], took_s: float) -> float:

@@ -134,12 +134,15 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Histor
     return lambda: History(plan, enter(plan.command))
 
 
-def _figures(net: str, saved_s: float, programs: list[dict[str, Any]]) -> dict[str, Any]:
-    function = {"programs": programs, "numpy_s": 50.0, "compiled_s": 1.0, "gained_s": 5.0}
+def _figures(
+    net: str, saved_s: float, programs: list[dict[str, Any]], *, busy: bool = False, costs_s: float = 15.0
+) -> dict[str, Any]:
+    function = {"programs": programs, "numpy_s": 50.0, "compiled_s": 1.0, "gained_s": 5.0, "unsampled_calls": 0}
+    costs = {"costs_s": {"recording": costs_s - 1.0, "guards": 1.0}, "freed_range_s": [0.0, 2.0]}
     return {
         "wall_s": 100.0,
         "finishing": 0,
-        "totals": {"saved_s": saved_s, "freed_s": 0.0, "net": net},
+        "totals": {"saved_s": saved_s, "freed_s": 0.0, "net": net, "stretch": 3.0 if busy else 1.0, **costs},
         "functions": [function],
     }
 
@@ -156,6 +159,22 @@ def test_a_loss_counts(
     last = made().last
     assert last is not None and (last.numpy_s, last.lost_s) == (100.0 + saved_s, 10.0 if lost else 0.0)
     assert (last.gain_s > 0.0) == (not lost and net != "unknown")
+
+
+@pytest.mark.parametrize(
+    ("costs_s", "unsampled", "lost_s"),
+    [(8.1, 0, 10.0), (7.9, 0, 0.0), (8.1, 1, 0.0)],  # of 1 s compiled, 5 s gained, 2 s by freed memory
+)
+def test_on_a_busy_machine_costs_above_all_that_compiled_calls_take_on_numpy_are_a_loss(
+    costs_s: float, unsampled: int, lost_s: float, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    programs = [{"state": "in use", "found_on_disk": True}]
+    figures = _figures("unknown", -10.0, programs, busy=True, costs_s=costs_s)
+    figures["functions"][0]["unsampled_calls"] = unsampled
+    made().note_accelerated(figures)
+    last = made().last
+    assert last is not None and last.lost_s == lost_s
 
 
 def test_a_loss_counts_although_the_next_run_may_find_more_and_hope_ends_with_the_second(
