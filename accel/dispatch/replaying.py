@@ -122,7 +122,8 @@ class Replaying:
         given = program.variant.run(values)
         if not isinstance(given, late.staged):
             return False
-        if self.comparisons.is_suspect(program.whole, given, underflow.has_happened()):
+        # what underflows is not counted twice: it is examined, whether or not it is suspect
+        if underflow.has_happened() or self.comparisons.is_suspect(program.whole, given, underflowed=False):
             return False
         late.commit(given, call)
         return True

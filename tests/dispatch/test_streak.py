@@ -292,3 +292,24 @@ def test_with_alternating_paths_few_runs_are_in_vain(gone_straight: list[bool]) 
         x = given(i) * (-1.0) ** i
         np.testing.assert_array_equal(step(x), np.sqrt(x) if i % 2 == 0 else x * 2.0)
     assert len(gone_straight) < LONG / 10
+
+
+@pytest.mark.usefixtures("by_xla")
+def test_runs_that_underflow_are_compared_as_often_as_without_streaks(gone_straight: list[bool]) -> None:
+    """The first, second, fourth and eighth: each is counted once, by whomever it is answered."""
+
+    @accel.accelerate
+    def step(x: Any, scale: Any) -> Any:
+        return np.sqrt(x) * scale * scale + 1.0
+
+    book, compared, few = open_ledger(step._self_target.name), list[int](), np.full((3, 4), 1e-155)
+    for i in range(1, 9):
+        for j in range(LONG):
+            step(given(j), np.ones((3, 4)))
+            if j > LONG / 2 and step._self_target.streak.left > 0:
+                break
+        assert gone_straight and step._self_target.streak.left > 0
+        before = book.comparisons
+        step(given(i), few)
+        compared += [i] * (book.comparisons - before)
+    assert compared == [1, 2, 4, 8]
