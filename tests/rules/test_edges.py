@@ -9,8 +9,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy._core import _umath_tests
-from scipy import linalg, special
+from scipy import fft, linalg, special
 
+import accel
+from accel.platform.ledger import open_ledger
 from accel.rules import load
 from accel.rules.rule import Unsupported, lookup
 from accel.rules.tables import ufuncs
@@ -325,3 +327,23 @@ def test_another_librarys_ufunc_is_not_taken_for_numpys(ufunc: np.ufunc) -> None
     """Its name may be that of one of NumPy's: these have no module."""
     with pytest.raises(Unsupported, match=re.escape(ufunc.__name__)):
         ufuncs.rule_for(ufunc)
+
+
+@pytest.mark.usefixtures("foreground")
+@pytest.mark.parametrize("module", [np.fft, fft], ids=["numpy", "scipy"])
+def test_frequencies_of_spacings_without_a_finite_reciprocal(module: Any) -> None:
+    """NumPy multiplies by it, so that 0 becomes a NaN. Nor does SciPy's take less precision than NumPy's."""
+
+    @accel.accelerate
+    def step(d: Any) -> Any:
+        return [each(1, d) for each in (module.fftfreq, module.rfftfreq)]
+
+    for spacing in (*range(1, 12), 5e-324, -1e-310, 0.0, -np.inf, np.nan):
+        d = np.array([spacing], float)
+        with np.errstate(all="ignore"):
+            for found, expected in zip(step(d), step.__wrapped__(d), strict=True):
+                np.testing.assert_array_equal(found, expected)
+                np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+    assert open_ledger(step._self_target.name).compiled_calls
+    for _ in range(5):
+        assert [each.dtype for each in step(np.array([0.3], np.float32))] == [np.float64] * 2

@@ -85,16 +85,19 @@ for _name, _names in (
     add_rule(getattr(np.fft, _name), transform(_name, "a"), _names, work=20.0)
 
 
-def _frequencies(name: str) -> Callable[..., Any]:
-    def lower(*, d: object, **bound: object) -> Any:
+def frequencies(name: str) -> Callable[..., Any]:
+    """The lowering of numpy.fft's and scipy.fft's function of that name."""
+
+    def lower(*, n: int, d: Any = 1.0) -> Any:
         if getattr(d, "dtype", None) in (np.float16, np.float32):
-            raise Unsupported("rule.parameter", f"numpy.fft.{name} of less than double precision")
-        return getattr(jnp.fft, name)(d=d, **bound)
+            raise Unsupported("rule.parameter", f"{name} of less than double precision")
+        # as NumPy, and unlike jax.numpy, by the reciprocal: it overflows for a subnormal d
+        return np.rint(getattr(np.fft, name)(n) * n) * (1.0 / (n * d))
 
     return lower
 
 
 for _name in ("fftfreq", "rfftfreq"):
-    add_rule(getattr(np.fft, _name), _frequencies(_name), "d | n")
+    add_rule(getattr(np.fft, _name), frequencies(_name), "d | n")
 for _name, _names in (("fftshift", "x | axes"), ("ifftshift", "x | axes")):
     add_rule(getattr(np.fft, _name), same(_name, "jax.numpy.fft"), _names)

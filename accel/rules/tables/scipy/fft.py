@@ -9,9 +9,9 @@ import numpy as np
 from scipy import fft
 
 from accel.rules.hosted import on_host
-from accel.rules.lowering import Lazy, jnp, same
-from accel.rules.rule import Unsupported, add_rule, rule
-from accel.rules.tables.algebra.fourier import transform
+from accel.rules.lowering import Lazy, same
+from accel.rules.rule import Unsupported, add_rule
+from accel.rules.tables.algebra.fourier import frequencies, transform
 
 jfft: Any = Lazy("jax.scipy.fft")
 
@@ -40,14 +40,8 @@ for _name in ("dct", "idct"):
     add_rule(getattr(fft, _name), _cosine(_name), "x | type axis norm", work=20.0)
 
 
-@rule(fft.fftfreq, "d | n")
-def fftfreq(*, n: int, d: Any = 1.0) -> Any:
-    return jnp.fft.fftfreq(n, d)
-
-
-@rule(fft.rfftfreq, "d | n")
-def rfftfreq(*, n: int, d: Any = 1.0) -> Any:
-    return jnp.fft.rfftfreq(n, d)
+for _name in ("fftfreq", "rfftfreq"):
+    add_rule(getattr(fft, _name), frequencies(_name), "d | n")
 
 
 on_host(
