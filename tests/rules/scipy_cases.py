@@ -21,7 +21,7 @@ SCIPY_ROWS: list[Row] = [
     *rows(
         """
         special.gammaln: special.gammaln(np.abs(a) + 0.25) | special.gamma(np.abs(a) + 0.25) | special.psi(np.abs(a) + 0.25)
-        special.logsumexp: special.logsumexp(a) | special.logsumexp(a, axis=0) | special.logsumexp(a, axis=-1, keepdims=True) | special.logsumexp(a, b=np.abs(b) + 1)
+        special.logsumexp: special.logsumexp(a) | special.logsumexp(a, axis=0) | special.logsumexp(a, axis=-1, keepdims=True) | special.logsumexp(a, b=np.abs(b) + 1) | special.logsumexp(a > 0, b=np.abs(b.astype(np.float32)) + 1) | special.logsumexp(n.astype(np.int32), b=a > 0)
         special.softmax: special.softmax(a) | special.softmax(a, axis=0) | special.log_softmax(a, axis=-1) | special.softmax(n.astype(np.int32) * 1000000000) | special.log_softmax(n.astype(np.int32) * 1000000000)
         """,
         dtypes=("f", "d", "q"),

@@ -140,12 +140,11 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
 
     What has no weight counts for nothing. Where that result is no number, SciPy's is the logarithm of the plain sum.
     """
-    a = _floating(a)
     if isinstance(b, (int, float)):
-        b = a.dtype.type(b)
-    given = a
+        b = _floating(a).dtype.type(b)
+    given = a = _floating(a if b is None else a.astype(np.result_type(a.dtype, b.dtype)))
     if b is not None:
-        a = np.where(np.equal(b, 0), -np.inf, a.astype(np.result_type(a.dtype, b.dtype)))
+        a = np.where(np.equal(b, 0), -np.inf, a)
     weights: Any = a.dtype.type(1) if b is None else b
     top = np.max(a, axis=axis, keepdims=True)
     level = np.where(np.isfinite(top), top, a.dtype.type(0))
