@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import signal
 
+import accel
+from accel.platform.ledger import open_ledger
 from accel.rules import core, load
 from tests.rules.oracle import Job, expression, judge
 
@@ -146,3 +149,21 @@ def test_a_selection_that_no_longer_fits_is_left_to_numpy() -> None:
 def test_floats_reduced_as_whole_numbers_are_left_to_numpy(text: str, dtype: str) -> None:
     """JAX casts 70000.7 to the nearest int16, which is 32767: NumPy's is 4464."""
     assert judged(text.format(dtype), 1e5).status == "rule.parameter"
+
+
+@pytest.mark.usefixtures("foreground")
+@pytest.mark.parametrize("method", ["auto", "fft", "direct"])
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32, np.int64])
+@pytest.mark.parametrize("function", [signal.convolve, signal.correlate])
+def test_convolutions_of_whole_numbers_that_overflow(function: Any, dtype: Any, method: str) -> None:
+    """SciPy's transforms give floats, which are cast."""
+
+    @accel.accelerate
+    def step(a: Any, b: Any) -> Any:
+        return function(a, b, method=method)
+
+    for size in (*range(1, 10), 2**14, 2**15 - 1, 2**18):
+        arrays = [np.full(60, min(size, np.iinfo(dtype).max), dtype).reshape(3, 4, 5) for _ in range(2)]
+        np.testing.assert_array_equal(step(*arrays), step.__wrapped__(*arrays))
+    if method == "direct" or dtype == np.int64:
+        assert open_ledger(step._self_target.name).compiled_calls

@@ -76,9 +76,17 @@ def _by_transforms(a: Any, v: Any, starts: list[int], lengths: list[int]) -> Any
     return lax.slice(whole, starts, [low + length for low, length in zip(starts, lengths, strict=True)])
 
 
+def _by_method(a: Any, v: Any, mode: str, method: str) -> Any:
+    """By transforms, SciPy's whole numbers are cast from floats: what needs more than 32 bits becomes another number."""
+    dtype = np.result_type(a.dtype, v.dtype)
+    if method != "direct" and dtype.kind in "iu" and dtype.itemsize in (2, 4):
+        raise Unsupported("rule.parameter", f"scipy.signal.convolve of {dtype} by method={method!r}")
+    return _convolved(a, v, mode)
+
+
 @rule(signal.convolve, "in1 in2 | mode method", holds=_finite)
 def convolve(*, in1: Array, in2: Array, mode: str = "full", method: str = "auto") -> Any:
-    return _convolved(in1, in2, mode)
+    return _by_method(in1, in2, mode, method)
 
 
 def _floats(*arrays: Any) -> list[Any]:
@@ -112,7 +120,7 @@ def correlate(*, in1: Array, in2: Array, mode: str = "full", method: str = "auto
     if mode == "valid" and not all(map(operator.ge, in1.shape, in2.shape)):
         raise Unsupported("rule.parameter", "scipy.signal.correlate of the parts of a larger second array")
     turned = in2[tuple([slice(None, None, -1)] * in2.ndim)]
-    return _convolved(in1, turned.conj() if turned.dtype.kind == "c" else turned, mode)
+    return _by_method(in1, turned.conj() if turned.dtype.kind == "c" else turned, mode, method)
 
 
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
