@@ -77,7 +77,7 @@ def _by_transforms(a: Any, v: Any, starts: list[int], lengths: list[int]) -> Any
 
 
 def _by_method(a: Any, v: Any, mode: str, method: str) -> Any:
-    """By transforms, SciPy's whole numbers are cast from floats: what needs more than 32 bits becomes another number."""
+    """By transforms, SciPy's whole numbers are cast from floats: what needs more than 32 bits becomes another one."""
     dtype = np.result_type(a.dtype, v.dtype)
     if method != "direct" and dtype.kind in "iu" and dtype.itemsize in (2, 4):
         raise Unsupported("rule.parameter", f"scipy.signal.convolve of {dtype} by method={method!r}")
