@@ -50,11 +50,12 @@ class Replays(Protocol):
 class Streak:
     """Calls of one target that go straight to the program of the last ones.
 
-    left: those to come.
+    left: those to come. allowed: False if every call has to be observed.
     """
 
     def __init__(self, state: TargetState, replays: Replays) -> None:
         self.left = 0
+        self.allowed = True
         self._state = state
         self._replays = replays
         self._program: Program | None = None
@@ -69,7 +70,7 @@ class Streak:
         path, row = program.whole, self._in_row + 1 if program is self._program else 1
         self._program, self._in_row = program, row
         calls = min(MOST_CALLS, row // GROWTH, int(STREAK_S / seconds), self._replays.comparisons.not_due_for(path))
-        if calls > 0 and self._is_possible(program, staged):
+        if self.allowed and calls > 0 and self._is_possible(program, staged):
             self._settings, self.left = config.current(), calls
             counted_later = self._state.ledger.counted_later
             if self not in counted_later:

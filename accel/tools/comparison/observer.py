@@ -98,7 +98,8 @@ class Observer:
             if isinstance(switch, Switch):
                 switch.go_beside(self.rounds(name_of(switch, function.__module__)))
         if target is not None and self._is_observed(target.name):
-            target.account.rest.allowed = False  # calls of a rest would not be observed
+            # calls of a rest or a streak would not be observed
+            target.account.rest.allowed = target.streak.allowed = False
             target.answer = self._answering(target.name, target.answer, target.recorded)
         return made
 

@@ -120,6 +120,7 @@ def test_a_number_that_changes_late_costs_no_compile(foreground: None) -> None:
         for rate in (0.6, 0.7, 0.7, 0.8):
             model.rate = model.bias = rate
             step(model)
+        assert open_ledger("tuned once") is book  # which counts the last calls, too
         assert (book.compile_s, book.compiled_calls) == (spent, calls + 4)
         model.power = 1.5
         step(model)

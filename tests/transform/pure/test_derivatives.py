@@ -43,6 +43,7 @@ KINKS = {
     "a.round(2)": "it jumps between the points",
     "np.around(a, 3)": "it jumps between the points",
     "a.astype(np.float32)": "differences of single precision",
+    "special.logsumexp(a > 0, b=np.abs(b.astype(np.float32)) + 1)": "differences of single precision",
     "a.astype(np.float16)": "differences of half precision",
     "np.gradient(v, np.sort(u))": "its curvature is large",
     "np.linalg.norm(a, ord=-np.inf, axis=-1)": "another element is the smallest at some points",
