@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ import numpy as np
 
 from accel.compiler.kernels import helpers, machine_code
 from accel.compiler.kernels.helpers import Entry
-from accel.compiler.kernels.segments import Form, Kernel, Made, Segmented
+from accel.compiler.kernels.segments import Form, Kernel, Made, Segmented, pointer_table
 from accel.platform.addresses import address_of
 from accel.platform.alignment import made_at
 
@@ -26,7 +25,7 @@ _MOST_BYTES = 1 << 18
 """Maximum size of one argument of a body. Where arrays are larger, finding them is quick beside computing."""
 
 
-MANY = 256
+_MANY = 256
 """Maximum kernels that run without a look at signals: of small arrays, they take some milliseconds."""
 
 _DRIVER = """
@@ -132,13 +131,13 @@ class LoopRun:
         self.state = tables.results[: len(self._state)]
         return tables.results[len(self._state) :]
 
-    def iterate_on(self, most: int, *, asks: bool = False) -> tuple[int, Sequence[int]]:
+    def iterate_on(self, most: int = _MANY, *, asks: bool = False) -> tuple[int, Sequence[int]]:
         """Run at least one iteration and at most so many. Returns their number, and the results of the last one.
 
         asks: whether to end after an iteration whose first result behind the state is False.
         """
         circle = self._circle() if self._rooms else []
-        rounds = min(most, MANY // len(self._rooms)) // len(circle) if circle else 0
+        rounds = min(most, _MANY // len(self._rooms)) // len(circle) if circle else 0
         if rounds < 2:
             return 1, self.iterate()
         key = self.state, asks
@@ -146,7 +145,7 @@ class LoopRun:
             behind = len(self._state)
             flags = [self._arrays[each.results[behind]][1] if asks else 0 for each in circle]
             rows = [number for each, flag in zip(circle, flags, strict=True) for number in each.rows(flag)]
-            self._rows[key] = struct.pack(f"{len(rows)}P", *rows)
+            self._rows[key] = pointer_table(rows)
         calls = len(circle) * len(self._rooms)
         made = _driver()[1](self._rows[key], calls, rounds * calls) // len(self._rooms)
         return made, self._after(circle[(made - 1) % len(circle)])
@@ -184,7 +183,7 @@ class LoopRun:
                 elif output not in numbers:
                     numbers[output] = self._buffer(output, form)
             addresses = [self._arrays[numbers[each]][1] for each in (*kernel.inputs, *kernel.outputs)]
-            calls.append((kernel.load(), struct.pack(f"{len(addresses) + 1}P", *addresses, room[1])))
+            calls.append((kernel.load(), pointer_table([*addresses, room[1]])))
         return _Tables(calls, tuple(numbers[each] for each in self._body.results))
 
     def _buffer(self, output: int, form: Form) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compiler.kernels.iterating import MANY, LoopRun, loop_run
+from accel.compiler.kernels.iterating import LoopRun, loop_run
 from accel.compiler.kernels.segments import ArrayTable, Form, Made, Segment, Segmented
 from accel.platform.alignment import aligned_array
 
@@ -85,7 +85,7 @@ class While(Nested):
         loop = loop_run(body, (*fixed, *state), range(first + second, len(given))) if goes_on else None
         if loop is not None:
             while goes_on:
-                _, (last,) = loop.iterate_on(MANY, asks=True)
+                _, (last,) = loop.iterate_on(asks=True)
                 goes_on = loop.array(last)
             return _apart(loop.end(), given, body)
         while goes_on:

@@ -30,9 +30,13 @@ _ENTRY_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_i
 
 
 @functools.cache
-def _pointers(count: int) -> Callable[..., bytes]:
-    """Returns what packs so many addresses into a table."""
+def _packer(count: int) -> Callable[..., bytes]:
     return struct.Struct(f"{count}P").pack
+
+
+def pointer_table(addresses: Sequence[int]) -> bytes:
+    """Return addresses as machine code reads them."""
+    return _packer(len(addresses))(*addresses)
 
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
@@ -134,10 +138,10 @@ class Kernel(Segment):
         if threads > 1:
             # late helpers come to it after the run
             counters = np.zeros(COUNTERS * self.size.steps, np.uint8)
-            packed = _pointers(len(table) + 1)(*table, address_of(counters))
+            packed = pointer_table([*table, address_of(counters)])
             helpers.run(call, packed, threads, (self, counters))
         else:
-            call(_pointers(len(table))(*table), 0, 1)
+            call(pointer_table(table), 0, 1)
         if not room[0][0]:
             values.finite.update(self.checked)
         self.give_room(room)
