@@ -9,10 +9,9 @@ were no streak: nothing has happened by then.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from accel.backend import resident
-from accel.dispatch.comparing.policy import Comparisons
 from accel.dispatch.preconditions import unmet_precondition
 from accel.dispatch.state import TargetState
 from accel.platform import config, timeline, underflow
@@ -22,9 +21,9 @@ from accel.policy import budget
 from accel.policy.call import THREAD, Call, is_fault
 
 if TYPE_CHECKING:
-    from accel.dispatch.paths.path import RecordedPath
     from accel.dispatch.paths.program import Program
     from accel.dispatch.replay import StagedOutputs
+    from accel.dispatch.replaying import Replaying
 
 MOST_CALLS, STREAK_S, GROWTH = 31, 0.01, 4
 """Maximum calls and seconds of a streak, and how many calls in a row have to come before it for each of its own. So a
@@ -35,29 +34,17 @@ MISSED = object()
 """In place of a result: the call has to be examined."""
 
 
-class Replays(Protocol):
-    """Runs the programs of one target."""
-
-    comparisons: Comparisons
-
-    def answer_as_before(self, program: Program | None, call: Call) -> bool:
-        """Answer a call, if nothing of it is other than it was."""
-
-    def count(self, program: Program, path: RecordedPath, seconds: float, least_s: float, calls: int) -> None:
-        """Count calls: `seconds` together, the shortest least_s."""
-
-
 class Streak:
     """Calls of one target that go straight to the program of the last ones.
 
     left: those to come. allowed: False if every call has to be observed.
     """
 
-    def __init__(self, state: TargetState, replays: Replays) -> None:
+    def __init__(self, state: TargetState, replaying: Replaying) -> None:
         self.left = 0
         self.allowed = True
         self._state = state
-        self._replays = replays
+        self._replaying = replaying
         self._program: Program | None = None
         self._settings: config.Settings | None = None
         self._in_row = 0
@@ -69,12 +56,10 @@ class Streak:
         """Begin one, if there may be one. The program has just answered a call, in that many seconds."""
         path, row = program.whole, self._in_row + 1 if program is self._program else 1
         self._program, self._in_row = program, row
-        calls = min(MOST_CALLS, row // GROWTH, int(STREAK_S / seconds), self._replays.comparisons.not_due_for(path))
+        calls = min(MOST_CALLS, row // GROWTH, int(STREAK_S / seconds), self._replaying.comparisons.not_due_for(path))
         if self.allowed and calls > 0 and self._is_possible(program, staged):
             self._settings, self.left = config.current(), calls
-            counted_later = self._state.ledger.counted_later
-            if self not in counted_later:
-                counted_later.append(self)
+            self._state.ledger.count_later(self)
 
     def _is_possible(self, program: Program, staged: StagedOutputs) -> bool:
         """Whether the program has answered its call in the plainest way, and nothing is to be found out about it."""
@@ -101,7 +86,7 @@ class Streak:
         try:
             if not inside and turn.take(call) and self._is_like_the_last():
                 started, THREAD.inside = time.perf_counter(), True  # no target runs inside, as in any replay
-                if self._replays.answer_as_before(self._program, call):
+                if self._replaying.answer_as_before(self._program, call):
                     spent = time.perf_counter() - started
                     THREAD.counted_s += spent
                     self._taken += 1
@@ -147,7 +132,7 @@ class Streak:
         self._taken, self._seconds, self._least_s = 0, 0.0, inf
         if taken and program is not None:
             self._in_row += taken
-            self._replays.count(program, program.whole, seconds, least_s, taken)
+            self._replaying.count(program, program.whole, seconds, least_s, taken)
 
     def forget(self) -> None:
         """At the end of the process: drop the program."""

@@ -46,24 +46,19 @@ class Ledger:
     """Counts and times of one target. All times are in seconds.
 
     calls: direct calls, compiled or not. inlined_calls: calls that were recorded as part of another target's; not among
-    `calls`. variants: compiled programs. compile_s: time spent compiling, in whatever process.
-    numpy_s, compiled_s: the times of recent calls, the latest last. numpy_total_s, compiled_total_s: the sums over all
-    calls, without the time of other targets called inside them.
-    gained_s: time saved by compiled calls, before costs: the least, by samples of NumPy's time. spread_s: by how much
-    it may have been more. unsampled_calls: compiled calls of which there were too few samples. costs: by kind (see
-    COSTS). comparisons: their number.
-    compared_s: seconds of the calls that ran twice for comparison.
-    max_rel_error: the largest relative error in a comparison; None before the first.
-    copy_s: the time of copies to the device and back per call, measured in comparisons.
-    differences: those beyond the tolerance, by field and verdict.
-    doubtful_since: number of the first call whose result may be wrong, because a later comparison found a mismatch; or
-    None.
-    describe: returns the target's compiled paths for the report. waits: returns the refusal that its calls wait on, or
-    None.
-    transfers: the data copied by each of its programs so far.
-    held_rounds: for an outlined loop, the number of iterations after which the device kept the loop's state. not_held:
-    the number of other iterations, by reason, from the first run of a program on. counted_later: the calls of targets
-    of this name that are not entered one by one.
+    `calls`. variants: compiled programs. compile_s: time spent compiling, in whatever process. numpy_s, compiled_s: the
+    times of recent calls, the latest last. numpy_total_s, compiled_total_s: the sums over all calls, without the time
+    of other targets called inside them. gained_s: time saved by compiled calls, before costs: the least, by samples of
+    NumPy's time. spread_s: by how much it may have been more. unsampled_calls: compiled calls of which there were too
+    few samples. costs: by kind (see COSTS). comparisons: their number. compared_s: seconds of the calls that ran twice
+    for comparison. max_rel_error: the largest relative error in a comparison; None before the first. copy_s: the time
+    of copies to the device and back per call, measured in comparisons. differences: those beyond the tolerance, by
+    field and verdict. doubtful_since: number of the first call whose result may be wrong, because a later comparison
+    found a mismatch; or None. describe: returns the target's compiled paths for the report. waits: returns the refusal
+    that its calls wait on, or None. transfers: the data copied by each of its programs so far. held_rounds: for an
+    outlined loop, the number of iterations after which the device kept the loop's state. not_held: the number of other
+    iterations, by reason, from the first run of a program on. counted_later: the calls of targets of this name that are
+    not entered one by one.
     """
 
     target: str
@@ -95,6 +90,11 @@ class Ledger:
     held_rounds: int = 0
     not_held: Counter[str] = field(default_factory=Counter)
     counted_later: list[CountedLater] = field(default_factory=list)
+
+    def count_later(self, calls: CountedLater) -> None:
+        """Let `settle` find these calls."""
+        if calls not in self.counted_later:
+            self.counted_later.append(calls)
 
     def settle(self) -> None:
         """Enter the calls that are not entered yet."""

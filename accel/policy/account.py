@@ -139,10 +139,8 @@ class Account:
         if budget.for_later_runs:
             return
         self.rest.begin(looked_s, call_s, waits=waits)
-        counted_later = self.ledger.counted_later
-        # so that `Ledger.settle` finds the calls of this rest
-        if not self.rest.is_over and self.rest not in counted_later:
-            counted_later.append(self.rest)
+        if not self.rest.is_over:
+            self.ledger.count_later(self.rest)
 
     def count_numpy(self, call: Call, *, quiet: bool) -> None:
         """Count a call that NumPy has answered.
