@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -208,38 +209,32 @@ def test_what_keeps_calls_on_numpy_is_seen_at_once(state: Callable[[], AbstractC
     assert open_ledger(book.target).numpy_calls == before + 1
 
 
-def test_a_run_that_fails_is_no_call_of_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+def failing(error: BaseException) -> AbstractContextManager[object]:
+    """Let every run of a program raise."""
+    return mock.patch.object(Variant, "run", side_effect=error)
+
+
+def test_a_run_that_fails_is_no_call_of_the_programs() -> None:
     """NumPy answers it, once."""
     step = accel.accelerate(Model.step)
     mine = Model()
     warm(step, mine)
-    count, run = mine.count, Variant.run
-
-    def fail(self: Variant, values: Any) -> Any:
-        raise RuntimeError("planted")
-
-    monkeypatch.setattr(Variant, "run", fail)
-    np.testing.assert_array_equal(step(mine, given(3)), np.sqrt(given(3)))
+    count = mine.count
+    with failing(RuntimeError("planted")):
+        np.testing.assert_array_equal(step(mine, given(3)), np.sqrt(given(3)))
     assert mine.count == count + 1
-    monkeypatch.setattr(Variant, "run", run)
     np.testing.assert_array_equal(step(mine, given(4)), np.sqrt(given(4)))
     assert mine.count == count + 2
 
 
-def test_an_interrupt_is_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_the_programs() -> None:
     step = accel.accelerate(Model.step)
     mine = Model()
     warm(step, mine)
-    count, run = mine.count, Variant.run
-
-    def interrupted(self: Variant, values: Any) -> Any:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Variant, "run", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    count = mine.count
+    with failing(KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
         step(mine, given(3))
     assert mine.count == count
-    monkeypatch.setattr(Variant, "run", run)
     step(mine, given(4))
     assert mine.count == count + 1
 
