@@ -32,7 +32,7 @@ class NumPyCalls:
         """
         looked_s = time.perf_counter() - call.began
         try:
-            return call.run()
+            return call.run(fair=is_quiet())
         finally:
             if call.seconds is not None:
                 self._account.count_numpy(call, quiet=quiet)
@@ -89,11 +89,16 @@ class NumPyCalls:
         else:
             result, missed_s = self._in_parts(call)
             self._parts.note_matched(missed_s)
-            if quiet:
-                program.whole.speed.parts_s.add(call.seconds or 0.0)
             program.wait(missed_s)
+            if missed_s < (call.seconds or 0.0):
+                if quiet:
+                    program.whole.speed.parts_s.add(call.seconds or 0.0)
+                return result
+            # no part has run a program
+            self._note_sample(program, call, quiet=quiet)
             return result
-        self._note_without_program(program, call, quiet=quiet)
+        self._note_missed(program, call.seconds or 0.0)
+        self._note_sample(program, call, quiet=quiet)
         return result
 
     def instead_of_program(self, speed: Speed, call: Call, *, quiet: bool) -> Any:
@@ -130,11 +135,10 @@ class NumPyCalls:
         self._parts.note(call, missed_s)
         return result, missed_s
 
-    def _note_without_program(self, program: Program, call: Call, *, quiet: bool) -> None:
-        """Note a call before the program is compiled: the time on NumPy, and by how much compiling slowed it down."""
+    def _note_sample(self, program: Program, call: Call, *, quiet: bool) -> None:
+        """Note a call's time on NumPy before the program is compiled, and by how much compiling slowed it down."""
         seconds = call.seconds or 0.0
         program.whole.note_numpy(call.fair_s, quiet=quiet)
-        self._note_missed(program, seconds)
         # compiling in the background costs what it slows the program down by, and not what it takes
         if not quiet:
             program.whole.speed.note_disturbed(seconds)

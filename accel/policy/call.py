@@ -83,8 +83,11 @@ class Call:
         self.worked_s = 0.0
         self.put_back: Callable[[], None] | None = None
 
-    def run(self) -> Any:
-        """Run the program's own function, once. What it raises is kept in `raised` and raised again."""
+    def run(self, *, fair: bool) -> Any:
+        """Run the program's own function, once. What it raises is kept in `raised` and raised again.
+
+        fair: whether nothing of accel's slows it down.
+        """
         if self.put_back is not None:
             self.put_back()
         if resident.current.is_held:
@@ -99,7 +102,7 @@ class Call:
         finally:
             self.seconds = time.perf_counter() - started
             self.worked_s = time.thread_time() - worked
-            self.fair_s = current_run().fair_s(self.seconds, self.worked_s)
+            self.fair_s = current_run().fair_s(self.seconds, self.worked_s) if fair else self.seconds
             self.own_s = self.seconds - (THREAD.counted_s - before)
             THREAD.counted_s = before + self.seconds
         return self.result

@@ -352,7 +352,7 @@ def test_calls_are_no_samples_while_the_worker_starts(monkeypatch: pytest.Monkey
 def test_a_comparison_during_a_compile_is_better_than_no_time_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "is_quiet", lambda: False)
     # as where the program comes from disk: no call of its path has run on NumPy by itself
-    monkeypatch.setattr(NumPyCalls, "_note_without_program", lambda *args, **kwargs: None)
+    monkeypatch.setattr(NumPyCalls, "_note_sample", lambda *args, **kwargs: None)
 
     @accel.accelerate
     def body(x: Any) -> Any:

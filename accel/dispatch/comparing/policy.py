@@ -133,7 +133,7 @@ class Comparisons:
         if texts is not None:
             texts.watch()
         try:
-            call.run()
+            call.run(fair=is_quiet())
         except Exception as error:
             interrupts.pass_on(error)
             what = f"NumPy raised {type(error).__name__}: {error}; the replay raised nothing"
