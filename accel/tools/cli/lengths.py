@@ -17,7 +17,7 @@ from typing import Any
 
 from accel.platform import config, files, freed, project
 from accel.platform.clocks import time
-from accel.platform.ledger import BUSY
+from accel.platform.ledger import BUSY, current_run
 from accel.tools.cli.commandline import CommandLine
 from accel.tools.cli.starts import Start, source
 
@@ -126,7 +126,8 @@ class History:
         numpy_s = max(known.numpy_s, took_s + saved_s)
         more_s = _more_s(figures, took_s)
         has_lost = _has_lost(figures)
-        lost_s = known.lost_s + (max(0.0, -saved_s) if has_lost else 0.0)
+        # rounded here, as it is kept: `is_left_alone` compares a multiple of it
+        lost_s = round(known.lost_s + (max(0.0, -saved_s) if has_lost else 0.0), 3)
         if totals["net"] == GAINED:
             self._keep(Length(numpy_s, gain_s=max(by_programs_s, more_s), freed=factor))
         elif more_s > max(START_S, lost_s):
@@ -160,13 +161,19 @@ def _has_lost(figures: Mapping[str, Any]) -> bool:
 
 def _more_s(figures: Mapping[str, Any], took_s: float) -> float:
     """Return the seconds that the next run may gain by programs that this one has not found on disk."""
-    fresh = [each for each in figures["functions"] if _is_fresh(each, figures["finishing"])]
+    functions = figures["functions"]
+    fresh = [each for each in functions if _is_fresh(each, figures["finishing"])]
+    # the program of a loop's iteration answers the calls of all functions inside
+    if not {each["target"] for each in fresh}.isdisjoint(current_run().loops):
+        fresh = functions
     numpy_s = sum(each["numpy_s"] + max(0.0, each["compiled_s"] + each["gained_s"]) for each in fresh)
     return float(GAIN_SHARE * numpy_s * took_s / figures["wall_s"])
 
 
 def _is_fresh(function: Mapping[str, Any], finishing: int) -> bool:
-    """Whether a function has a program that was not found on disk, or may get one after the run's end."""
+    """Whether a function has a program that was not found on disk, or may get one: after the run's end, or by a later
+    run, which finds its recordings."""
     if not function["programs"]:
-        return finishing > 0 and all(reason["id"].startswith("wait.") for reason in function["reasons"])
+        has_a_chance = finishing > 0 or function["costs_s"].get("recording", 0.0) > 0.0
+        return has_a_chance and any(reason["id"].startswith("wait.") for reason in function["reasons"])
     return any(each["state"] != "given up" and not each.get("found_on_disk") for each in function["programs"])

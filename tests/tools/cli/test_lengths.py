@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from accel.platform import config
+from accel.platform.ledger import current_run
 from accel.tools.cli import lengths
 from accel.tools.cli.commandline import parse
 from accel.tools.cli.lengths import PAYS_FACTOR, History, Length
@@ -137,7 +138,16 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Histor
 def _figures(
     net: str, saved_s: float, programs: list[dict[str, Any]], *, busy: bool = False, costs_s: float = 15.0
 ) -> dict[str, Any]:
-    function = {"programs": programs, "numpy_s": 50.0, "compiled_s": 1.0, "gained_s": 5.0, "unsampled_calls": 0}
+    function = {
+        "target": "script:<module>:3",
+        "programs": programs,
+        "numpy_s": 50.0,
+        "compiled_s": 1.0,
+        "gained_s": 5.0,
+        "unsampled_calls": 0,
+        "costs_s": {"recording": 1.0},
+        "reasons": [{"id": "wait.calls"}],
+    }
     costs = {"costs_s": {"recording": costs_s - 1.0, "guards": 1.0}, "freed_range_s": [0.0, 2.0]}
     return {
         "wall_s": 100.0,
@@ -187,6 +197,37 @@ def test_a_loss_counts_although_the_next_run_may_find_more_and_hope_ends_with_th
         assert last is not None and last.lost_s == 20.0 * (run + 1)
         assert last.is_left_alone is not hopes
         assert (last.gain_s > 0.0) is gain
+
+
+@pytest.mark.parametrize(
+    ("recorded_s", "reasons", "hopes"),
+    [(1.0, ["wait.calls", "value.forced"], True), (1.0, ["value.forced"], False), (0.0, ["wait.calls"], False)],
+)
+def test_recordings_that_a_later_run_finds_are_a_hope(
+    recorded_s: float, reasons: list[str], hopes: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    figures = _figures("lost", -20.0, [])
+    figures["functions"][0] |= {"costs_s": {"recording": recorded_s}, "reasons": [{"id": each} for each in reasons]}
+    made().note_accelerated(figures)
+    last = made().last
+    assert last is not None and last.is_left_alone is not hopes
+
+
+def test_a_program_of_a_loop_is_hoped_to_answer_all_calls_inside(
+    made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    figures = _figures("lost", -20.0, [{"state": "in use", "found_on_disk": False}])
+    inside = {**figures["functions"][0], "target": "inside", "programs": []}
+    figures["functions"][0]["numpy_s"] = 5.0
+    figures["functions"].append({**inside, "costs_s": {}, "reasons": []})
+    for loops, hopes in (([], False), (["script:<module>:3"], True)):
+        monkeypatch.setattr(current_run(), "loops", loops)
+        lengths.forget()
+        made().note_accelerated(figures)
+        last = made().last
+        assert last is not None and last.is_left_alone is not hopes
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4, 5, 6]}'])
