@@ -128,7 +128,8 @@ class Compiling:
         certain_s = parts.certain_miss_s(path.compile_s)
         before_s = parts.missed_before_s(path.observed) if len(self._paths) == 1 else 0.0
         starts = gain.potential_gain.is_worth_starting(on_disk=cache.holds_programs)
-        if not starts and not prices.are_paid(path.price_s + gain.potential_gain.wanting_s, 0.0, certain_s):
+        price_s = path.price_s + gain.potential_gain.wanting_s
+        if not starts and not prices.are_paid(price_s, 0.0, certain_s, is_recorded=True):
             return False
         return self._paths.is_worth_compiling(path, certain_s, before_s)
 

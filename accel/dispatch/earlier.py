@@ -16,7 +16,7 @@ from accel.backend.disk import cache, experience, vain
 from accel.dispatch import late
 from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.stages import Stage
-from accel.platform import config, tuning
+from accel.platform import config, gain, tuning
 from accel.platform.bodies import as_written
 from accel.platform.clocks import time
 from accel.platform.ledger import open_ledger
@@ -67,9 +67,19 @@ class Earlier:
         open_ledger(self._name).charge("loading", time.perf_counter() - started)
 
     def note_taken(self, path: RecordedPath) -> None:
-        """The recording of a path is from there."""
+        """The recording of a path is from there. What earlier runs have lost without its program counts for it."""
         self.taken.add(path)
         self._kept.add(path)
+        if path.key is not None:
+            path.lost_s = experience.read(path.key).lost_s
+            gain.potential_gain.add(path.lost_s)
+
+    def keep_for_later_runs(self, paths: Iterable[RecordedPath]) -> None:
+        """At the end of the process: keep recordings that nothing was compiled of, and what their calls have lost."""
+        self.keep(paths, [Stage.OBSERVING])
+        for path in paths:
+            if path.stage is Stage.OBSERVING and path.key is not None:
+                experience.note_lost(path.key, path.lost_s)
 
     @tuning.rare_garbage_collection()
     def keep(self, paths: Iterable[RecordedPath], stages: Collection[Stage] = _WORTH_KEEPING) -> bool:

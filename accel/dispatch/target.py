@@ -22,7 +22,6 @@ from accel.dispatch.compiling import Compiling
 from accel.dispatch.earlier import TARGETS, Earlier
 from accel.dispatch.numpy_calls import NumPyCalls
 from accel.dispatch.paths.path import RecordedPath
-from accel.dispatch.paths.stages import Stage
 from accel.dispatch.preconditions import OFF, unmet_precondition
 from accel.dispatch.recordings import Recordings
 from accel.dispatch.routing import Routing
@@ -229,10 +228,11 @@ class Target:
         """At the end of the process: drop all recordings and programs. Calls run on NumPy from now on.
 
         Of a loop, recordings are kept that nothing was compiled of. They took long, and a later run's first program has
-        the kinds of iterations that this one met.
+        the kinds of iterations that this one met. It is compiled once all runs together have lost what that costs.
         """
         if self.parts.used and not self.state.final:
-            self._earlier.keep(self.paths, [Stage.OBSERVING])
+            self._earlier.keep_for_later_runs(self.paths)
+            self.parts.note_end()
         self.state.stay_on_numpy()
         self.streak.forget()
         self.paths.clear()

@@ -29,6 +29,7 @@ from __future__ import annotations
 import functools
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable
+from math import inf
 from types import CodeType
 
 from accel.backend.disk import experience
@@ -90,6 +91,7 @@ class Parts:
         self._recorded = 0
         self._seconds, self._since_s = 0.0, budget.without_accel_s()
         self._missed_s = 0.0
+        self._before_s, self._left = 0.0, 0  # missed before the loop that is under way; its calls to come
         self._unpaid_s = 0.0  # missed since that has paid for a recording
         self._last_s: deque[float] = deque(maxlen=LAST)
         self._last_missed_s: deque[float] = deque(maxlen=LAST)
@@ -111,20 +113,36 @@ class Parts:
         return experience.key_of_code(self._name, self._code)
 
     @functools.cached_property
+    def _earlier_s(self) -> float:
+        """Seconds that calls of earlier runs have missed; infinite if one of these has begun to compile the target."""
+        earlier_s = experience.missed_s(self._key) if self.used else 0.0
+        gain.potential_gain.add(0.0 if earlier_s == inf else earlier_s)
+        return earlier_s
+
+    @property
     def is_known(self) -> bool:
         """Whether an earlier run has begun to compile programs of the target itself."""
-        return self.used and experience.is_known(self._key)
+        return self._earlier_s == inf
 
     def note_begun(self) -> None:
         """Note for later runs that a program of the target is being compiled."""
         if self.used:
-            experience.note_known(self._key)
+            experience.note_missed(self._key, inf)
+
+    def note_end(self) -> None:
+        """Note for later runs what calls have missed."""
+        if self.used and self._missed_s:
+            experience.note_missed(self._key, self._earlier_s + self._missed_s)
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def note(self, call: Call, missed_s: float) -> None:
         """Note a call that has run in parts. missed_s: of that, while no program ran."""
         seconds = call.seconds or 0.0
+        left = self.calls_left() or 0
+        if left > self._left:
+            self._before_s = self._missed_s
+        self._left = left
         self._calls += 1
         self._seconds += seconds
         if seconds > 0.0:  # the largest: that of calls whose parts have no programs yet
@@ -159,7 +177,8 @@ class Parts:
     def missed_before_s(self, calls: int) -> float:
         """Return the seconds that calls of the first path missed before its recording: `calls` have taken it since."""
         missed_s, before = self._before_first
-        return missed_s * min(1.0, calls / max(1, self._calls - before))
+        earlier_s = 0.0 if self.is_known else self._earlier_s
+        return earlier_s + missed_s * min(1.0, calls / max(1, self._calls - before))
 
     def note_rested(self, calls: int) -> None:
         """Note calls that were not examined: they are taken for ones like the last that was."""
@@ -183,10 +202,12 @@ class Parts:
         if self._share < PARTS_SHARE:
             return True
         record_s, compile_s = prices.program_s(self.recording_s())
-        price_s = record_s + prices.burden_s(compile_s) + gain.potential_gain.wanting_s
+        price_s = FREE_KINDS * record_s + prices.burden_s(compile_s) + gain.potential_gain.wanting_s + budget.import_s
         if self.end_before(record_s + compile_s):
             return self.are_for_later_runs and self._missed_s >= FREE_KINDS * price_s
-        return prices.are_paid(price_s, self._missed_s, self.certain_miss_s(record_s + compile_s))
+        # where the loop says how long it goes on, what it has missed itself says nothing
+        lost_s = self._missed_s if self.calls_left() is None else self._before_s
+        return prices.are_paid(price_s, self._earlier_s + lost_s, self.certain_miss_s(record_s + compile_s))
 
     @property
     def are_for_later_runs(self) -> bool:

@@ -10,7 +10,7 @@ from accel.platform import processors
 
 CERTAIN = 1.5
 """What calls to come are certain to lose, as a multiple of a price, from which it is paid before they have lost
-anything: the price is an estimate, and so is the gain."""
+anything: the price is an estimate, and so is the gain. Of a path that is recorded, the price is known: 1."""
 
 IS_ALONE = processors.usable() < 2
 """Whether there is but one processor. The program and the compiler take turns then."""
@@ -90,6 +90,9 @@ def meanwhile_s(seconds: float) -> float:
     return (seconds + worker_s) / ALONE
 
 
-def are_paid(price_s: float, lost_s: float, certain_s: float = 0.0) -> bool:
-    """Whether an investment is worth its price. lost_s, certain_s: what calls have lost, and are certain to lose."""
-    return lost_s >= price_s or certain_s >= CERTAIN * price_s
+def are_paid(price_s: float, lost_s: float, certain_s: float = 0.0, *, is_recorded: bool = False) -> bool:
+    """Whether an investment is worth its price. lost_s, certain_s: what calls have lost, and are certain to lose.
+
+    is_recorded: whether it is the compile of a recorded path.
+    """
+    return lost_s >= price_s or certain_s >= (1.0 if is_recorded else CERTAIN) * price_s

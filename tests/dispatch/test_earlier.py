@@ -27,6 +27,7 @@ import accel
 from accel.backend.disk import references
 from accel.backend.job import key_of_path
 from accel.dispatch import Target
+from accel.platform import gain
 from tests.processes import ROOT, said_by, without_settings
 
 pytestmark = pytest.mark.usefixtures("foreground", "in_background")
@@ -308,11 +309,17 @@ def test_what_a_loop_has_recorded_is_kept_at_the_end(in_parts: bool) -> None:
     first = Target(helped, name, None, "strict", in_parts=code)
     first.answer(grids(0), {})
     assert len(first.paths) == first.recordings.count == 1
+    (path,) = first.paths
+    path.lost_s = 1.25
     first.let_go()
     second = Target(helped, name, None, "strict", in_parts=code)
+    potential_s = gain.potential_gain.seconds
     second.answer(grids(1), {})
-    assert len(second.paths) == 1
+    (path,) = second.paths
     assert second.recordings.count == (0 if in_parts else 1)
+    lost_s = 1.25 if in_parts else 0.0
+    assert path.lost_s == pytest.approx(lost_s, abs=0.01), "what its calls have lost in both runs"
+    assert gain.potential_gain.seconds - potential_s >= lost_s
 
 
 def test_state_is_that_of_numpy() -> None:

@@ -194,11 +194,12 @@ def test_where_the_compiler_takes_the_programs_own_processor_calls_must_have_los
     only.lost_s = 1.1 * price_s
     assert paths.is_worth_compiling(only)
     only.lost_s = 0.0
-    assert paths.is_worth_compiling(only, certain_s=2.1 * price_s), "calls to come are certain to lose more"
+    assert not paths.is_worth_compiling(only, certain_s=0.9 * price_s)
+    assert paths.is_worth_compiling(only, certain_s=1.1 * price_s), "calls to come are certain to lose more"
     monkeypatch.setattr(type(paths), "with_program", [only.program])
     paths.add(only.trace, "another kind")
-    assert not paths.is_worth_compiling(only, certain_s=2.9 * price_s), "two more kinds are likely to come"
-    assert paths.is_worth_compiling(only, certain_s=3.1 * price_s)
+    assert not paths.is_worth_compiling(only, certain_s=1.9 * price_s), "two more kinds are likely to come"
+    assert paths.is_worth_compiling(only, certain_s=2.1 * price_s)
     prospects = gain.PotentialGain()
     monkeypatch.setattr(gain, "ONE_PROCESSOR_GAIN_S", 2.0)
     prospects.add(1.0)

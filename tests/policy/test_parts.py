@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 
 import accel
 from accel.backend.underway import queues
-from accel.dispatch import accelerated
+from accel.dispatch import accelerated, numpy_calls
+from accel.dispatch.numpy_calls import NumPyCalls
 from accel.dispatch.paths.program import Program
 from accel.platform import config, gain
 from accel.platform.ledger import current_run, open_ledger
@@ -35,6 +37,7 @@ def of_loop(unmeasured: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(prices, "worker_s", 0.0)
     monkeypatch.setattr(prices, "ALONE", 1.0)
     monkeypatch.setattr(parts.recorded, "count", 0)
+    monkeypatch.setattr(budget, "import_s", 0.0)
     with config.override(cache_dir=tmp_path, finish_s=0.0):
         yield Parts("loop", CODE)
 
@@ -47,10 +50,11 @@ def call_of(seconds: float, own_s: float) -> Call:
 
 
 def price_s(made: Parts, recording_s: float = 0.3) -> float:
-    """Give recordings of a loop this price. Returns that of recording and compiling it."""
+    """Give recordings of a loop this price. Returns that of recording two kinds of iterations, and of a program."""
     made.recording_s = lambda: recording_s
     operations = prices.recording.operations_for(recording_s)
-    return recording_s + prices.describing.of(operations) + prices.burden_s(prices.compiling.of(operations))
+    record_s = recording_s + prices.describing.of(operations)
+    return parts.FREE_KINDS * record_s + prices.burden_s(prices.compiling.of(operations))
 
 
 def comes_in_s(recording_s: float = 0.3) -> float:
@@ -141,10 +145,40 @@ def test_the_parts_come_first_until_enough_is_missed(of_loop: Parts, monkeypatch
 def test_a_loop_that_ends_before_its_program_can_be_there_is_not_recorded(of_loop: Parts) -> None:
     price, left = price_s(of_loop), [10]
     of_loop.calls_left = lambda: left[0]
-    note(of_loop, 3, 2.0 * price, seconds=0.9 * prices.CERTAIN * comes_in_s() / 10)
+    note(of_loop, parts.FEW, 2.0 * price, seconds=0.9 * prices.CERTAIN * comes_in_s() / 10)
     assert of_loop.come_first
     left[0] = 20
     assert not of_loop.come_first
+
+
+def test_what_a_loop_of_known_length_has_missed_itself_says_nothing_but_an_earlier_one_does(of_loop: Parts) -> None:
+    price, left = price_s(of_loop), [1000]
+    of_loop.calls_left = lambda: left[0]
+    for at in range(10):
+        left[0] = 1000 - at
+        note(of_loop, 1, 0.0 if at else 2.0 * price)
+    assert of_loop.come_first, "there is nothing left to gain"
+    left[0] = 1000
+    note(of_loop, 1, 0.0)
+    assert not of_loop.come_first, "the next loop of this code has begun"
+
+
+def test_what_earlier_runs_have_missed_pays_for_the_first_program(of_loop: Parts) -> None:
+    price = price_s(of_loop)
+    note(of_loop, 1, 0.6 * price)
+    of_loop.note_end()
+    second = Parts("loop", CODE)
+    price_s(second)
+    note(second, 1, 0.0)
+    assert second.come_first
+    note(second, 1, 0.6 * price)
+    second.note_end()
+    third = Parts("loop", CODE)
+    price_s(third)
+    note(third, 1, 0.0)
+    assert not third.come_first and not third.is_known
+    third.note_first()
+    assert third.missed_before_s(1) == pytest.approx(1.2 * price)
 
 
 def test_calls_before_a_program_is_there_are_not_certain_to_miss_anything(of_loop: Parts) -> None:
@@ -347,6 +381,31 @@ def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
     assert open_ledger("inner").compiled_calls > 20
     assert open_ledger("outer").compiled_calls == 0
     assert len(fast._self_target.paths) == 1
+
+
+def test_calls_in_parts_of_which_none_runs_a_program_tell_what_compiling_slows_down(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls take 1 ms, and 3 ms while something is compiled."""
+    busy, clock = [False], [0.0]
+
+    def outer(x: Any) -> Any:
+        clock[0] += 0.003 if busy[0] else 0.001
+        return np.sin(x)
+
+    call = functools.partial(Call, outer, (np.ones(3),), {})
+    fast = accelerated(outer, name="outer", in_parts=outer.__code__)
+    state = fast._self_target.state
+    program: Any = SimpleNamespace(wait=lambda seconds: None, whole=SimpleNamespace(is_coming=False, speed=Speed()))
+    program.whole.note_numpy = lambda seconds, quiet: program.whole.speed.numpy_s.add(seconds) if quiet else None
+    monkeypatch.setattr(numpy_calls, "is_quiet", lambda: not busy[0])
+    monkeypatch.setattr("accel.policy.call.time", SimpleNamespace(perf_counter=lambda: clock[0], thread_time=lambda: 0))
+    numpy = NumPyCalls(state)
+    for busy[0], times in ((False, 4), (True, 5)):
+        for _ in range(times):
+            numpy.without_program(program, call())
+    assert current_run().costs["slowdown"] == pytest.approx(5 * 0.002)
+    assert current_run().sampled_s == pytest.approx(4 * 0.001), "these say what other programs do"
 
 
 @pytest.mark.parametrize("pays", [False, True])

@@ -50,9 +50,10 @@ SUFFIX, TRACE, PATH, TOGETHER, PLACEMENT = ".program", ".trace", ".path", ".toge
 KNOWN, RECORDING, RECORDINGS, VAIN = ".known", ".recording", ".recordings", ".vain"
 COMING, BEGUN, WHOLE = ".coming", ".begun", ".whole"
 """Suffixes of entries. In order: a compiled program; a trace's product; a path's experience; a tape of several paths;
-where one of those paths finds its values on the tape. Then: a function of which some path has been compiled; one of its
-recordings; the list of them; the times of its recordings in vain. Last: a product that is about to come; how often it
-was begun; a program that XLA compiles whole, because kernels cannot have it or would not gain."""
+where one of those paths finds its values on the tape. Then: what calls of a function have missed, or a sentence about
+what a program does; one of a function's recordings; the list of them; the times of those in vain. Last: a product that
+is about to come; how often it was begun; a program that XLA compiles whole, as kernels cannot have it or would not
+gain."""
 
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
 _FILE_NAME = re.compile(

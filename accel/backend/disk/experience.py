@@ -24,12 +24,14 @@ class Experience:
 
     varied: slots of numbers and arrays that some run did not fold, because they changed. threads: the number of threads
     that its programs were compiled for, 0 for all; None if it is not known. together: by the key of a program, the keys
-    of the recorded paths that it computes, this one among them.
+    of the recorded paths that it computes, this one among them. lost_s: seconds that its calls have lost in all runs so
+    far, as it had no program.
     """
 
     varied: frozenset[int] = frozenset()
     threads: int | None = None
     together: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    lost_s: float = 0.0
 
 
 def read(key: str) -> Experience:
@@ -40,7 +42,7 @@ def read(key: str) -> Experience:
 def _parsed(text: bytes) -> Experience:
     fields = json.loads(text)
     together = {program: frozenset(paths) for program, paths in fields["together"].items()}
-    return Experience(frozenset(fields["varied"]), fields["threads"], together)
+    return Experience(frozenset(fields["varied"]), fields["threads"], together, fields["lost_s"])
 
 
 def save(key: str, known: Experience) -> None:
@@ -49,6 +51,7 @@ def save(key: str, known: Experience) -> None:
         "varied": sorted(known.varied),
         "threads": known.threads,
         "together": {program: sorted(paths) for program, paths in known.together.items()},
+        "lost_s": known.lost_s,
     }
     cache.save(key, json.dumps(plain).encode(), cache.PATH)
 
@@ -60,6 +63,11 @@ def note_together(program: str, paths: Collection[str]) -> None:
         before = known.together.get(program, frozenset())
         if not before.issuperset(paths):
             save(key, replace(known, together={**known.together, program: before.union(paths)}))
+
+
+def note_lost(key: str, lost_s: float) -> None:
+    """Note what calls of a path have lost in all runs so far, in seconds. key: the path's."""
+    save(key, replace(read(key), lost_s=lost_s))
 
 
 def key_of_code(name: str, code: CodeType) -> str:
@@ -79,12 +87,15 @@ def note_recording(target: str, key: str) -> None:
     cache.save(target, json.dumps(kept[:MOST_RECORDINGS]).encode(), cache.RECORDINGS)
 
 
-def is_known(key: str) -> bool:
-    """Whether a program of a target has been compiled by an earlier run. key: of its code."""
-    return cache.is_used() and cache.read(key, cache.KNOWN) is not None
+def missed_s(key: str) -> float:
+    """Seconds that calls of a target have missed in earlier runs; infinite if one of these has begun to compile it.
+
+    key: of its code.
+    """
+    return (cache.parsed(key, cache.KNOWN, float) or 0.0) if cache.is_used() else 0.0
 
 
-def note_known(key: str) -> None:
-    """Note that a program of a target is on disk."""
-    if not is_known(key):
-        cache.save(key, b"", cache.KNOWN)
+def note_missed(key: str, seconds: float) -> None:
+    """Note what calls of a target have missed in all runs so far; infinitely much once it is being compiled."""
+    if missed_s(key) < seconds:
+        cache.save(key, str(seconds).encode(), cache.KNOWN)

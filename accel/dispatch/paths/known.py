@@ -313,7 +313,8 @@ class KnownPaths:
         again_s = self.joint.whole.price_s if self.joint is not None and joins_more(path, self) else 0.0
         if self.with_program:  # as many kinds again are likely to come, each of which has all compiled anew
             certain_s /= len(self._paths)
-        return prices.are_paid(path.price_s + again_s, path.lost_s + expected_gain_s(before_s), certain_s)
+        lost_s = path.lost_s + expected_gain_s(before_s)
+        return prices.are_paid(path.price_s + again_s, lost_s, certain_s, is_recorded=True)
 
     def stop_folding(self, names: Collection[str], changed_in: Program) -> None:
         """Constants of these names have changed in one program: those not compiled yet take them as inputs too."""
