@@ -111,7 +111,7 @@ class Compiling:
         limited, parts = self._state.is_limited, self._state.parts
         comes_late = limited and parts.end_before(path.compile_s) and not parts.are_for_later_runs
         # asked last: to look for a path on disk takes its key
-        if comes_late and path not in self._earlier.taken and not path.is_on_disk:
+        if comes_late and not path.is_on_disk:
             return False
         if budget.for_later_runs:
             # the programs of nested targets first: a later run may call them before it has the outer one's

@@ -37,7 +37,7 @@ class Earlier:
     """Recordings of one target that are on disk.
 
     function: the recorded one. code: that its calls run, if it is not the function's own. effects: whether replays may
-    show text. looked: whether the disk was searched. taken: the paths that were restored from there.
+    show text. looked: whether the disk was searched.
     """
 
     def __init__(self, name: str, function: FunctionType, code: CodeType | None, effects: bool) -> None:
@@ -46,7 +46,6 @@ class Earlier:
         self._code = code
         self._effects = effects
         self.looked = False
-        self.taken: WeakSet[RecordedPath] = WeakSet()
         self._kept: WeakSet[RecordedPath] = WeakSet()
         self._vain: vain.Vain | None = None  # what earlier runs have recorded in vain, once it has been looked for
         self._vain_now = vain.NONE  # with this run's
@@ -68,7 +67,6 @@ class Earlier:
 
     def note_taken(self, path: RecordedPath) -> None:
         """The recording of a path is from there. What earlier runs have lost without its program counts for it."""
-        self.taken.add(path)
         self._kept.add(path)
         if path.key is not None:
             path.lost_s = experience.read(path.key).lost_s

@@ -202,7 +202,7 @@ class Parts:
         if self._share < PARTS_SHARE:
             return True
         record_s, compile_s = prices.program_s(self.recording_s())
-        price_s = FREE_KINDS * record_s + prices.burden_s(compile_s) + gain.potential_gain.wanting_s + budget.import_s
+        price_s = record_s + prices.burden_s(compile_s) + gain.potential_gain.wanting_s + budget.import_s
         if self.end_before(record_s + compile_s):
             return self.are_for_later_runs and self._missed_s >= FREE_KINDS * price_s
         # where the loop says how long it goes on, what it has missed itself says nothing

@@ -50,11 +50,10 @@ def call_of(seconds: float, own_s: float) -> Call:
 
 
 def price_s(made: Parts, recording_s: float = 0.3) -> float:
-    """Give recordings of a loop this price. Returns that of recording two kinds of iterations, and of a program."""
+    """Give recordings of a loop this price. Returns that of recording and compiling it."""
     made.recording_s = lambda: recording_s
     operations = prices.recording.operations_for(recording_s)
-    record_s = recording_s + prices.describing.of(operations)
-    return parts.FREE_KINDS * record_s + prices.burden_s(prices.compiling.of(operations))
+    return recording_s + prices.describing.of(operations) + prices.burden_s(prices.compiling.of(operations))
 
 
 def comes_in_s(recording_s: float = 0.3) -> float:
