@@ -40,6 +40,10 @@ class Ref:
 
     index: int
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # a dataclass's own way looks its fields up for each object: most of the time that a tape takes to load
+        return Ref, (self.index,)
+
 
 @dataclass(slots=True)
 class Job:
