@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,9 @@ def _masked_or_out(
         else [node]
     )
     outs = outs or (None,) * ufunc.nout
+    given = [unwrap(out) for out in outs if out is not None]
+    if any(np.may_share_memory(*pair) for pair in itertools.combinations(given, 2)):
+        raise Unsupported("rule.parameter", f"{ufunc.__name__} with outs that share memory")
     wrapped = []
     for part, out, value, dtype in zip(parts, outs, results, node.kwargs["loop"][ufunc.nin :], strict=True):
         if ufunc.nout > 1 and value.dtype != dtype:
