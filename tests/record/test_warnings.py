@@ -43,6 +43,10 @@ def refused(x, y):
     return (x / y).astype(np.int64)
 
 
+def overflows(x, y):
+    return x * (np.int8(100) + np.int8(100)) + y
+
+
 """
 
 
@@ -173,3 +177,12 @@ def test_the_functions_arguments_are_pythons() -> None:
             warned.warn(*arguments, **named)
     with pytest.raises(TypeError, match="category"):
         warned.warn("text", int)
+
+
+@pytest.mark.parametrize("name", ["always", "default"])
+def test_plain_numbers_warn_in_the_recorded_code_itself(program: Any, name: str) -> None:
+    """Python keeps what a module has warned of among its globals: nothing that the code has stored there."""
+    expected = shown(lambda: program.overflows(*arguments()), CHOICES[name], program)
+    fast = accel.accelerate(program.overflows, name=f"overflows {name}")
+    assert shown(lambda: fast(*arguments()), CHOICES[name], program) == expected
+    assert not open_ledger(f"overflows {name}").refusals

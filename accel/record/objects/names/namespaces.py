@@ -13,7 +13,10 @@ from accel.record.state.changes import AttributeState, Item
 from accel.record.state.inputs import MISSING
 from accel.record.state.recording import Recording
 
-PHYSICAL = ("__name__", "__package__", "__spec__", "__file__", "__doc__")
+WARNED = "__warningregistry__"
+"""What a module has warned of; Python makes it where running code first gives a warning."""
+
+PHYSICAL = ("__name__", "__package__", "__spec__", "__file__", "__doc__", WARNED)
 """Globals that CPython reads past a dict's `__missing__`."""
 
 
@@ -50,6 +53,10 @@ class SubstitutedGlobals(dict[str, Any]):
         if deleted is not None and is_deleted:
             delete_global(self.recording, self.namespace, deleted)
         stored = list(itertools.islice(self, self._entries, None)) if len(self) != self._entries else []
+        if WARNED in stored:  # not by the code: it stays, so that the next warning finds it
+            stored.remove(WARNED)
+            self[WARNED] = self.namespace.setdefault(WARNED, self[WARNED])
+            self._entries += 1
         for name in stored:
             write_global(self.recording, self.namespace, name, self.pop(name))
         return is_deleted or bool(stored)
