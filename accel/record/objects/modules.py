@@ -12,11 +12,11 @@ from typing import Any
 from accel.platform.own_code import is_project_module
 from accel.record.objects.names.namespaces import delete_global, read_global, variable_of, write_global
 from accel.record.objects.names.variables import state_of
-from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class
+from accel.record.objects.proxy import OPERATORS, OWN, Proxy, find_in_class, operated
 from accel.record.state import inputs
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording
-from accel.record.state.wrapper import StandIn, unwrap
+from accel.record.state.wrapper import StandIn, isinstance_wrapper, unwrap
 from accel.record.values.arrays import as_static
 from accel.record.values.subclasses import as_number, number_of_class
 from accel.rules.rule import Unsupported
@@ -185,6 +185,14 @@ class Opaque(Proxy):
         attribute = getattr(self._plain_, name)
         return Opaque(recording, attribute) if recording.active else attribute
 
+    def __setattr__(self, name: str, value: object) -> None:
+        self._recording_.break_("object.opaque", f".{name} of a {type(self._plain_).__name__} is set", touched=True)
+        setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
+
+    def __delattr__(self, name: str) -> None:
+        self._recording_.break_("object.opaque", f".{name} of a {type(self._plain_).__name__} is deleted", touched=True)
+        delattr(self._plain_, name)
+
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(unwrap(value), self._plain_)
 
@@ -209,18 +217,24 @@ class Opaque(Proxy):
         return hash(self._plain_)
 
 
+def _may_operate(other: object) -> bool:
+    """Whether another operand may have an operator that can be followed."""
+    return isinstance_wrapper(other) and not issubclass(type(other), Opaque)
+
+
 def _opaque_special(name: str) -> Callable[..., Any]:
     """A special method of an object that accel does not look into."""
 
     def method(self: Opaque, *args: object) -> Any:
         kind = type(self._plain_)
-        found = getattr(kind, name, None)
-        if found is None and name in OPERATORS:
+        if name in OPERATORS and find_in_class(kind, name)[0] is None and _may_operate(args[0]):
             return NotImplemented
         numbers = _as_numbers(self, *args)
         if numbers is not None:
             return getattr(numbers[0], name)(*numbers[1:])
         self._recording_.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
+        if name in OPERATORS:
+            return operated(name, self._plain_, *unwrap(args))
         if name in _BY_PYTHON:  # which may have another way, or the right words where there is none
             return _BY_PYTHON[name](self._plain_, *unwrap(args))
         return getattr(kind, name)(self._plain_, *unwrap(args))
@@ -230,7 +244,7 @@ def _opaque_special(name: str) -> Callable[..., Any]:
 
 
 _BY_PYTHON: dict[str, Callable[..., Any]] = {
-    **{f"__{function.__name__}__": function for function in (len, iter, next, abs, float, int)},
+    **{f"__{function.__name__}__": function for function in (len, iter, next, abs, float, int, bytes, reversed)},
     **{
         f"__{name}__": getattr(operator, name)
         for name in "getitem setitem delitem contains neg pos invert index".split()

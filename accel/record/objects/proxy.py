@@ -65,6 +65,18 @@ OPERATORS = frozenset(
 ) | {"__lt__", "__le__", "__gt__", "__ge__"}
 
 
+def operated(name: str, value: Any, *others: Any) -> Any:
+    """The result of an operator of plain values, of which the first has the special method `name`.
+
+    Python's own way: the method itself may raise where the other value has one that does not.
+    """
+    if name == "__pow__":
+        return pow(value, *others)
+    if hasattr(operator, name):
+        return getattr(operator, name)(value, *others)
+    return getattr(operator, f"__{name[3:]}")(*others, value)  # `__radd__`: the other value is the first operand
+
+
 def one_per_object(recording: Recording, value: object, make: Callable[[Recording, Any], Any]) -> Any:
     """The stand-in of a function, module or class: one per recording, so that `is` stays what it was."""
     found = recording.registry.stand_ins.get(id(value))
@@ -105,6 +117,8 @@ def _special(name: str) -> Callable[..., Any]:
                 raise TypeError(f"{kind.__name__!r} object has no {name}")
             return getattr(self._plain_, name)(*unwrap(args), **unwrap(kwargs))
         recording.break_("call.opaque", f"{kind.__name__}.{name}", touched=True)
+        if name in OPERATORS:
+            return operated(name, self._plain_, *unwrap(args))
         return getattr(kind, name)(self._plain_, *unwrap(args), **unwrap(kwargs))
 
     method.__name__ = name
