@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import array
 import ctypes
+import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -70,3 +72,57 @@ def test_operators_are_pythons(check: Any, value: str, name: str) -> None:
             return str(error)
 
     check(work, some, replays=0)
+
+
+class Cell:
+    """Any object."""
+
+
+@pytest.mark.parametrize("o", [Cell(), [1.0], (1, 2), Cell, np.sin], ids=lambda o: type(o).__name__)
+def test_what_the_statement_that_ends_the_tape_asks_of_an_object(check: Any, o: Any) -> None:
+    """Until it is over its variables hold stand-ins, whose ids, classes and calls are not the object's."""
+
+    def work(x: Any) -> Any:
+        try:
+            asked = id(o) == id(o), type(o) is type(x), str(type(o)), callable(o)
+        finally:
+            x = x + 1
+        return asked, x
+
+    check(work, some, reason="value.forced")
+
+
+def texts_of_containers(o: Any, x: Any) -> Any:
+    items, table = o.items, o.table
+    items[0] = 2
+    with np.errstate(divide="ignore"):
+        return np.trim_zeros(x).size, json.dumps(items), json.dumps(table), items < [3]
+
+
+def kept_texts(o: Any, x: Any) -> Any:
+    items = o.items
+    items[0] = 2
+    try:
+        o.text = np.trim_zeros(x).size, json.dumps(items)
+    finally:
+        o.count += 1
+    return x * 2
+
+
+def kept_arrays(o: Any, x: Any) -> Any:
+    """What the statement computed before is stored through the stand-in, which unwraps it."""
+    try:
+        o.arrays = [[x * 2], np.trim_zeros(x).size]
+        raise ValueError
+    finally:
+        o.count += 1
+
+
+@pytest.mark.parametrize("function", [texts_of_containers, kept_texts, kept_arrays])
+def test_the_rest_of_the_statement_that_ends_the_tape_has_the_objects_themselves(check: Any, function: Any) -> None:
+    """Functions of NumPy's and of libraries were given stand-ins of lists and objects."""
+
+    def make(i: int) -> Any:
+        return SimpleNamespace(items=[1, 2.0], table={"a": 1}, count=0), some(i)
+
+    check(function, make, reason="shape.dynamic")

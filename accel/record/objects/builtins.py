@@ -101,7 +101,7 @@ def _ending(function: Callable[..., Any], reason: str, recording: Recording, *ar
 def _identity(recording: Recording, value: object) -> int:
     if has_wrapper(value):
         recording.break_("value.forced", "id() of a recorded value")
-    return id(unwrap(value))
+    return id(recording.kept.unwrap_to_store(value))
 
 
 def _callable(recording: Recording, value: object, /) -> bool:
@@ -230,7 +230,7 @@ def make_builtins(recording: Recording) -> dict[str, Any]:
     return made
 
 
-_WITHOUT_EFFECTS = "float int complex type max min sum len callable id object range __import__".split()
+_WITHOUT_EFFECTS = "float int complex max min sum len object range __import__".split()
 
 
 def plain_builtins() -> dict[str, Any]:

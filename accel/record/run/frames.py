@@ -12,7 +12,7 @@ from accel.platform.tracebacks import without_ours
 from accel.record.objects.builtins import plain_builtins
 from accel.record.objects.names.namespaces import SubstitutedGlobals
 from accel.record.objects.scan import handles_exceptions
-from accel.record.run.loops.code import begins_statement
+from accel.record.run.loops.code import begins_statement, may_set_parts
 from accel.record.run.monitoring import Monitored
 from accel.record.run.stepping import Stepper
 from accel.record.run.tracing import Traced
@@ -49,6 +49,7 @@ class FrameWatch:
         self.events = _TELLER(recording, self)
         self._steps = Stepper(recording, self.events)
         self._with_wrappers: set[FrameType] = set()
+        self._innermost: FrameType | None = None
 
     def __enter__(self) -> FrameWatch:
         if not self.events.begin():
@@ -61,6 +62,7 @@ class FrameWatch:
         self.events.end()
         self._steps.close()
         self._with_wrappers.clear()
+        self._innermost = None
 
     def finish(self) -> None:
         """Make sure that what recorded code has stored in variables outside it is there."""
@@ -105,7 +107,9 @@ class FrameWatch:
             return bool(self._tell_joins(self._recording.joins.at, frame))
         is_next = begins_statement(frame.f_code, frame.f_lasti)  # several may share a line
         if is_next or frame in self._with_wrappers:
-            self._make_plain(frame, proxies=is_next)
+            # what broke the tape has given the innermost frame a plain value
+            newest = frame is not self._innermost
+            self._make_plain(frame, proxies=not may_set_parts(frame.f_code, frame.f_lasti, newest))
         self._with_wrappers.discard(frame)
         return not is_next
 
@@ -150,6 +154,7 @@ class FrameWatch:
         self._recording.show_waiting()
         self._recording.builtins.update(plain_builtins())
         self._with_wrappers.update(frames)
+        self._innermost = next(iter(frames), None)
         for frame in frames:
             # From now on other code may assign what they share with it.
             self._steps.watch(frame.f_code)
@@ -160,7 +165,7 @@ class FrameWatch:
         """Give a frame's variables plain values.
 
         proxies: whether those of objects and containers are replaced too. They stay until the statement that broke
-        the tape is over, since what it computed before may still be stored through them.
+        the tape is over if it sets an attribute or item: what it computed before may still be stored through them.
         """
         coming = {}
         for name, value in list(frame.f_locals.items()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import dis
 import functools
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -248,11 +249,32 @@ def _escapes(known: _Code, place: int, first: int) -> bool:
 @functools.lru_cache(maxsize=4096)
 def begins_statement(code: CodeType, offset: int) -> bool:
     """Whether the stack holds no more values at an instruction than where its line begins, but for iterators."""
+    return _values_of_line(code, offset) <= 0
+
+
+@functools.lru_cache(maxsize=4096)
+def may_set_parts(code: CodeType, offset: int, newest: bool) -> bool:
+    """Whether the rest of a statement may set attributes or items to values made before the instruction.
+
+    newest: whether the newest of them counts.
+    """
+    if _values_of_line(code, offset) <= (not newest):
+        return False
+    for each in itertools.islice(_code(code).instructions, _code(code).place(offset), None):
+        if each.opname in ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE"):
+            return True
+        if begins_statement(code, each.offset):
+            return False
+    return False
+
+
+def _values_of_line(code: CodeType, offset: int) -> int:
+    """Number of values on the stack before an instruction that its line has put there, but for iterators."""
     known = _code(code)
     place = first = known.place(offset)
     while first and _line(known.instructions[first - 1]) == _line(known.instructions[place]):
         first -= 1
-    return known.values_above_iterators(place) <= known.values_above_iterators(first)
+    return known.values_above_iterators(place) - known.values_above_iterators(first)
 
 
 def _line(instruction: dis.Instruction) -> int | None:
