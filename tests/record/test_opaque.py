@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import ctypes
 import json
+from collections import namedtuple
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -126,3 +127,23 @@ def test_the_rest_of_the_statement_that_ends_the_tape_has_the_objects_themselves
         return SimpleNamespace(items=[1, 2.0], table={"a": 1}, count=0), some(i)
 
     check(function, make, reason="shape.dynamic")
+
+
+MADE: dict[str, Callable[[], Any]] = {
+    "type": lambda: type("Made", (), {}),
+    "namedtuple": lambda: namedtuple("Made", "u v"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_classes_are_of_the_module_that_makes_them(check: Any, name: str) -> None:
+    make = MADE[name]
+
+    def work(x: Any) -> Any:
+        try:
+            kind = make()
+        finally:
+            x = x + 1
+        return kind.__module__, x
+
+    check(work, some, replays=0, reason=None)

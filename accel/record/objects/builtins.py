@@ -18,6 +18,7 @@ from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, 
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.objects.sinks.show import print_
 from accel.record.state import inputs
+from accel.record.state.on_behalf import on_behalf
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import StandIn, has_wrapper, unwrap
 from accel.record.values.arrays import CompressedArray, RecordedScalar
@@ -27,7 +28,7 @@ from accel.record.values.numbers import TYPE_STAND_INS, record_extreme, record_s
 def _type(recording: Recording, *args: object, **kwargs: object) -> Any:
     if len(args) != 1:
         recording.break_("code.unsupported", "makes a class with type()")
-        return type(*unwrap(args), **unwrap(kwargs))
+        return on_behalf(type, unwrap(args), unwrap(kwargs))  # the class is of the module that calls
     kind = type(unwrap(args[0]))
     return class_proxy(recording, kind) if recording.active else kind
 

@@ -19,6 +19,7 @@ from accel.record.objects.names.namespaces import SubstitutedGlobals, globals_fo
 from accel.record.objects.names.steps import makes_functions, makes_writers
 from accel.record.objects.scan import KNOWS_CLASS, reads_class, with_class_reads
 from accel.record.state import inputs
+from accel.record.state.on_behalf import on_behalf
 from accel.record.state.opaque import opaque_reason
 from accel.record.state.recording import Recording, place_text
 from accel.record.state.wrapper import StandIn, unwrap
@@ -59,10 +60,9 @@ class Followed(StandIn):
             recording.refuse(stop)
             # It runs unrecorded from here on, and what it writes is not journalled.
             recording.touched = True
-        return function(
-            *map(recording.kept.unwrap_to_store, args),
-            **{name: recording.kept.unwrap_to_store(kwargs[name]) for name in kwargs},
-        )
+        held = {name: recording.kept.unwrap_to_store(kwargs[name]) for name in kwargs}
+        # `namedtuple` and the like name the module that calls them
+        return on_behalf(function, tuple(map(recording.kept.unwrap_to_store, args)), held)
 
     def __getattr__(self, name: str) -> Any:
         recording, function = self._recording_, self._function
