@@ -9,7 +9,6 @@ numbers     Python's numbers: arithmetic on the host or the device, and their ty
 ufuncs      calls of ufuncs
 calls/      calls of NumPy's other functions
 indexing    keys: views, masks, gathers and scatters
-flat        `array.flat`
 positions   recorded integers in a key
 compressed  selections: `x[mask]` kept as the full array and the mask
 rows        selections row by row: moved to the front, counted

@@ -16,7 +16,6 @@ from accel.record.state.wrapper import StandIn, Wrapper, unwrap
 from accel.record.values import compressed, rows
 from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedScalar, as_static, as_template, force
 from accel.record.values.calls.call import record_rule
-from accel.record.values.flat import FlatIterator
 from accel.record.values.numbers import record_scalar, scalar_call
 from accel.record.values.operands import assume_in_range, check_casts, view
 from accel.record.values.settling import or_settled, settle
@@ -52,9 +51,6 @@ def attribute_of(value: Any, name: str) -> Any:
         return Method(value, name)
     if issubclass(type(value), RecordedScalar):
         return _attribute_of_scalar(value, name, attribute)
-    if name == "flat" and isinstance(real, np.ndarray):
-        settle(value)
-        return FlatIterator(value)
     if name in _VIEWS:
         return recording.write_down(lambda: _view(value, name, attribute), attribute)
     if issubclass(type(value), RecordedArray):

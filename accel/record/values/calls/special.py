@@ -24,7 +24,6 @@ from accel.record.values.calls.general import (
     rule_node,
     templates,
 )
-from accel.record.values.flat import FlatIterator
 from accel.record.values.indexing import get_item
 from accel.record.values.operands import assume_holds, check_casts, flat, view
 from accel.record.values.positions import counting_mask
@@ -86,8 +85,6 @@ def _record_like(recording: Recording, rule: Rule, bound: dict[str, Any], result
 def _record_array(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """array, asarray and kin: the operand itself, a view of it, a copy, or an array of nested values."""
     source = next(iter(bound.values()))
-    if issubclass(type(source), FlatIterator):  # NumPy's result shares the array's memory
-        source = source.as_operand()
     for name in bound:
         if name in ("like", "ndmin", "subok") and unwrap(bound[name]):
             raise Unsupported("rule.parameter", f"{rule.name}: {name}")
