@@ -14,7 +14,7 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
@@ -42,10 +42,11 @@ from accel.record.objects.kinds import (
     is_dict_class,
     is_namedtuple,
 )
-from accel.record.objects.library import callbacks, copies, scientific, wrappers  # noqa: F401 - adds rows
+from accel.record.objects.library import scientific, wrappers  # noqa: F401 - adds rows
 from accel.record.objects.library.cached import Cached
 from accel.record.objects.library.cached import Wrapper as CacheWrapper
-from accel.record.objects.library.copies import Copying, Replace
+from accel.record.objects.library.copies import COPYING, Copying, Replace
+from accel.record.objects.library.piecewise import Piecewise
 from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, ModuleProxy, Opaque
 from accel.record.objects.names.cells import enter_body
 from accel.record.objects.names.namespaces import is_pythons
@@ -71,6 +72,9 @@ from accel.rules.scalars import HOST_FUNCTIONS
 
 PLAIN = frozenset({str, bytes, bool, type(None), np.bool_, type(Ellipsis), type(NotImplemented)})
 _EXACT = frozenset({int, float})
+_PURE = HOST_FUNCTIONS | SCALAR_FUNCTIONS
+"""Functions of Python's own that compute with numbers."""
+
 CALLABLES = (FunctionType, BuiltinFunctionType, BuiltinMethodType, MethodType, MethodWrapperType)
 
 
@@ -259,15 +263,13 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
     """The stand-in of a function: its rule, its followed code, or an opaque call."""
     if is_method(value):
         return method_stand_in(recording, value)
-    # What has a rule comes first, then Python's own; a function is followed only if nothing is known of it.
-    stand_in, make = _in_library(value)
-    if stand_in is not None:
-        return stand_in(recording, value, make)
-    if lookup(value) is not None or isinstance(value, np.ufunc) or _is_pure(value):
-        return RuleFunction(value)
+    # Single functions come first, then what has a rule, then Python's own. A function is followed only if nothing is
+    # known of it.
     for accepts, kind in _STAND_INS:
         if accepts(value):
             return kind(recording, value)
+    if lookup(value) is not None or isinstance(value, np.ufunc) or _is_in(_PURE, value):
+        return RuleFunction(value)
     name = getattr(value, "__name__", "")
     if vars(builtins).get(name) is value and is_pythons(name, value):
         return recording.builtins[name]
@@ -282,7 +284,9 @@ def callable_stand_in(recording: Recording, value: object) -> Any:
 _STAND_INS: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
     (is_maker, Maker),
     (lambda value: value is os.getenv, EnvironmentFunction),
+    (lambda value: _is_in(COPYING, value), Copying),
     (lambda value: value is dataclasses.replace, Replace),
+    (lambda value: value is np.piecewise, Piecewise),
     (lambda value: type(value) is CacheWrapper, Cached),
     (lambda value: isinstance(value, FunctionType) and value in LOG_FUNCTIONS, LogFunction),
     (lambda value: value is logging.getLogger, GetLogger),
@@ -291,21 +295,10 @@ _STAND_INS: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
 """Single functions that recorded code has a stand-in for."""
 
 
-def _in_library(value: object) -> tuple[Callable[..., Any] | None, Any]:
-    """The stand-in class for a library function that copies or calls back, and its argument."""
+def _is_in(functions: Container[Any], value: object) -> bool:
+    """Whether a value is one of some functions."""
     try:
-        return next((each, makers[value]) for each, makers in _MAKERS if value in makers)
-    except (StopIteration, TypeError):  # none of them, or not hashable
-        return None, None
-
-
-_MAKERS = ((Copying, copies.MAKERS), (callbacks.CallsBack, callbacks.MAKERS))
-
-
-def _is_pure(value: object) -> bool:
-    """A function of Python's own that computes with numbers."""
-    try:
-        return value in HOST_FUNCTIONS or value in SCALAR_FUNCTIONS
+        return value in functions
     except Exception:  # not hashable
         return False
 
@@ -341,13 +334,6 @@ def _is(*kinds: type) -> Callable[[Any, type], bool]:
     return lambda value, kind: kind in kinds
 
 
-def _transparent(value: object) -> bool:
-    try:
-        return value in TRANSPARENT
-    except Exception:  # not hashable
-        return False
-
-
 def _rule_object(value: object, kind: type) -> bool:
     return lookup(value) is not None or kind is np.ufunc
 
@@ -380,7 +366,7 @@ _HANDLERS: tuple[tuple[Callable[[Any, type], bool], Handler], ...] = (
     (lambda value, kind: is_grid(value), _grid),
     (_is(ModuleType), _module),
     (_is(functools.partial), _partial),
-    (lambda value, kind: callable(value) and not issubclass(kind, type) and _transparent(value), _identical),
+    (lambda value, kind: callable(value) and not issubclass(kind, type) and _is_in(TRANSPARENT, value), _identical),
     (lambda value, kind: issubclass(kind, type), _class),
     (_rule_object, _callable),
     (lambda value, kind: is_method(value), _callable),

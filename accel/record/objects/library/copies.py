@@ -40,18 +40,15 @@ _FUNCTIONS = (FunctionType, BuiltinFunctionType, type, np.ufunc)
 
 
 class Copying(StandIn):
-    """A function of Python's that makes copies. make(recording, args): does the same with recorded values."""
+    """A function of Python's that makes copies."""
 
-    __slots__ = ("_make",)
-
-    def __init__(self, recording: Recording, function: Any, make: Callable[..., Any]) -> None:
-        self._recording_, self._plain_, self._make = recording, function, make
+    __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording, made = self._recording_, None
         if recording.active and len(args) == 1 and not kwargs:
             try:
-                made = self._make(recording, *args)
+                made = COPYING[self._plain_](recording, *args)
             except Unsupported as gap:
                 recording.break_(gap.reason, gap.detail)
             except Exception as error:  # a fault of ours must never reach the user's handlers
@@ -238,7 +235,7 @@ def fields_of(recording: Recording, value: Any) -> Any:
     return recording.enter(dataclasses.fields(kind), key, f"fields({kind.__name__})", fetch)
 
 
-MAKERS: dict[Any, Callable[[Recording, Any], Any]] = {
+COPYING: dict[Any, Callable[[Recording, Any], Any]] = {
     copy.copy: shallow,
     copy.deepcopy: deep,
     dataclasses.fields: fields_of,

@@ -28,7 +28,8 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if recording is None or not recording.active:
         return on_behalf(function, unwrap(args), unwrap(kwargs))
     rule = lookup(function)
-    if rule is None and not isinstance(function, np.ufunc) and function not in scalars.HOST_FUNCTIONS:
+    is_known = rule is not None or isinstance(function, np.ufunc) or function in scalars.HOST_FUNCTIONS
+    if not is_known or calls_back(args, kwargs):
         return call_without_rule(recording, function, args, kwargs)
     for target in written_operands(function, rule, args, kwargs):
         recording.storages.before_write(target._storage, target._plain_)
@@ -39,16 +40,21 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def call_without_rule(recording: Recording, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function that no rule covers: the tape ends here, and the function may change what it is given."""
+    """A function that no rule covers, or that runs code of the program's: it may change what it is given."""
     name = f"{getattr(function, '__module__', '') or ''}.{getattr(function, '__name__', function)}".lstrip(".")
     for value in (*args, *kwargs.values()):
         if issubclass(type(value), RecordedArray):
             recording.storages.before_write(value._storage)
-    # `np.apply_along_axis(f, ...)`: code of the program runs inside, and may change anything.
-    calls_back = any(callable(unwrap(value)) for value in (*args, *kwargs.values()))
-    reason = "array.masked" if name.startswith("numpy.ma.") else "rule.missing"
-    recording.break_(reason, name, touched=calls_back)
+    if calls_back(args, kwargs):
+        recording.break_("call.opaque", f"{name}, which calls a function of the program's", touched=True)
+    recording.break_("array.masked" if name.startswith("numpy.ma.") else "rule.missing", name)
     return on_behalf(function, unwrap(args), unwrap(kwargs))
+
+
+def calls_back(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether code of the program's runs inside, and may change anything: `np.apply_along_axis(f, ...)`."""
+    given = map(unwrap, flat((*args, *kwargs.values())))
+    return any(callable(each) and not isinstance(each, type) and lookup(each) is None for each in given)
 
 
 def written_operands(function: object, rule: Rule | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

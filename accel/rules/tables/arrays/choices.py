@@ -150,7 +150,7 @@ def choose(*, a: Any, choices: Any, mode: str = "raise") -> Any:
 
 @rule(np.piecewise, "x *condlist *funclist")
 def piecewise(*, x: Array, condlist: Array | list[Any], funclist: list[Any]) -> Any:
-    """For values; the algorithm with functions is in accel.record.objects.library.callbacks."""
+    """For values; the algorithm with functions is in accel.record.objects.library.piecewise."""
     values = list(funclist) if isinstance(funclist, (list, tuple)) else [funclist]
     if any(map(callable, values)):
         raise Unsupported("call.opaque", "numpy.piecewise of functions")
