@@ -8,9 +8,8 @@ sinks/            streams, loggers and warnings
 generators        random generators
 proxy             the bases of proxies; operators and other special methods
 objects           objects and classes of the program's
-own_attributes    attributes of an object's own; `self.__dict__`
-computed          attributes that a class computes, and those that recorded code assigns to classes
-enumerations      members of an Enum
+own_attributes    attributes of an object's own
+computed          attributes that a class computes, and those of classes themselves
 kinds             which classes the recorder may look into
 records           arrays of records, by their fields
 modules           modules, the environment, and opaque objects

@@ -1,27 +1,19 @@
-"""Attributes found in classes: computed ones, and those that recorded code assigns.
+"""Attributes that a class computes, and attributes of classes themselves.
 
 A property and `__getattr__` are followed; any other descriptor ends the tape.
-
-Recorded code may assign plain values to attributes of classes: counters and settings that all objects share. Functions
-and other descriptors end the tape, as the value assigned and as the value before. The class may have inherited the
-attribute, or not had it at all: then it has one of its own. Later reads, of the class or of one that inherits from it,
-give the assigned value. That no class in between has the attribute itself is guarded.
 """
 
 from __future__ import annotations
 
-import sys
+import enum
 from types import FunctionType
 from typing import Any
 
-from accel.platform.own_code import is_project_module
-from accel.record.objects.enumerations import is_enumeration
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.kinds import is_bare_enum
 from accel.record.objects.own_attributes import guard_no_own
 from accel.record.objects.proxy import find_in_class
 from accel.record.state import inputs
-from accel.record.state.changes import AttributeState, PlainOwner
 from accel.record.state.inputs import MISSING
 from accel.record.state.recording import Recording
 
@@ -79,52 +71,6 @@ def property_of(proxy: Any, name: str, kind: type, found: property) -> Any:
     return Followed(proxy._recording_, found.fget, (proxy,))()
 
 
-def may_assign(kind: Any, name: str, value: object) -> bool:
-    """Whether `kind.name = value` only puts another value in the place of one. value: the plain one."""
-    before = find_in_class(kind, name)[1]
-    if name.startswith("__") or find_in_class(type(kind), "__setattr__")[0] is not type:
-        return False
-    if find_in_class(type(kind), name)[0] is not None or any(map(_is_descriptor, (before, value))):
-        return False
-    return is_project_module(sys.modules.get(kind.__module__))
-
-
-def _is_descriptor(value: object) -> bool:
-    return any(find_in_class(type(value), each)[0] is not None for each in ("__get__", "__set__", "__set_name__"))
-
-
-def assign(recording: Recording, kind: Any, name: str, value: object) -> None:
-    """`kind.name = value`: the class gets the plain value at once."""
-    before = vars(kind).get(name, MISSING)
-    plain = recording.kept.unwrap_to_store(value)
-    recording.journal.add(lambda: _restore(kind, name, before))
-    type.__setattr__(kind, name, plain)
-    key = ("class object", id(recording.registry.keep_alive(kind)))
-    slot = recording.inputs.find_or_add(key, kind.__name__, inputs.of_constant(kind))
-    recording.attributes[(id(kind), name)] = AttributeState(PlainOwner(kind, slot), name, value, True, plain)
-
-
-def _restore(kind: type, name: str, before: object) -> None:
-    if before is not MISSING:
-        type.__setattr__(kind, name, before)
-    elif name in vars(kind):
-        type.__delattr__(kind, name)
-
-
-def assigned(recording: Recording, kind: Any, name: str, real: Any, first: type) -> Any:
-    """The value of `real.name` as the call assigned it to `kind`; MISSING if it did not.
-
-    first: the class that the lookup begins at.
-    """
-    state = recording.attributes.get((id(kind), name))
-    if state is not None:
-        guard_none_before(recording, first.__mro__, kind, name)
-        if vars(kind).get(name, MISSING) is state.held:
-            return state.wrapped
-        recording.break_unseen(f"{kind.__name__}.{name} was changed from outside the recorded code")
-    return MISSING if recording.active else getattr(real, name)
-
-
 def guard_none_before(recording: Recording, order: tuple[type, ...], owner: type, name: str) -> None:
     """Let replays check that none of the classes that a lookup comes to before `owner` has an attribute of its own."""
     for kind in order[: order.index(owner)]:
@@ -170,9 +116,6 @@ def attribute_of_class(proxy: Any, name: str) -> Any:
         bound = (proxy,) if isinstance(function, classmethod) else ()
         inner = function if isinstance(function, FunctionType) else target_function(recording, function.__func__)
         return Followed(recording, inner, bound, getattr(real, name))
-    value = assigned(recording, owner, name, real, real)
-    if value is not MISSING:
-        return value
     return _entered_of_class(recording, real, name)
 
 
@@ -180,7 +123,7 @@ def _attribute_of_metaclass(recording: Recording, kind: type, name: str, owner: 
     """Enter an attribute that `type` gives every class, or an enumeration's members. Other metaclasses end it."""
     if owner is type and name in _OF_EVERY_CLASS:
         return _entered_of_class(recording, kind, name)
-    never_changes = name == "__members__" and is_enumeration(kind) and is_bare_enum(kind)
+    never_changes = name == "__members__" and type(kind) is enum.EnumMeta and is_bare_enum(kind)
     if not never_changes:
         recording.break_("call.opaque", f"{kind.__name__}.{name}, which its metaclass defines")
     return getattr(kind, name)

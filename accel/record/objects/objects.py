@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
@@ -11,20 +12,15 @@ from typing import Any
 from accel.ir.tape import SERIAL
 from accel.record.objects.computed import (
     answered,
-    assign,
-    assigned,
     attribute_of_class,
     guard_class,
-    may_assign,
     opaque_attribute,
     property_of,
 )
-from accel.record.objects.enumerations import EnumMembers, member_of
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.generators import Maker
 from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
 from accel.record.objects.own_attributes import (
-    OwnNamespace,
     guard_no_own,
     has_attribute,
     is_computed_without,
@@ -33,7 +29,7 @@ from accel.record.objects.own_attributes import (
     own_attribute,
     restore_attribute,
 )
-from accel.record.objects.proxy import OWN, SpecialMethods, find_in_class, one_per_object
+from accel.record.objects.proxy import OWN, Proxy, SpecialMethods, find_in_class, one_per_object
 from accel.record.objects.scan import CLASS_READ
 from accel.record.state import inputs
 from accel.record.state.changes import AttributeState
@@ -87,8 +83,6 @@ def get_attribute(proxy: Any, name: str) -> Any:
     real = proxy._plain_
     if not recording.active:
         return getattr(real, name)
-    if name == "__dict__":
-        return OwnNamespace(proxy)
     _, found = find_in_class(type(real), name)
     if isinstance(found, property):
         return property_of(proxy, name, type(real), found)
@@ -189,9 +183,6 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
     # Any other descriptor, such as a C method: its __get__ runs unseen.
     if hasattr(type(found), "__get__"):
         return opaque_attribute(proxy, name)
-    value = assigned(recording, find_in_class(kind, name)[0], name, proxy._plain_, kind)
-    if value is not MISSING:
-        return value
     recording.registry.keep_alive(kind)
     return recording.enter(found, ("class", id(kind), name), f"{kind.__name__}.{name}", inputs.of_class(kind, name))
 
@@ -245,7 +236,7 @@ def delete_attribute(proxy: Any, name: str, *, generic: bool = False) -> None:
         note_attribute(proxy, name, MISSING, written=True)
 
 
-class ClassProxy(EnumMembers):
+class ClassProxy(Proxy):
     """A class of the program's: isinstance works with it, attributes are guarded, calls make new objects."""
 
     __slots__ = ()
@@ -262,11 +253,7 @@ class ClassProxy(EnumMembers):
         return object.__getattribute__(self, name) if name in OWN else attribute_of_class(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        recording, kind = self._recording_, self._plain_
-        if recording.active and may_assign(kind, name, unwrap(value)):
-            assign(recording, kind, name, value)
-            return
-        recording.break_("effect.global", f"{kind.__name__}.{name} is assigned", touched=True)
+        self._recording_.break_("effect.global", f"{self._plain_.__name__}.{name} is assigned", touched=True)
         setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
 
     def __delattr__(self, name: str) -> None:
@@ -274,11 +261,27 @@ class ClassProxy(EnumMembers):
         delattr(self._plain_, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        member = member_of(self, args[0]) if len(args) == 1 and not kwargs else None
-        return construct(self._recording_, self._plain_, args, kwargs) if member is None else member
+        return construct(self._recording_, self._plain_, args, kwargs)
 
     def __or__(self, other: object) -> Any:
         return self._plain_ | unwrap(other)
+
+    def __bool__(self) -> bool:
+        return bool(self._plain_)
+
+
+def _by_metaclass(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """A special method of a class itself, such as `len(Kind)` of an Enum: code of its metaclass, which runs unseen."""
+
+    def method(self: ClassProxy, *args: Any) -> Any:
+        self._recording_.break_("call.opaque", f"the metaclass of {self._plain_.__name__}", touched=True)
+        return operation(self._plain_, *map(unwrap, args))
+
+    return method
+
+
+for _operation in (iter, len, operator.contains, operator.getitem):
+    setattr(ClassProxy, f"__{_operation.__name__}__", _by_metaclass(_operation))
 
 
 class ObjectType(StandIn):

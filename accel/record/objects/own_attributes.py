@@ -1,4 +1,4 @@
-"""Own attributes of objects, and `self.__dict__`: read without running code of their class, guarded and put back."""
+"""Own attributes of objects: read without running code of their class, guarded and put back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from accel.record.state import inputs
 from accel.record.state.changes import AttributeState
 from accel.record.state.inputs import MISSING
 from accel.record.state.recording import Recording
-from accel.record.state.wrapper import StandIn, unwrap
 
 
 def is_slot(found: object) -> bool:
@@ -105,59 +104,3 @@ def _own_names(value: object) -> Collection[str]:
 
 def _has_none_of(names: Collection[str], absent: set[str]) -> bool:
     return absent.isdisjoint(names)
-
-
-class OwnNamespace(StandIn):
-    """`self.__dict__` in recorded code: looked up by name; any other use ends the tape, as does a computed name."""
-
-    __slots__ = ("_proxy",)
-
-    def __init__(self, proxy: Any) -> None:
-        self._recording_, self._plain_, self._proxy = proxy._recording_, proxy._plain_.__dict__, proxy
-
-    def __contains__(self, name: object) -> bool:
-        return self._found(name) is not MISSING
-
-    def __getitem__(self, name: str) -> Any:
-        found = self._found(name)
-        return self._plain_[unwrap(name)] if found is MISSING else found  # Python's own KeyError
-
-    def get(self, name: str, default: Any = None) -> Any:
-        found = self._found(name)
-        return default if found is MISSING else found
-
-    def _found(self, name: Any) -> Any:
-        """The object's own attribute of that name; MISSING if there is none, which replays check."""
-        proxy, recording = self._proxy, self._recording_
-        name = unwrap(name)
-        if type(name) is not str or not recording.active:
-            return self._else("a name that is none", name)
-        if own_attribute(proxy._plain_, name) is MISSING:
-            # what the call itself has deleted, or looked for before, is noted
-            if (id(proxy._plain_), name) not in recording.attributes:
-                guard_no_own(recording, proxy._slot_, name)
-            return MISSING
-        found = find_in_class(type(proxy._plain_), name)[1]
-        # a data descriptor answers before the object does
-        if hasattr(type(found), "__set__") or is_slot(found):
-            return self._else(f"__dict__[{name!r}], which its class computes", name)
-        return getattr(proxy, name)
-
-    def _else(self, what: str, name: Any) -> Any:
-        self._recording_.break_("code.unsupported", f"uses {what}")
-        return self._plain_.get(name, MISSING)
-
-    def __getattr__(self, name: str) -> Any:
-        self._recording_.break_("code.unsupported", f"uses __dict__.{name}", touched=True)
-        return getattr(self._plain_, name)
-
-
-def _unlisted(name: str) -> Any:
-    def method(self: OwnNamespace, *args: Any) -> Any:
-        return OwnNamespace.__getattr__(self, name)(*map(unwrap, args))
-
-    return method
-
-
-for _name in ("__iter__", "__len__", "__setitem__", "__delitem__", "__or__", "__ior__", "__reversed__", "__repr__"):
-    setattr(OwnNamespace, _name, _unlisted(_name))

@@ -29,10 +29,10 @@ _LOADS = frozenset({"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST", "STOR
 def is_class_read(code: CodeType, instruction: dis.Instruction, before: dis.Instruction) -> bool:
     """Whether it reads `self.__class__`, for the first argument of a method, which stays what it was."""
     is_read = instruction.opname in _READS and instruction.argval == "__class__"
-    return is_read and loads_self(code, before) and not _is_set(code, code.co_varnames[0])
+    return is_read and _loads_self(code, before) and not _is_set(code, code.co_varnames[0])
 
 
-def loads_self(code: CodeType, instruction: dis.Instruction) -> bool:
+def _loads_self(code: CodeType, instruction: dis.Instruction) -> bool:
     """Whether the instruction leaves the first argument of a method on top of the stack."""
     if instruction.opname not in _LOADS or code.co_argcount == 0 or "." not in code.co_qualname:
         return False
@@ -125,11 +125,8 @@ def _problem(code: CodeType, *, is_nested: bool = False) -> tuple[str, str, int]
         if name in _REFUSED_OPCODES:
             return *_REFUSED_OPCODES[name], line
         if (name.startswith("LOAD_GLOBAL") or "ATTR" in name) and instruction.argval in _REFUSED_NAMES:
-            before = instructions[position - 1]
-            if _reads_own_namespace(code, instruction, before):
-                continue
             # nested functions are called with what nobody has looked at
-            if not is_nested and is_class_read(code, instruction, before):
+            if not is_nested and is_class_read(code, instruction, instructions[position - 1]):
                 continue
             return *_REFUSED_NAMES[instruction.argval], line
         if name == "IS_OP" and not _is_constant(instructions[position - 1]) and _calls(instructions[:position]):
@@ -141,11 +138,6 @@ def _problem(code: CodeType, *, is_nested: bool = False) -> tuple[str, str, int]
             if found is not None:
                 return found
     return None
-
-
-def _reads_own_namespace(code: CodeType, instruction: dis.Instruction, before: dis.Instruction) -> bool:
-    """Whether it is `self.__dict__`, for the first argument of a method (see accel.record.objects.own_attributes)."""
-    return instruction.opname == "LOAD_ATTR" and instruction.argval == "__dict__" and loads_self(code, before)
 
 
 _SUSPECT = frozenset(dis.opmap[name] for name in (*_REFUSED_OPCODES, "IS_OP"))

@@ -129,7 +129,7 @@ class Item(NamedTuple):
 
 
 class PlainOwner:
-    """The owner of a written attribute that has no wrapper, such as a cell or a class."""
+    """The owner of a written attribute that has no wrapper, such as a cell."""
 
     __slots__ = ("_plain_", "_slot_")
 

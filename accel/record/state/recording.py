@@ -22,7 +22,6 @@ from accel.platform.own_code import under_own_wrapper
 from accel.platform.reasons import Refusal, source_line
 from accel.record.state.changes import Asked, AttributeState, Item
 from accel.record.state.draw import Draw
-from accel.record.state.events import Frames, LoopHeads
 from accel.record.state.inputs import (
     CALL_SHAPE,
     Check,
@@ -47,14 +46,15 @@ class Hooks(NamedTuple):
     """Functions of the layers above that a recording calls.
 
     enter: gives the guard and the recorded form of a value that comes in through a slot. marker: see
-    accel.record.values.text.markers. builtins: those of recorded code. held: see Joins.
+    accel.record.values.text.markers. builtins: those of recorded code. heads, frames: see accel.record.run.loops.heads
+    and accel.record.run.frames. held: see Joins.
     """
 
     enter: Callable[[Recording, Any, int], tuple[Check | None, Any]]
     marker: Callable[..., str | None]
     builtins: Callable[[Recording], dict[str, Any]]
-    heads: Callable[[Recording], LoopHeads]
-    frames: Callable[[Recording], Frames]
+    heads: Callable[[Recording], Any]
+    frames: Callable[[Recording], Any]
     held: Callable[[Recording, list[Any]], tuple[list[Node], list[tuple[int, Node]]]]
 
 
