@@ -158,7 +158,6 @@ def by_key(self: Any, x: Any) -> Any:
     self.groups["a"].append(x.sum())
     self.groups["b"].append(x)
     self.counts["n"] += 2
-    self.counts.update(["n", "m", "m"])
     self.seen.add("x")
     self.seen.add(3)
     self.log.setdefault("u", []).append(x * 2)
@@ -197,7 +196,7 @@ def in_the_middle(self: Any, x: Any) -> Any:
     del self.short[1]
     self.short[1:2] = [2.0, 3.0]
     self.short.pop(1)
-    self.queue.rotate(2)
+    self.queue.reverse()
     return self.short[0] + x, self.short
 
 
@@ -268,6 +267,8 @@ MERGES = {
     "dict | Counter": lambda self: self.log | self.counts,
     "defaultdict | dict": lambda self: self.groups | self.log,
     "Counter | dict": lambda self: self.counts | self.log,
+    "sums of counts": lambda self: (self.counts.update("mn"), self.counts.subtract("m"), self.counts.most_common(1)),
+    "another order": lambda self: (self.queue.rotate(2), self.queue.insert(1, 5.0), self.log.popitem()),
     "copies": lambda self: (self.groups.copy(), self.counts.copy(), self.queue.copy()),
 }
 

@@ -55,6 +55,13 @@ class ListProxy(SequenceProxy):
         else:
             self._change_items(lambda items: items.__setitem__(key, values))
 
+    def insert(self, index: object, value: object) -> None:
+        at = self._key(index)
+        if at == 0 and type(at) is int:
+            self._add_first(value)
+        else:
+            self._change_items(lambda items: items.insert(at, value))
+
     def sort(self, *, key: Any = None, reverse: Any = False) -> None:
         self._change_items(lambda items: items.sort(key=key, reverse=reverse))
 
@@ -128,23 +135,5 @@ class DequeProxy(SequenceProxy):
 
     def _pop_first(self) -> None:
         self._plain_.popleft()
-
-    def insert(self, index: object, value: object) -> None:
-        at = self._key(index)
-        if self.maxlen is not None:
-            self._guard_least(self.maxlen)
-            if len(self._plain_) == self.maxlen:
-                with self._recording_.foreseen():
-                    self._plain_.insert(at, None)
-        self._change_items(lambda items: items.insert(at, value))
-
-    def rotate(self, steps: Any = 1) -> None:
-        count = self._key(steps)
-
-        def turn(items: list[Any]) -> None:
-            at = -count % len(items) if items else 0
-            items[:] = items[at:] + items[:at]
-
-        self._change_items(turn)
 
     copy = SequenceProxy._copy_plain

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -189,14 +188,6 @@ class DictProxy(KeyedProxy):
         self._delete(key)
         return value
 
-    def popitem(self) -> Any:
-        self._guard_keys()
-        if not self._recording_.active or not self._plain_:
-            with self._recording_.foreseen():
-                return self._plain_.popitem()
-        key = next(reversed(self._plain_))
-        return key, self.pop(key)
-
     def setdefault(self, key: object, default: object = None) -> Any:
         key = self._key(key)
         if self._has(key):
@@ -247,15 +238,9 @@ class DefaultDictProxy(DictProxy):
 
 
 class OrderedDictProxy(DictProxy):
-    """An OrderedDict from outside."""
+    """An OrderedDict from outside. What gives it another order ends the tape."""
 
     __slots__ = ()
-
-    def copy(self) -> Any:
-        return OrderedDict(self.items())
-
-    def __or__(self, other: object) -> Any:
-        return self.copy() | dict(other.items()) if isinstance(other, dict) else NotImplemented
 
     def __eq__(self, other: object) -> Any:
         self._give_up("is compared")
@@ -263,55 +248,20 @@ class OrderedDictProxy(DictProxy):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def popitem(self, last: Any = True) -> Any:
-        if last:
-            return super().popitem()
-        self._guard_keys()
-        if not self._recording_.active or not self._plain_:
-            with self._recording_.foreseen():
-                return self._plain_.popitem(last=False)
-        key = next(iter(self._plain_))
-        return key, self.pop(key)
-
-    def move_to_end(self, key: object, last: Any = True) -> None:
-        key = self._key(key)
-        if not last:
-            self._give_up("gets another order")
-            self._plain_.move_to_end(key, last=False)
-        elif self._has(key):
-            value = self._item(key)
-            self._delete(key)
-            self._set(key, value)
-        else:
-            self._raise_missing(key)
+    copy = DictProxy._copy_plain
+    __or__ = DictProxy._merge
 
 
 class CounterProxy(DictProxy):
-    """A Counter from outside."""
+    """A Counter from outside. What adds another one up ends the tape."""
 
     __slots__ = ()
 
     def _missing(self, key: Any) -> Any:
         return 0
 
-    def update(self, other: Any = (), /, **items: Any) -> None:
-        is_mapping = hasattr(other, "keys")
-        if is_mapping and not self:  # as it is, not added to 0
-            super().update(other)
-        else:
-            self._count(other.items() if is_mapping else Counter(other).items(), operator.pos)
-        if items:
-            self.update(items)
-
-    def subtract(self, other: Any = (), /, **items: Any) -> None:
-        self._count(other.items() if hasattr(other, "keys") else Counter(other).items(), operator.neg)
-        if items:
-            self.subtract(items)
-
-    def _count(self, counts: Iterable[tuple[Any, Any]], sign: Callable[[Any], Any]) -> None:
-        for key, count in list(counts):
-            at = self._key(key)
-            self._set(at, sign(count) + (self._item(at) if self._has(at) else 0))
+    def update(self, *others: Any, **items: Any) -> None:
+        self.__getattr__("update")(*others, **items)
 
     def _delete(self, key: Any) -> None:
         if not self._recording_.active or self._has(key):  # a key that is not there is no error

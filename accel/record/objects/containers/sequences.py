@@ -271,13 +271,6 @@ class SequenceProxy(ContainerProxy):
         self._plain_.clear()
         self._plain_.extend(held)
 
-    def insert(self, index: object, value: object) -> None:
-        at = self._key(index)
-        if at == 0 and type(at) is int:
-            self._add_first(value)
-        else:
-            self._change_items(lambda items: items.insert(at, value))
-
     def _add_first(self, value: object) -> None:
         held = self._stored(value)
         if self._begin_growth():
