@@ -9,7 +9,6 @@ from tests.programs.judge import in_the_foreground, judge, programs
 STAYS: dict[str, dict[str, str]] = {
     "earth.extremes": {
         "Analysis.year": "call.opaque",  # the generator that it asks for the next year
-        "Calendar.monthly": "rule.parameter",  # np.add.reduceat
     },
     "fluids.dam_break": {
         "Fluid.neighbours": "call.opaque",  # scipy.spatial.cKDTree

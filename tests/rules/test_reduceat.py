@@ -1,4 +1,4 @@
-"""`ufunc.reduceat` with indices that the function computes, or that are arguments: NumPy's totals."""
+"""`ufunc.reduceat` with indices that the function computes, or that are arguments: programs call it on the host."""
 
 from __future__ import annotations
 

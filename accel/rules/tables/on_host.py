@@ -14,7 +14,12 @@ on_host(
     histogramdd: sample *bins weights
     partition: a
     poly: seq_of_zeros
+    polyadd: a1 a2
+    polyder: p
     polydiv: u v
+    polyint: p k
+    polymul: a1 a2
+    polysub: a1 a2
     roots: p
     unique_all: x
     unique_counts: x
@@ -25,9 +30,13 @@ on_host(
 on_host(
     np.linalg,
     """
+    cond: x
     eig: a
     eigvals: a
     lstsq: a b
+    matrix_rank: A
+    tensorinv: a
+    tensorsolve: a b
     """,
 )
 

@@ -50,9 +50,6 @@ ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
 RUNNING = {np.maximum: "cummax", np.minimum: "cummin"}
 """Accumulations of real numbers that JAX has by a name, by which kernels take them."""
 
-NEUTRAL = {np.add: 0, np.maximum: None, np.minimum: None}
-"""The start of a total. None: its first element, which may count twice."""
-
 AT: dict[Any, str] = {
     np.add: "add",
     np.subtract: "subtract",
@@ -172,36 +169,11 @@ def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
     return rewrite
 
 
-def _reduced_between(ufunc: np.ufunc, lines: Any, starts: Any) -> Any:
-    """`reduceat` along the first axis, from starts that data decide: each line goes to the last start before it.
-
-    Raises Unsupported for starts that are not in order.
-    """
-    if ufunc not in NEUTRAL or np.ndim(starts) != 1:
-        raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are no list")
-    if not ((starts[1:] >= starts[:-1]).all() and starts[0] >= 0):
-        raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are not in order")
-    first, neutral = lines[starts], NEUTRAL[ufunc]
-    total = first * 1 if neutral is None else np.full_like(first, neutral, dtype=_total_dtype(ufunc, first.dtype))
-    total = np.concatenate([total[:1], total])  # what stands before the first start goes to its own place
-    places = np.zeros_like(starts, dtype=np.int64, shape=(len(lines),))
-    np.add.at(places, starts, 1)
-    ufunc.at(total, np.cumsum(places), lines)
-    # Of equal starts all but the last stand for their one element.
-    alone = np.append(starts[1:] == starts[:-1], False)
-    return np.where(alone.reshape((-1,) + (1,) * (first.ndim - 1)), first, total[1:])
-
-
-def _total_dtype(ufunc: np.ufunc, dtype: Any) -> Any:
-    """NumPy itself says which."""
-    return ufunc.reduceat(np.ones(1, dtype), [0]).dtype
-
-
 def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
     def rewrite(array: Any, indices: object, axis: int = 0) -> Any:
-        lines = np.moveaxis(array, axis, 0)
         if not isinstance(indices, (list, tuple)):
-            return np.moveaxis(_reduced_between(ufunc, lines, indices), 0, axis)
+            raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are no list")
+        lines = np.moveaxis(array, axis, 0)
         # from each index up to the next; where the next is not larger, the one element at the index
         stops = [*indices[1:], len(lines)]
         parts = [
@@ -297,7 +269,9 @@ for _ufunc in _binary():
         signature=_signature(_accumulate_signature),
     )
     rewritten(_ufunc.outer, "A B", signature=_signature(_outer_signature))(_outer(_ufunc))
-    rewritten(_ufunc.reduceat, "array indices | axis", signature=_signature(_reduceat_signature))(_reduceat(_ufunc))
+    rewritten(_ufunc.reduceat, "array indices | axis", signature=_signature(_reduceat_signature), or_on_host=True)(
+        _reduceat(_ufunc)
+    )
     if _ufunc in AT:
         add_rule(
             _ufunc.at,

@@ -202,6 +202,7 @@ def _record_on_host(recording: Recording, rule: Rule, bound: dict[str, Any], res
     """A call of the function itself: what of the result is arrays and numbers, and that it has this form again."""
     check_parameters(rule, bound)
     template = templates(recording, rule, bound)
+    assume_holds(recording, rule, bound, template, result)
     parts = leaves(result, RESULTS)
     if not parts or not is_plain(result):
         raise Unsupported("rule.missing", f"{rule.name} gave {type(result).__name__}")

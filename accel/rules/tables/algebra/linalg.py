@@ -302,33 +302,6 @@ def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
     return np.linalg.norm(x, ord, (-2, -1), keepdims)
 
 
-@rewritten(np.linalg.cond, "x | p")
-@np.errstate(all="ignore")
-def cond(x: Any, p: Any = None) -> Any:
-    """By singular values, or by the norms of the matrix and of its inverse."""
-    if p in (None, 2, -2):
-        values = np.linalg.svd(x, compute_uv=False)
-        largest, smallest = values[..., 0], values[..., -1]
-        ratio = smallest / largest if p == -2 else largest / smallest
-        return np.where(np.equal(ratio, ratio), ratio, np.inf)
-    try:
-        inverse = np.linalg.inv(x)
-    except np.linalg.LinAlgError:
-        raise Unsupported("rule.parameter", "the condition of a singular matrix") from None
-    found = np.linalg.norm(x, p, (-2, -1)) * np.linalg.norm(inverse, p, (-2, -1))
-    return np.where(np.isnan(found) & ~np.isnan(x).any(axis=(-2, -1)), np.inf, found)
-
-
-@rewritten(np.linalg.matrix_rank, "A | hermitian")
-def matrix_rank(A: Any, hermitian: bool = False) -> Any:
-    """Number of singular values above the rounding error."""
-    if A.ndim < 2 or not A.size:
-        raise Unsupported("rule.parameter", "the rank of a vector, or of nothing")
-    values = np.linalg.svd(A, compute_uv=False, hermitian=hermitian)
-    rounding = np.float64(max(A.shape[-2:]) * np.finfo(values.dtype).eps)
-    return np.count_nonzero(values > np.max(values, axis=-1, keepdims=True) * rounding, axis=-1)
-
-
 @rewritten(np.linalg.matrix_power, "a | n")
 def matrix_power(a: Any, n: int) -> Any:
     """By squaring, from the lowest bit, as NumPy does."""
@@ -355,19 +328,6 @@ def multi_dot(arrays: Any) -> Any:
     for factor in arrays[1:]:
         result = np.dot(result, factor)
     return result
-
-
-@rewritten(np.linalg.tensorsolve, "a b")
-def tensorsolve(a: Any, b: Any) -> Any:
-    rest = a.shape[b.ndim :]
-    size = int(np.prod(rest))
-    return np.linalg.solve(a.reshape(-1, size), np.ravel(b)).reshape(rest)
-
-
-@rewritten(np.linalg.tensorinv, "a | ind")
-def tensorinv(a: Any, ind: int = 2) -> Any:
-    rows = int(np.prod(a.shape[ind:]))
-    return np.linalg.inv(a.reshape(rows, -1)).reshape(a.shape[ind:] + a.shape[:ind])
 
 
 @rewritten(np.linalg.matrix_transpose, "x")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accel.rules.columns import Rounding
-from accel.rules.core import every, in_bounds
+from accel.rules.core import in_bounds
 from accel.rules.lowering import Array, from_start, jnp, number
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Indices
@@ -51,45 +50,22 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     return tuple(reversed(positions)) if order == "C" else tuple(positions)
 
 
-def _multi_holds(
-    *,
-    multi_index: tuple[Any, ...],
-    dims: tuple[int, ...],
-    shape: tuple[int, ...],
-    mode: str | tuple[Any, ...] = "raise",
-    order: str = "C",
-) -> Any:
-    result: Any = True
-    for part, size, one in _axes(multi_index, dims, mode):
-        if one == "raise":
-            result = result & every((part >= 0) & (part < size))
-    return result
-
-
-def _axes(multi_index: tuple[Any, ...], dims: Any, mode: str | tuple[Any, ...]) -> Iterator[tuple[Any, int, str]]:
-    """Indices, size and mode of each axis."""
+@rewritten(np.ravel_multi_index, "*multi_index | dims mode order")
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     sizes = (dims,) if isinstance(dims, int) else tuple(dims)
     modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
-    for part, size, one in zip(multi_index, sizes, modes, strict=True):
-        array = part if hasattr(part, "dtype") else np.asarray(part)
-        yield array.astype(np.int64), size, one
-
-
-@rule(np.ravel_multi_index, "*multi_index | dims mode order", holds=_multi_holds)
-def ravel_multi_index(
-    *, multi_index: tuple[Any, ...], dims: tuple[int, ...], mode: str | tuple[Any, ...] = "raise", order: str = "C"
-) -> Any:
-    pairs = [(_moded(part, size, one), size) for part, size, one in _axes(multi_index, dims, mode)]
-    total = jnp.zeros((), np.int64)
-    for part, size in pairs if order == "C" else reversed(pairs):
-        total = total * size + part
+    axes, total = range(len(sizes)), np.int64(0)
+    for axis in axes if order == "C" else reversed(axes):
+        total = total * sizes[axis] + _moded(multi_index[axis], sizes[axis], modes[axis])
     return total
 
 
-def _moded(index: Array, size: int, mode: str) -> Any:
-    if mode == "wrap":
-        return index % size
-    return jnp.clip(index, 0, size - 1) if mode == "clip" else index
+def _moded(index: Any, size: int, mode: str) -> Any:
+    """Whole numbers within bounds; some that are not make it raise."""
+    index = (index if hasattr(index, "dtype") else np.asarray(index)).astype(np.int64)
+    if mode == "raise" and not bool(np.all((index >= 0) & (index < size))):
+        raise Unsupported("rule.parameter", "indices out of bounds")
+    return np.remainder(index, size) if mode == "wrap" else np.clip(index, 0, size - 1) if mode == "clip" else index
 
 
 @rewritten(np.ix_, "*args")

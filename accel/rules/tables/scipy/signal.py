@@ -1,17 +1,15 @@
-"""scipy.signal: convolution, correlation and smoothing; recursive filters are calls on the host."""
+"""scipy.signal: convolution and correlation; filters of other kinds are calls on the host."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-import math
 import operator
 from typing import Any
 
 import numpy as np
 from scipy import signal
 
-from accel.ndimage.table import lowering as of_ndimage
 from accel.rules.core import all_finite, cast, in_common_dtype
 from accel.rules.hosted import on_host
 from accel.rules.lowering import Array, axes_of, jnp, lax, number
@@ -144,82 +142,6 @@ def convolve2d(*, in1: Array, in2: Array, mode: str = "full", boundary: str = "f
     return lax.slice(whole, starts, [low + length for low, length in zip(starts, lengths, strict=True)])
 
 
-def _ends_are_finite(*, x: Any, mode: str = "interp", **_: Any) -> Any:
-    """SciPy raises for infinities and NaN where it fits polynomials to the ends."""
-    return _finite(x=x) if mode == "interp" else None
-
-
-@rule(signal.savgol_filter, "x | window_length polyorder deriv delta axis mode cval", holds=_ends_are_finite)
-def savgol_filter(
-    *,
-    x: Array,
-    window_length: int,
-    polyorder: int,
-    deriv: int = 0,
-    delta: float = 1.0,
-    axis: int = -1,
-    mode: str = "interp",
-    cval: float = 0.0,
-) -> Any:
-    """A convolution; at the ends, in mode "interp", polynomials, which are linear in the samples too."""
-    x = x if x.dtype in (np.float64, np.float32) else cast(x, np.dtype(float))
-    about = {"deriv": deriv, "delta": delta}
-    taps = signal.savgol_coeffs(window_length, polyorder, **about)
-    if mode != "interp":
-        return of_ndimage("convolve1d")(input=x, weights=taps, axis=axis, mode=mode, cval=cval)
-    if window_length > x.shape[axis]:
-        raise Unsupported("rule.parameter", "scipy.signal.savgol_filter with a window longer than the samples")
-    inner = of_ndimage("convolve1d")(input=x, weights=taps, axis=axis, mode="constant", cval=0.0)
-    half = window_length // 2
-    if not half:
-        return inner
-    of_ends = signal.savgol_filter(np.eye(window_length), window_length, polyorder, axis=0, mode="interp", **about)
-    rows, inner = jnp.moveaxis(x, axis, 0), jnp.moveaxis(inner, axis, 0)
-    ends = [
-        jnp.tensordot(jnp.asarray(matrix, x.dtype), part, 1, precision=lax.Precision.HIGHEST)
-        for matrix, part in ((of_ends[:half], rows[:window_length]), (of_ends[-half:], rows[-window_length:]))
-    ]
-    return jnp.moveaxis(jnp.concatenate([ends[0], inner[half:-half], ends[1]]), 0, axis)
-
-
-def _trend_is_finite(*, data: Any, type: str = "linear", **_: Any) -> Any:
-    return _finite(data=data) if type in ("linear", "l") else None
-
-
-@rule(signal.detrend, "data | axis type", holds=_trend_is_finite)
-def detrend(*, data: Array, axis: int = -1, type: str = "linear") -> Any:
-    x = data if data.dtype.char in "dfDF" else cast(data, np.dtype(float))
-    if type not in ("linear", "l", "constant", "c"):
-        raise Unsupported("rule.parameter", f"scipy.signal.detrend: type={type!r}")
-    rest = x - x.mean(axis=axis, keepdims=True)
-    if type in ("constant", "c"):
-        return rest
-    count = x.shape[axis]
-    if count < 2:
-        raise Unsupported("rule.parameter", "scipy.signal.detrend of one sample")
-    time = np.arange(count) - (count - 1) / 2.0
-    shape = [1] * x.ndim
-    shape[axis] = count
-    weights = jnp.asarray((time / math.fsum(time**2)).reshape(shape), x.real.dtype)
-    slope = (rest * weights).sum(axis=axis, keepdims=True)
-    return rest - slope * jnp.asarray(time.reshape(shape), x.real.dtype)
-
-
-@rule(signal.medfilt, "volume | kernel_size", holds=_finite)
-def medfilt(*, volume: Array, kernel_size: Any = None) -> Any:
-    """scipy.ndimage's median with zeros around the array."""
-    size = np.broadcast_to(3 if kernel_size is None else kernel_size, (volume.ndim,))
-    if volume.dtype not in (np.float64, np.float32) or not volume.size or (size % 2 != 1).any():
-        raise Unsupported(
-            "rule.parameter", "scipy.signal.medfilt of other than floats, or by an even number of elements"
-        )
-    if (size > np.array(volume.shape)).any():
-        raise Unsupported(
-            "rule.parameter", "scipy.signal.medfilt by more elements than there are, of which SciPy warns"
-        )
-    return of_ndimage("median_filter")(input=volume, size=tuple(map(int, size)), mode="constant", cval=0.0)
-
-
 on_host(
     signal,
     """
@@ -238,6 +160,7 @@ on_host(
     iirpeak: w0 Q fs
     lfilter_zi: b a
     savgol_coeffs: window_length polyorder
+    savgol_filter: x
     sosfilt: sos x zi
     sawtooth: t
     sosfilt_zi: sos
@@ -246,12 +169,14 @@ on_host(
     coherence: x y
     csd: x y
     decimate: x
+    detrend: data
     filtfilt: b a x
     hilbert: x
     lfilter: b a x zi
     find_peaks: x height threshold distance prominence width
     istft: Zxx
     lombscargle: x y freqs
+    medfilt: volume
     medfilt2d: input
     order_filter: a domain
     peak_prominences: x peaks

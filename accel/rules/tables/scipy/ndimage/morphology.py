@@ -1,4 +1,4 @@
-"""scipy.ndimage's morphology: minima and maxima over the cells of a structure."""
+"""scipy.ndimage's morphology of truths, as minima and maxima over the cells of a structure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy import ndimage
 
 from accel.ndimage.errors import NotCovered
 from accel.ndimage.table import lowering
+from accel.rules.hosted import on_host
 from accel.rules.lowering import Array, jnp, nonzero
 from accel.rules.rule import Unsupported, add_rule, rule
 
@@ -30,9 +31,6 @@ def _filtered(name: str, **about: Any) -> Any:
         return lowering(name)(**about)
     except (KeyError, NotCovered) as gap:
         raise Unsupported("rule.parameter", f"scipy.ndimage.{name}: {gap}") from gap
-
-
-# -- of truths --------------------------------------------------------------------------------------------------------
 
 
 @rule(ndimage.generate_binary_structure, "| rank connectivity")
@@ -90,67 +88,16 @@ for _function, _steps in _BINARY.items():
     add_rule(_function, _binary_row(_steps), "input | structure iterations border_value origin")
 
 
-# -- of numbers -------------------------------------------------------------------------------------------------------
-
-
-def _least(input: Array, **about: Any) -> Any:
-    return _filtered("minimum_filter", input=input, **about)
-
-
-def _largest(input: Array, size: Any = None, footprint: Any = None, origin: Any = 0, **about: Any) -> Any:
-    at = _per_axis(origin, input.ndim)
-    if footprint is not None:
-        footprint = np.asarray(footprint)
-        if footprint.ndim != input.ndim:
-            raise Unsupported("rule.parameter", "a footprint of other axes than the input's")
-        shape, footprint = footprint.shape, footprint[(slice(None, None, -1),) * footprint.ndim]
-    else:
-        shape = tuple(_per_axis(size, input.ndim))
-    return _filtered("maximum_filter", input=input, size=size, footprint=footprint, origin=_turned(shape, at), **about)
-
-
-def _opening(input: Array, **about: Any) -> Any:
-    return _largest(_least(input, **about), **about)
-
-
-def _closing(input: Array, **about: Any) -> Any:
-    return _least(_largest(input, **about), **about)
-
-
-def _laplace(input: Array, **about: Any) -> Any:
-    return _largest(input, **about) + _least(input, **about) - input - input
-
-
-_GREY: dict[Any, Callable[..., Any]] = {
-    ndimage.grey_erosion: _least,
-    ndimage.grey_dilation: _largest,
-    ndimage.grey_opening: _opening,
-    ndimage.grey_closing: _closing,
-    ndimage.morphological_gradient: lambda input, **about: _largest(input, **about) - _least(input, **about),
-    ndimage.morphological_laplace: _laplace,
-    ndimage.white_tophat: lambda input, **about: input - _opening(input, **about),
-    ndimage.black_tophat: lambda input, **about: _closing(input, **about) - input,
-}
-
-
-def _grey_row(compute: Callable[..., Any]) -> Callable[..., Any]:
-    def lower(
-        *,
-        input: Array,
-        size: Any = None,
-        footprint: Any = None,
-        mode: str = "reflect",
-        cval: float = 0.0,
-        origin: Any = 0,
-    ) -> Any:
-        if input.dtype.kind not in "fiu" or input.dtype == np.float16 or not input.ndim:
-            raise Unsupported("rule.parameter", "grey morphology of truths, halves or complex numbers")
-        if (size is None) == (footprint is None):
-            raise Unsupported("rule.parameter", "grey morphology by a structure, or by both a size and a footprint")
-        return compute(input, size=size, footprint=footprint, mode=mode, cval=cval, origin=origin)
-
-    return lower
-
-
-for _function, _compute in _GREY.items():
-    add_rule(_function, _grey_row(_compute), "input | size footprint mode cval origin")
+on_host(
+    ndimage,
+    """
+    black_tophat: input structure
+    grey_closing: input structure
+    grey_dilation: input structure
+    grey_erosion: input structure
+    grey_opening: input structure
+    morphological_gradient: input structure
+    morphological_laplace: input structure
+    white_tophat: input structure
+    """,
+)
