@@ -1,4 +1,4 @@
-"""Along an axis: differences, gradients, trapezoidal sums, interpolation, and functions that the program chooses."""
+"""Along an axis: differences, gradients, trapezoidal sums, interpolation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accel.rules.core import cast, in_common_dtype, namespace_of
 from accel.rules.derivatives import derived_from
 from accel.rules.lowering import Array, jnp, join, lax, number, where
 from accel.rules.quotients import remainder
-from accel.rules.rule import RULES, Unsupported, rewritten, rule
+from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.tables.statistics.sorting import find_places
 from accel.rules.tracing import current
 
@@ -223,23 +223,3 @@ def interp(*, x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, per
     result = derived_from(where(inner == x0, f0, result), result)
     result = where(found < 0, left, where(found >= last, where(x > xp[last], right, fp[last]), result))
     return where(x != x, x, result)
-
-
-# -- functions that the program chooses -------------------------------------------------------------------------------
-
-
-@rewritten(np.apply_over_axes, "a | func axes")
-def apply_over_axes(func: Any, a: Any, axes: list[Any]) -> Any:
-    for axis in axes if isinstance(axes, (list, tuple)) else (axes,):
-        reduced = func(a, axis)
-        a = reduced if reduced.ndim == a.ndim else np.expand_dims(reduced, axis)
-    return a
-
-
-@rewritten(np.apply_along_axis, "arr args | func1d axis")
-def apply_along_axis(func1d: Any, axis: int, arr: Any, args: Any = ()) -> Any:
-    """For functions that take an axis themselves; others are the program's own."""
-    known = RULES.get(func1d)
-    if known is None or "axis" not in known.static:
-        raise Unsupported("call.opaque", "numpy.apply_along_axis of a function that takes no axis")
-    return func1d(arr, *args, axis=axis)

@@ -10,7 +10,10 @@ from accel.rules.hosted import on_host
 on_host(
     np,
     """
+    apply_along_axis: arr
+    apply_over_axes: a
     argpartition: a
+    geomspace: start stop
     histogramdd: sample *bins weights
     partition: a
     poly: seq_of_zeros

@@ -9,18 +9,17 @@ _TABLE = {
         np.astype(a, complex) | a.astype(complex) | a.astype(np.float16) | np.full(3, z, dtype=complex)
     """,
     "linear algebra": """
-        np.polyfit(v, u, 2) | np.linalg.norm(s, 2) | np.linalg.norm(s, "nuc") | np.linalg.matrix_norm(s, ord=2) | np.linalg.slogdet(s) | linalg.det(s)
+        np.polyfit(v, u, 2) | np.linalg.norm(s, 2) | np.linalg.norm(s, "nuc") | np.linalg.matrix_norm(s, ord=2) | np.linalg.slogdet(s)
         np.linalg.eigh(p)[0]
         np.linalg.eigh(s, "U")[0] | np.linalg.svd(s)[1]
         np.abs(np.linalg.qr(s)[1])
         np.matmul(*np.linalg.qr(s))
         linalg.solve_triangular(s, t) | linalg.solve_triangular(s, v[:3], lower=True) | linalg.solve_triangular(s, t, trans=1)
         linalg.solve_triangular(s, v[:3], unit_diagonal=True) | linalg.cholesky(p) | linalg.cholesky(p, lower=True)
-        linalg.cholesky(p + np.triu(s, 1), lower=True) | linalg.cholesky(p + np.tril(s, -1)) | linalg.expm(s) | linalg.expm(p * 0.1) | linalg.expm(s * 0)
+        linalg.cholesky(p + np.triu(s, 1), lower=True) | linalg.cholesky(p + np.tril(s, -1))
         linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), u) | linalg.solve_banded((1, 1), np.stack([v, np.abs(v) * 2 + 20, u]), np.outer(u, v))
         linalg.cho_solve(linalg.cho_factor(p), t)
-        linalg.cho_solve(linalg.cho_factor(p, True), v[:3]) | linalg.cho_solve((p, False), v[:3]) | linalg.lu_factor(s) | linalg.lu_factor(np.outer(v, u)[:, :2])
-        linalg.lu_solve(linalg.lu_factor(s), t) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=1) | linalg.lu_solve(linalg.lu_factor(s), v[:3], trans=2)
+        linalg.cho_solve(linalg.cho_factor(p, True), v[:3]) | linalg.cho_solve((p, False), v[:3])
     """,
     "sorts of several operands": """
         np.lexsort((v, n)) | np.lexsort((b, a)) | np.unique(a) | np.unique(n) | np.unique(n, return_counts=True)
@@ -38,7 +37,7 @@ _TABLE = {
         np.fft.irfft(v, 9) | np.fft.hfft(v) | np.fft.ihfft(v) | np.fft.fft2(a) | np.fft.ifft2(a) | np.fft.rfft2(a) | np.fft.irfft2(a) | np.fft.fftn(a)
         np.fft.ifftn(a) | np.fft.rfftn(a) | np.fft.irfftn(a) | np.fft.fft(a, norm="forward") | np.fft.fft2(a, s=(3, 3)) | np.fft.irfft(a, axis=0) | fft.fft(a)
         fft.ifft(a, axis=0) | fft.fft(v, 8) | fft.rfft(a) | fft.irfft(a) | fft.fft2(a) | fft.ifft2(a) | fft.rfft2(a) | fft.fftn(a, norm="ortho") | fft.irfftn(a)
-        fft.hfft(v) | fft.ihfft(v) | fft.dct(a) | fft.dct(v, norm="ortho") | fft.idct(a, axis=0) | fft.idct(v, norm="ortho")
+        fft.hfft(v) | fft.ihfft(v)
         signal.convolve(np.tile(v, 200), np.tile(u, 100)) | signal.fftconvolve(np.tile(v, 200), np.tile(u, 100), mode="same")
     """,
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.rules.core import cast, every
+from accel.rules.core import cast
 from accel.rules.lowering import Array, jnp, lax, number, same, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import ArrayOf, Counted, Like
@@ -87,24 +87,6 @@ def linspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dty
         values = lax.concatenate([values[:-1], stop[None]], 0)
     values = jnp.moveaxis(values, 0, axis)
     return values if dtype is None else cast(values, np.dtype(dtype))
-
-
-def _of_one_sign(*, start: Any, stop: Any, **rest: object) -> Any:
-    if np.iscomplexobj(start) or np.iscomplexobj(stop):
-        return False
-    return every((start * stop > 0) & (abs(start) < np.inf) & (abs(stop) < np.inf))
-
-
-@rule(np.geomspace, "start stop | num endpoint", holds=_of_one_sign)
-def geomspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Any:
-    """Of two numbers, neither zero, by NumPy's own formula: powers of ten, both ends exact."""
-    start, stop = (cast(end, np.dtype(float)) for end in (start, stop))
-    if start.ndim or stop.ndim:
-        raise Unsupported("rule.parameter", "numpy.geomspace between arrays")
-    first, last = (jnp.log10(abs(end)) for end in (start, stop))
-    values = jnp.sign(start) * jnp.power(10.0, linspace(start=first, stop=last, num=num, endpoint=endpoint))
-    values = values.at[:1].set(start)
-    return values.at[-1:].set(stop) if endpoint and num > 1 else values
 
 
 @rewritten(np.astype, "x | dtype copy")

@@ -66,21 +66,11 @@ def pdist(*, X: Array, metric: str = "euclidean") -> Any:
     return _metric(metric)(x[first], x[second])
 
 
-@rule(distance.squareform, "X | force checks")
-def squareform(*, X: Array, force: str = "no", checks: bool = True) -> Any:
-    """Of a vector of distances; a matrix would have to be checked for symmetry."""
-    size = int(np.ceil(np.sqrt(2 * X.shape[0])))
-    if X.ndim != 1 or force.lower() != "no" or size * (size - 1) != 2 * X.shape[0]:
-        raise Unsupported("rule.parameter", "scipy.spatial.distance.squareform of a matrix")
-    first, second = np.triu_indices(size, 1)
-    half = jnp.zeros((size, size), X.dtype).at[first, second].set(X)
-    return half + half.T
-
-
 on_host(
     distance,
     """
     jensenshannon: p q base
     mahalanobis: u v VI
+    squareform: X
     """,
 )

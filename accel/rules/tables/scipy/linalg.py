@@ -11,12 +11,11 @@ import numpy as np
 from scipy import linalg
 
 from accel.rules.core import all_finite, cast, in_common_dtype
-from accel.rules.derivatives import derived_from
 from accel.rules.hosted import on_host
-from accel.rules.lowering import Array, Lazy, jnp, lax, number
+from accel.rules.lowering import Array, Lazy, jnp, lax
 from accel.rules.rule import Unsupported, rewritten, rule
 from accel.rules.special import Finite
-from accel.rules.tables.algebra.linalg import from_triangle, pivots_of
+from accel.rules.tables.algebra.linalg import from_triangle
 
 jla: Any = Lazy("jax.scipy.linalg")
 
@@ -67,19 +66,6 @@ def eigh(a: Any, lower: bool = True, eigvals_only: bool = False, check_finite: b
     if not eigvals_only:
         raise Unsupported("rule.parameter", "scipy.linalg.eigh with eigenvectors: their signs are the driver's")
     return eigvalsh(a, lower, check_finite)
-
-
-@rule(linalg.det, "a | check_finite", holds=_finite)
-def det(*, a: Array, check_finite: bool = True) -> Any:
-    """The product of the pivots, one after the other: NumPy's overflows elsewhere."""
-    _square(a)
-    if a.dtype in (np.float32, np.complex64):
-        raise Unsupported("rule.parameter", "scipy.linalg.det in single precision, of which the result is double")
-    (a,) = _floating(a)
-    pivots, swapped = pivots_of(a)
-    start = jnp.where(swapped, number(-1, a), number(1, a))
-    found = lax.fori_loop(0, a.shape[0], lambda i, product: product * pivots[i], start)
-    return derived_from(jnp.where((pivots == 0).any(), number(0, a), found), jnp.linalg.det(a))
 
 
 @rewritten(linalg.norm, "a | ord axis keepdims check_finite", holds=_finite)
@@ -156,26 +142,6 @@ def cho_solve(*, c_and_lower: Any, b: Array, check_finite: bool = True) -> Any:
     return jla.cho_solve((jnp.where(lower, c, jnp.conj(c).T), True), b)
 
 
-@rule(linalg.lu_factor, "a | check_finite", holds=_finite, jumps=True)
-def lu_factor(*, a: Array, check_finite: bool = True) -> Any:
-    """By the largest pivots. SciPy warns of a zero among them, which replays do not."""
-    if a.ndim != 2:
-        raise Unsupported("rule.parameter", "several matrices at once")
-    (a,) = _floating(a)
-    factors, pivots, _ = lax.linalg.lu(a)
-    return factors, pivots
-
-
-@rule(linalg.lu_solve, "*lu_and_piv b | trans check_finite", holds=_finite)
-def lu_solve(*, lu_and_piv: Any, b: Array, trans: int = 0, check_finite: bool = True) -> Any:
-    factors, pivots = lu_and_piv
-    _square(factors)
-    lu, b = _floating(factors, b)
-    if trans not in (0, 1, 2) or b.ndim > 2:
-        raise Unsupported("rule.parameter", f"scipy.linalg.lu_solve: trans={trans!r}, or several right-hand sides")
-    return jla.lu_solve((lu, pivots), b, trans=trans)
-
-
 @rule(linalg.solve_banded, "ab b | l_and_u check_finite", holds=_finite, special=Finite())
 def solve_banded(*, l_and_u: Any, ab: Array, b: Array, check_finite: bool = True) -> Any:
     """Of tridiagonal matrices."""
@@ -188,55 +154,20 @@ def solve_banded(*, l_and_u: Any, ab: Array, b: Array, check_finite: bool = True
     return found.reshape(b.shape)
 
 
-_MOST_HALVINGS = 12
-"""Each squaring doubles errors. A matrix whose rows differ in size has too few digits beyond that: SciPy looks at its
-powers, and halves it less often, or not at all. Measured: 8e-10 at a norm of 1e4, 3e-6 at 1e6."""
-
-
-def _can_be_halved(*, A: Any, **rest: object) -> Any:
-    return _finite(A=A) & (abs(A).sum(axis=-2) < 2.0**_MOST_HALVINGS).all()
-
-
-@rule(linalg.expm, "A", holds=_can_be_halved)
-def expm(*, A: Array) -> Any:
-    """By Pade approximants, as SciPy's; of another order now and then.
-
-    JAX halves a matrix once too seldom for its approximant, and gives half of the digits of some.
-    """
-    (a,) = _floating(A)
-    _square(a)
-    if a.size == 1:
-        return jnp.exp(a)
-    largest = number(5.37 if a.real.dtype == np.float64 else 3.92, a.real)
-    halvings = jnp.maximum(jnp.ceil(jnp.log2(jnp.linalg.norm(a, 1) / largest)), number(0, a.real))
-
-    def squared(found: Any, count: Any) -> Any:
-        return lax.cond(count < halvings, lambda x: jnp.dot(x, x, precision="highest"), lambda x: x, found), None
-
-    found = jla.expm(a * jnp.exp2(-halvings).astype(a.dtype), max_squarings=1)
-    return lax.scan(squared, found, jnp.arange(_MOST_HALVINGS, dtype=halvings.dtype))[0]
-
-
-@rewritten(linalg.toeplitz, "c r")
-def toeplitz(c: Any, r: Any = None) -> Any:
-    if c.ndim != 1 or (r is not None and r.ndim != 1):
-        raise Unsupported("rule.parameter", "scipy.linalg.toeplitz of several")
-    row = np.conjugate(c) if r is None else r
-    values = np.concatenate([c[::-1], row[1:]])
-    at = np.arange(c.shape[0])[::-1][:, None] + np.arange(row.shape[0])[None, :]
-    return values[at]
-
-
 on_host(
     linalg,
     """
+    det: a
     eig: a b
     eigh_tridiagonal: d e
     eigvals: a b
+    expm: A
     fractional_matrix_power: A
     logm: A
     lstsq: a b
     lu: a
+    lu_factor: a
+    lu_solve: *lu_and_piv b
     matmul_toeplitz: *c_or_cr x
     null_space: A
     orth: A
@@ -258,5 +189,6 @@ on_host(
     subspace_angles: A B
     svd: a
     svdvals: a
+    toeplitz: c r
     """,
 )

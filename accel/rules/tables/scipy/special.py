@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from accel.rules import filling
-from accel.rules.derivatives import derived_from, with_slopes
+from accel.rules.derivatives import with_slopes
 from accel.rules.hosted import on_host, ufuncs_on_host
 from accel.rules.lowering import Array, Lazy, jnp, lax, number, where
 from accel.rules.rule import Unsupported, rewritten
@@ -62,31 +62,8 @@ def _psi(x: Array) -> Any:
     return where(x == number(0, x), lax.neg(jnp.copysign(number(np.inf, x), x)), jsp.digamma(x))
 
 
-def _exprel(x: Array) -> Any:
-    """(exp(x) - 1) / x, and 1 at 0."""
-    small = abs(x) < number(1e-16, x)
-    found = jnp.expm1(x) / where(small, number(1, x), x)
-    found = where(small, number(1, x), where(x == number(np.inf, x), number(np.inf, x), found))
-    return derived_from(found, where(small, 1 + 0.5 * x, found))
-
-
 def _log_expit(x: Array) -> Any:
     return lax.neg(lax.max(-x, number(0, x)) + jnp.log1p(jnp.exp(-abs(x))))
-
-
-def _huber(delta: Array, r: Array) -> Any:
-    size = abs(r)
-    inner, outer = 0.5 * r * r, delta * (size - 0.5 * delta)
-    return where(delta < 0, jnp.full_like(inner, np.inf), where(size <= delta, inner, outer))
-
-
-def _boxcox(x: Array, lmbda: Array) -> Any:
-    log, power = jnp.log(x), lmbda
-    small = abs(power) < 1e-19
-    found = where(small, log, jnp.expm1(power * log) / where(small, 1.0, power))
-    # where the power is 0, it is the first two terms of the series
-    near = log * (1.0 + 0.5 * power * log)
-    return derived_from(found, where(small, near, found))
 
 
 def _entr_slope(x: Array) -> Any:
@@ -108,13 +85,10 @@ _OWN: dict[str, Callable[..., Any]] = {
     "i1": lambda x: jsp.i1(x) + number(0, x),  # SciPy's zero is positive
     "i1e": lambda x: jsp.i1e(x) + number(0, x),
     "psi": _psi,
-    "exprel": _exprel,
     "log_expit": with_slopes(_log_expit, lambda x: jsp.expit(-x)),
     "entr": with_slopes(lambda x: where(x == 0, jnp.zeros_like(x), jsp.entr(x)), _entr_slope),
     "xlogy": with_slopes(lambda x, y: jsp.xlogy(x, y), lambda x, y: jnp.log(y), _share),
     "xlog1py": with_slopes(lambda x, y: jsp.xlog1py(x, y), lambda x, y: jnp.log1p(y), lambda x, y: _share(x, 1 + y)),
-    "huber": _huber,
-    "boxcox": _boxcox,
     "i0": with_slopes(lambda x: jsp.i0(x), lambda x: jsp.i1(x)),
     "exp10": lambda x: jnp.power(number(10, x), x),
 }
@@ -123,10 +97,10 @@ _IN_JAX = "erf erfc expit ndtr ndtri erfinv gamma i0e".split()
 _BY_SCIPY = frozenset("erfinv gamma gammaln ndtr ndtri psi".split())
 """Functions that programs on a CPU call SciPy for: it is as fast as XLA, whose have up to 1e16 wrong units in the last
 place near roots, 3,000 elsewhere."""
-_IN_DOUBLE = frozenset("boxcox exprel i0 i0e i1 i1e logit".split()) | _BY_SCIPY
+_IN_DOUBLE = frozenset("i0 i0e i1 i1e logit".split()) | _BY_SCIPY
 """Functions of float32 that are computed in double precision, as SciPy's: single precision overflows on the way, or
 loses digits near roots."""
-_SINGULAR = frozenset("logit erfinv gamma entr xlogy xlog1py gammaln psi boxcox".split())
+_SINGULAR = frozenset("logit erfinv gamma entr xlogy xlog1py gammaln psi".split())
 
 for _name, _lower in ({name: _in_jax(name) for name in _IN_JAX} | _OWN).items():
     _facts = {"work": 20.0, "singular": _name in _SINGULAR}
