@@ -9,13 +9,12 @@ Functions, parameters and defaults are SciPy's. Each takes NumPy or JAX arrays, 
 caller's own `jax.jit`, and is differentiable where the mathematics is.
 
 - *Shapes.* Filters return the shape of `input`, interpolation that of its coordinates or its `output_shape`.
-- *Dtypes.* `input`: bool, integer, float32, float64 or complex; order statistics take no complex input. The result has
-  the dtype of `output`, else the input's. Computed in float64; in float32 where the caller's JAX has 64-bit types
-  disabled and the arrays are JAX's.
+- *Dtypes.* `input`: bool, integer, float32 or float64. The result has the dtype of `output`, else the input's.
+  Computed in float64; in float32 where the caller's JAX has 64-bit types disabled and the arrays are JAX's.
 - *Errors* have SciPy's types: RuntimeError for other dtypes, unknown modes and wrong numbers of axes, ValueError for
-  origins outside their window, TypeError for complex input or `cval` where there must be real ones.
-- *Not covered.* Functions and values that are left to SciPy raise `NotCovered` with the reason: nothing is ignored. JAX
-  arrays as `output` are among them, since they cannot be written to.
+  origins outside their window, TypeError for a complex `cval`, and for complex input of order statistics.
+- *Not covered.* Functions and values that are left to SciPy raise `NotCovered` with the reason: nothing is ignored.
+  Complex input and weights are among them, and JAX arrays as `output`, since they cannot be written to.
 - *Differences.* Sums may differ from SciPy's in the last place. In uniform filters a NaN stays in the windows that hold
   it, and in order statistics it makes their results NaN. Splines of an input with infinities may have infinities where
   SciPy has NaN.

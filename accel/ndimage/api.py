@@ -25,11 +25,6 @@ Lowering = Callable[..., Array]
 
 # Parameters that may hold JAX arrays. If any of a call does, its result is one, too.
 _ARRAYS = ("input", "coordinates", "weights", "matrix", "offset", "shift", "cval")
-# Lowerings whose result is complex where input or weights are.
-_COMPLEX_RESULTS = frozenset(
-    {"correlate", "correlate1d", "convolve", "convolve1d", "uniform_filter", "uniform_filter1d"}
-    | {"spline_filter", "spline_filter1d"}
-)
 
 
 def _as_input(value: NDArray[Any]) -> NDArray[Any]:
@@ -40,19 +35,11 @@ def _as_input(value: NDArray[Any]) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _warn_and_settle(name: str, given: dict[str, Any]) -> None:
+def _warn_and_settle(given: dict[str, Any]) -> None:
     """Warn as the lowering would, which is traced once only while SciPy warns in every call; and drop the cause."""
     if given.get("size") is not None and given.get("footprint") is not None:
         warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=4)
         given["size"] = None
-    named = isinstance(given["output"], type | np.dtype)
-    if named and name in _COMPLEX_RESULTS and _has_complex_result(given) and np.dtype(given["output"]).kind != "c":
-        warnings.warn("promoting specified output dtype to complex", stacklevel=4)
-        given["output"] = np.promote_types(given["output"], np.complex64)
-
-
-def _has_complex_result(given: dict[str, Any]) -> bool:
-    return any(np.iscomplexobj(given[name]) for name in ("input", "weights") if name in given)
 
 
 def _separate_output(given: dict[str, Any]) -> NDArray[Any] | None:
@@ -63,8 +50,6 @@ def _separate_output(given: dict[str, Any]) -> NDArray[Any] | None:
     if isinstance(output, Array):
         raise NotCovered("output: a JAX array cannot be written to; pass a dtype")
     target = np.asarray(output)
-    if _has_complex_result(given) and target.dtype.kind != "c":
-        raise RuntimeError("output must have complex dtype")
     if "output_shape" in given and given["output_shape"] is None:
         given["output_shape"] = target.shape
     given["output"] = target.dtype
@@ -87,7 +72,7 @@ def _plans_its_own(lowering: Lowering) -> bool:
 
 
 def _on_numpy(lowering: Lowering, given: dict[str, Any]) -> NDArray[Any]:
-    _warn_and_settle(lowering.__name__, given)
+    _warn_and_settle(given)
     target = _separate_output(given)
     stored = given["output"] if isinstance(given["output"], np.dtype) and not given["output"].isnative else None
     if stored is not None:  # JAX has native byte order alone: converted at the end

@@ -6,7 +6,6 @@ Each raises what SciPy raises, with a message to the same effect.
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,28 +18,24 @@ if TYPE_CHECKING:
     from jax import Array
 
 
-def output_dtype(output: object, input_dtype: DTypeLike, complex_output: bool = False) -> np.dtype:
+def output_dtype(output: object, input_dtype: DTypeLike) -> np.dtype:
     """The result's dtype for SciPy's `output` parameter: None, a type, a dtype or a dtype's name.
 
-    Raises RuntimeError as SciPy does for a real dtype where the result is complex. Arrays are handled by the caller.
+    Arrays are handled by the caller. Raises NotCovered for complex numbers.
     """
     base = np.dtype(input_dtype)
+    if base.kind == "c":
+        raise NotCovered("complex numbers")
     if output is None:
-        return np.promote_types(base, np.complex64) if complex_output else base
+        return base
     if isinstance(output, str):
         named = np.dtype(output)
-        if complex_output and named.kind != "c":
-            raise RuntimeError("output must have complex dtype")
         if not issubclass(named.type, np.number):
             raise RuntimeError("output must have numeric dtype")
         return named
     if not isinstance(output, type | np.dtype):
         raise NotCovered(f"output: a lowering takes None or a dtype, not {type(output).__name__}")
-    dtype = np.dtype(output)
-    if complex_output and dtype.kind != "c":
-        warnings.warn("promoting specified output dtype to complex", stacklevel=3)
-        return np.promote_types(dtype, np.complex64)
-    return dtype
+    return np.dtype(output)
 
 
 def per_axis(value: object, rank: int) -> list[Any]:

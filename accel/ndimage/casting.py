@@ -24,9 +24,9 @@ def working_dtype() -> np.dtype:
     return np.dtype(jax.dtypes.canonicalize_dtype(np.float64))
 
 
-def result_dtype(output: object, input_dtype: DTypeLike, complex_output: bool = False) -> np.dtype:
+def result_dtype(output: object, input_dtype: DTypeLike) -> np.dtype:
     """The dtype SciPy would return, or its 32-bit form where the caller's JAX has 64-bit types disabled."""
-    dtype = arguments.output_dtype(output, input_dtype, complex_output)
+    dtype = arguments.output_dtype(output, input_dtype)
     return np.dtype(jax.dtypes.canonicalize_dtype(dtype)) if dtype.char in "lLqQdD" else dtype
 
 

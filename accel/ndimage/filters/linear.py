@@ -1,9 +1,10 @@
 """Correlation, convolution and means: the linear filters of `scipy.ndimage`, as functions of JAX arrays.
 
-Every function takes `input` of any shape and of a bool, integer, float32, float64 or complex dtype. Float16 and wider
-floats raise RuntimeError, as in SciPy. The result has the same shape; its dtype is `output` if given, else the input's.
-Arithmetic runs in float64 (float32 where the caller's JAX has 64-bit types disabled). Parameters mean what they mean in
-SciPy, except that `output` is None or a dtype here: output arrays are the caller's business.
+Every function takes `input` of any shape and of a bool, integer, float32 or float64 dtype. Float16 and wider floats
+raise RuntimeError, as in SciPy, complex numbers NotCovered. The result has the same shape; its dtype is `output` if
+given, else the input's. Arithmetic runs in float64 (float32 where the caller's JAX has 64-bit types disabled).
+Parameters mean what they mean in SciPy, except that `output` is None or a dtype here: output arrays are the caller's
+business.
 
 Derivatives and Gaussians, made of these, stand in `gradients`.
 
@@ -13,12 +14,12 @@ sum, so a NaN does not spread to the rest of its line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import NDArray
 
@@ -28,29 +29,6 @@ from accel.ndimage.boundary import FILTER_RULES, rule_of
 
 def _finish(x: Array, dtype: np.dtype) -> Array:
     return casting.store(x, dtype) if x.dtype != dtype else x
-
-
-def _complex_parts(real_filter: Callable[..., Array], x: Array, weights: Any, cval: Any, dtype: np.dtype) -> Array:
-    """Apply a real correlation to the real and imaginary parts of input and kernel.
-
-    real_filter(part, weights, cval) -> working dtype. The product of a + ib and c + id has four parts, of which each
-    sees its own part of `cval`.
-    """
-    complex_input, complex_weights = jnp.iscomplexobj(x), np.iscomplexobj(weights)
-    if not complex_input:
-        if np.iscomplexobj(cval):
-            raise ValueError("Cannot provide a complex-valued cval when the input is real.")
-        return lax.complex(real_filter(x, weights.real, cval), real_filter(x, weights.imag, cval)).astype(dtype)
-    a, b, ca, cb = x.real, x.imag, np.real(cval), np.imag(cval)
-    if not complex_weights:
-        return lax.complex(real_filter(a, weights, ca), real_filter(b, weights, cb)).astype(dtype)
-    real = real_filter(a, weights.real, ca) - real_filter(b, weights.imag, cb)
-    imag = real_filter(a, weights.imag, ca) + real_filter(b, weights.real, cb)
-    return lax.complex(real, imag).astype(dtype)
-
-
-def _is_complex(*arrays: Any) -> bool:
-    return any(np.iscomplexobj(a) if not isinstance(a, Array) else jnp.iscomplexobj(a) for a in arrays)
 
 
 def _needs_exact_sums(x: Array, weights: object, dtype: np.dtype) -> bool:
@@ -72,18 +50,8 @@ def correlate1d(
 ) -> Array:
     """Correlate along one axis: sum over j of weights[j] * input[i + j - k // 2 - origin].
 
-    weights: shape (k,), k > 0 (RuntimeError otherwise); complex ones are conjugated. The result is complex where input
-    or weights are. See `scipy.ndimage.correlate1d`.
+    weights: shape (k,), k > 0 (RuntimeError otherwise). See `scipy.ndimage.correlate1d`.
     """
-    if _is_complex(input, weights):
-        dtype = casting.result_dtype(output, input.dtype, complex_output=True)
-        if _is_complex(weights):
-            weights = kernels.as_weights(weights, np.complex128).conj()
-
-        def part(x: Array, w: NDArray[Any] | list[Any], c: float) -> Array:
-            return correlate1d(x, w, axis, casting.working_dtype(), mode, c, origin)
-
-        return _complex_parts(part, input, weights, cval, dtype)
     dtype = casting.result_dtype(output, input.dtype)
     weights = kernels.as_weights(weights)
     if weights.ndim != 1 or weights.shape[0] < 1:
@@ -110,26 +78,15 @@ def convolve1d(
     origin: int = 0,
 ) -> Array:
     """Convolve along one axis with `weights`, shape (k,), k > 0. See `scipy.ndimage.convolve1d`."""
-    weights = kernels.as_weights(weights, np.complex128 if _is_complex(weights) else np.float64)[::-1]
-    # Turned round, a kernel of even length has its centre one cell further on. Complex weights are conjugated here
-    # because correlate1d does so again.
+    weights = kernels.as_weights(weights)[::-1]
+    # Turned round, a kernel of even length has its centre one cell further on.
     origin = -origin - (1 - weights.shape[0] % 2)
-    return correlate1d(input, weights.conj() if _is_complex(weights) else weights, axis, output, mode, cval, origin)
+    return correlate1d(input, weights, axis, output, mode, cval, origin)
 
 
 def _correlate_or_convolve(
     input: Array, weights: Any, output: Any, mode: Any, cval: object, origin: object, convolution: bool, axes: Any
 ) -> Array:
-    if _is_complex(input, weights):
-        weights = kernels.as_weights(weights, np.complex128 if _is_complex(weights) else np.float64)
-        if _is_complex(weights) and not convolution:
-            weights = weights.conj()
-        dtype = casting.result_dtype(output, input.dtype, complex_output=True)
-
-        def part(x: Array, w: NDArray[Any] | list[Any], c: float) -> Array:
-            return _correlate_or_convolve(x, w, casting.working_dtype(), mode, c, origin, convolution, axes)
-
-        return _complex_parts(part, input, weights, cval, dtype)
     ndim = input.ndim
     axes = arguments.check_axes(axes, ndim)
     weights = arguments.expand_kernel(kernels.as_weights(weights), axes, ndim, "weights")
@@ -204,13 +161,7 @@ def uniform_filter1d(
     axis = normalize_axis_index(axis, input.ndim)
     if size < 1:
         raise RuntimeError("incorrect filter size")
-    dtype = casting.result_dtype(output, input.dtype, complex_output=_is_complex(input))
-    if _is_complex(input):
-        real, imag = (
-            uniform_filter1d(part, size, axis, casting.working_dtype(), mode, c, origin)
-            for part, c in ((input.real, np.real(cval)), (input.imag, np.imag(cval)))
-        )
-        return lax.complex(real, imag).astype(dtype)
+    dtype = casting.result_dtype(output, input.dtype)
     reach = arguments.check_window(size, origin)
     rule, cval = rule_of(mode, FILTER_RULES), arguments.fill_value(cval)
     casting.require_storable(input.dtype, dtype)
@@ -234,7 +185,7 @@ def uniform_filter(
 
     See `uniform_filter1d` and `scipy.ndimage.uniform_filter`.
     """
-    dtype = casting.result_dtype(output, input.dtype, complex_output=_is_complex(input))
+    dtype = casting.result_dtype(output, input.dtype)
     axes = arguments.check_axes(axes, input.ndim)
     columns = [arguments.per_axis(value, len(axes)) for value in (size, origin, mode)]
     passes = [row for row in zip(axes, *columns, strict=True) if row[1] > 1]

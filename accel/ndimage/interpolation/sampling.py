@@ -177,7 +177,7 @@ def _resample(x: Array, coordinates: Sequence[Any], order: int, mode: str, cval:
     return jnp.where(inside, x, cval)
 
 
-# -- compiled, for real and complex input ------------------------------------------------------------------------------
+# -- compiled ----------------------------------------------------------------------------------------------------------
 
 
 def interpolate(
@@ -195,12 +195,12 @@ def interpolate(
 
     `shape` is the result's. What decides the program is static; coordinates are not.
     """
-    dtype = casting.result_dtype(output, input.dtype, complex_output=jnp.iscomplexobj(input))
+    dtype = casting.result_dtype(output, input.dtype)
     boundary.rule_of(mode, boundary.TAP_RULES)
     if input.ndim < 1 or len(shape) < 1:
         raise RuntimeError("input and output rank must be > 0")
     casting.require_storable(input.dtype, dtype)
-    cval = cval if jnp.iscomplexobj(input) else arguments.fill_value(cval)
+    cval = arguments.fill_value(cval)
     if input.size == 0 or 0 in shape:
         return jnp.zeros(shape, dtype)
     static = {"dtype": dtype, "order": int(order), "mode": mode, "cval": cval, "prefilter": bool(prefilter)}
@@ -209,31 +209,6 @@ def interpolate(
     return dispatch.compiled(kernel, static)(input, coordinates)
 
 
-def _parts_of(kernel: Callable[..., Array]) -> Callable[..., Array]:
-    """`kernel`, written for real input, for complex input too: each part sees its own part of `cval`."""
-
-    @functools.wraps(kernel)
-    def both(
-        input: Array,
-        coordinates: Array | NDArray[Any] | list[Any],
-        dtype: np.dtype,
-        order: int,
-        mode: str,
-        cval: complex,
-        prefilter: bool,
-    ) -> Array:
-        if not jnp.iscomplexobj(input):
-            return kernel(input, coordinates, dtype, order, mode, cval, prefilter)
-        real, imag = (
-            kernel(part, coordinates, casting.working_dtype(), order, mode, arguments.fill_value(c), prefilter)
-            for part, c in ((input.real, np.real(cval)), (input.imag, np.imag(cval)))
-        )
-        return lax.complex(real, imag).astype(dtype)
-
-    return both
-
-
-@_parts_of
 def at_points(
     input: Array,
     points: Array | NDArray[Any] | list[Any],
@@ -249,15 +224,13 @@ def at_points(
     return casting.store_rounded(_sample(x, coordinates, order, mode, cval, prepad), dtype)
 
 
-@_parts_of
 def at_points_of_planes(
-    input: Array, points: object, dtype: np.dtype, order: int, mode: str, cval: complex, prefilter: bool
+    input: Array, points: list[Any], dtype: np.dtype, order: int, mode: str, cval: complex, prefilter: bool
 ) -> Array:
     """As `at_points`, for each input[k]."""
     return jax.vmap(lambda plane: at_points(plane, points, dtype, order, mode, cval, prefilter))(input)
 
 
-@_parts_of
 def on_axes(
     input: Array, vectors: list[Any], dtype: np.dtype, order: int, mode: str, cval: complex, prefilter: bool
 ) -> Array:

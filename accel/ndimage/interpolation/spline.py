@@ -253,12 +253,7 @@ def spline_filter1d(
     order: 0 to 5, RuntimeError otherwise; orders 0 and 1 leave the input as it is.
     """
     check_order(order)
-    dtype = casting.result_dtype(output, input.dtype, complex_output=jnp.iscomplexobj(input))
-    if jnp.iscomplexobj(input):
-        real, imag = (
-            spline_filter1d(part, order, axis, casting.working_dtype(), mode) for part in (input.real, input.imag)
-        )
-        return lax.complex(real, imag).astype(dtype)
+    dtype = casting.result_dtype(output, input.dtype)
     casting.require_storable(input.dtype, dtype)
     if order < 2:
         return casting.store(casting.to_working(input), dtype)
@@ -272,7 +267,7 @@ def spline_filter(input: Array, order: int = 3, output: DTypeLike = np.float64, 
     order: 2 to 5, RuntimeError otherwise.
     """
     check_order(order, lowest=2)
-    dtype = casting.result_dtype(output, input.dtype, complex_output=jnp.iscomplexobj(input))
+    dtype = casting.result_dtype(output, input.dtype)
     x, between = input, casting.between_passes(dtype)
     for axis in range(input.ndim):
         x = spline_filter1d(x, order, axis, between, mode)

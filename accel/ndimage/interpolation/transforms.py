@@ -1,9 +1,9 @@
 """The interpolation half of `scipy.ndimage`: splines of order 0 to 5 at mapped coordinates.
 
-Every function takes `input` of any shape of at least one axis and of a bool, integer, float32, float64 or complex
-dtype. Coordinates are in grid cells, 0 at the centre of the first cell. Results have the dtype of `output`, or the
-input's; integers round half away from zero and clip. Coordinates outside are treated by SciPy's rules (see `boundary`):
-its "wrap" has period n - 1. A NaN coordinate gives `cval`, except under "nearest" and "grid-constant". No coordinate,
+Every function takes `input` of any shape of at least one axis and of a bool, integer, float32 or float64 dtype.
+Coordinates are in grid cells, 0 at the centre of the first cell. Results have the dtype of `output`, or the input's;
+integers round half away from zero and clip. Coordinates outside are treated by SciPy's rules (see `boundary`): its
+"wrap" has period n - 1. A NaN coordinate gives `cval`, except under "nearest" and "grid-constant". No coordinate,
 however large, makes anything outside the array be read.
 
 Where coordinates are known while tracing (`zoom`, `rotate`, a constant matrix) they are computed in NumPy, as SciPy
@@ -179,8 +179,7 @@ def zoom(
         raise NotCovered("zoom: the zoom factor decides the output's shape and cannot be a traced value")
     shape = tuple(round(n * factor) for n, factor in zip(input.shape, factors, strict=True))
     if prefilter and all(factor == 1 for factor in factors):
-        return input.astype(casting.result_dtype(output, input.dtype, complex_output=jnp.iscomplexobj(input)))
-    grid_mode = grid_mode and not jnp.iscomplexobj(input)  # SciPy forgets it on the way to the parts
+        return input.astype(casting.result_dtype(output, input.dtype))
     if grid_mode and mode in ("constant", "wrap"):
         warnings.warn(
             f"It is recommended to use mode = grid-{mode} instead of {mode} when grid_mode is True.", stacklevel=2

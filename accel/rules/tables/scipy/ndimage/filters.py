@@ -24,6 +24,11 @@ def _jumps_at_edges(node: Node) -> bool | None:
     return True if nearest or mode in ("constant", "wrap") else None
 
 
+def _is_real(*, input: Any, weights: Any = None, **rest: object) -> bool | None:
+    """False for complex numbers, of which programs let SciPy make two filters; None: there is nothing to check."""
+    return False if "c" in (input.dtype.kind, getattr(weights, "dtype", input.dtype).kind) else None
+
+
 FACTS: dict[str, dict[str, Any]] = {"map_coordinates": {"jumps": _jumps_at_edges}}
 """Facts about single functions beyond what they have in common."""
 
@@ -57,7 +62,7 @@ def _add_rows() -> None:
         operands = [SEVERAL.get(p, p) for p in parameters if p in OPERANDS]
         static = [p for p in parameters if p not in OPERANDS and p != "output"]
         names = f"{' '.join(operands)} | {' '.join(static)}"
-        add_rule(function, _lowered(name), names, work=9.0, **FACTS.get(name, {}))
+        add_rule(function, _lowered(name), names, work=9.0, holds=_is_real, or_on_host=True, **FACTS.get(name, {}))
 
 
 _add_rows()
