@@ -40,11 +40,6 @@ def _has_nth(mask: Any, place: Any) -> Any:
     return (place >= -number) & (place < number)
 
 
-def _alike(mask: Any, other: Any) -> Any:
-    """Whether two masks select as many elements."""
-    return mask.sum() == other.sum()
-
-
 def _sliced_numpy(mask: NDArray[Any], start: int | None, stop: int | None, step: int | None) -> Any:
     result = np.zeros_like(mask)
     result[np.flatnonzero(mask)[start:stop:step]] = True
@@ -58,18 +53,6 @@ def _sliced(mask: Array, start: int | None, stop: int | None, step: int | None) 
     inside = mask & (rank >= low)
     inside = inside if stop is None else inside & (rank < high)
     return inside if step in (None, 1) else inside & ((rank - low) % step == 0)
-
-
-def _packed_numpy(full: NDArray[Any], mask: NDArray[Any]) -> Any:
-    result = np.broadcast_to(full[:1], full.shape).copy()
-    chosen = full[mask]
-    result[: len(chosen)] = chosen
-    return result
-
-
-def _packed(full: Array, mask: Array) -> Any:
-    """The rows of `full` where `mask` holds, moved to the front; behind them, the first row again and again."""
-    return full[jnp.nonzero(mask, size=mask.shape[0], fill_value=0)[0]]
 
 
 def _first_numpy(mask: NDArray[Any]) -> Any:
@@ -88,6 +71,4 @@ SELECTED = own_rule("selected", _selected_numpy, _selected)
 NTH = own_rule("nth", _nth_numpy, _nth)
 HAS_NTH = own_rule("has_nth", _has_nth, _has_nth)
 FIRST = own_rule("first", _first_numpy, _first)
-ALIKE = own_rule("alike", _alike, _alike)
-PACKED = own_rule("packed", _packed_numpy, _packed)
 SLICED = own_rule("sliced", _sliced_numpy, _sliced)

@@ -102,9 +102,5 @@ class CallOnHost(Special):
     """The program calls the function itself in the middle of its run (accel.rules.hosted): scipy.ndimage.label."""
 
 
-class Counted(Special):
-    """Numbers in order: np.arange. As many as a mask selects are a selection; else the path fixes the bounds."""
-
-
 class Finite(Special):
     """NumPy raises for singular matrices, where XLA gives infinities or NaN: np.linalg.inv. Replays check for them."""

@@ -17,10 +17,10 @@ from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values import rows as by_rows
 from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedValue, as_static, as_template
 from accel.record.values.operands import assume_holds, check_casts, flat, ufunc_kwargs
-from accel.record.values.rows import align, full_node, is_compressed, like_mask, new, record_rows
+from accel.record.values.rows import full_node, is_compressed, like_mask, new, record_rows
 from accel.record.values.wrapping import wrap
 from accel.rules import core, gathers, selections
-from accel.rules.rule import Rule, Unsupported, lookup
+from accel.rules.rule import Rule, Unsupported
 from accel.rules.tables import ufuncs
 
 
@@ -171,21 +171,14 @@ def _reduce(recording: Recording, rule: Rule, bound: dict[str, Any], chosen: Com
 
 
 def record_product(recording: Recording, operands: tuple[Any, ...], result: Any) -> Any:
-    """`x[mask] @ y[mask]`, `y` with one axis or two: a sum over what the mask selects. Or `x[mask] @ y`, row by row."""
+    """`x[mask] @ y`, row by row."""
     first, second = operands
-    if is_compressed(first) and first._plain_.ndim == 2 and not is_compressed(second) and np.ndim(unwrap(second)) < 3:
-        whole = first._full, as_template(second)
-        kwargs = ufunc_kwargs(np.matmul, operands, None)
-        full = full_node(recording, ufuncs.rule_for(np.matmul), whole, kwargs, first._mask, result)
-        return new(recording, result, full, first._mask)
-    if not all(map(is_compressed, operands)) or [x._plain_.ndim for x in operands] not in ([1, 1], [1, 2]):
+    if not is_compressed(first) or first._plain_.ndim != 2 or is_compressed(second) or np.ndim(unwrap(second)) > 2:
         raise Unsupported("shape.dynamic", "a product with a masked selection")
-    mask = common_mask(operands, None)
-    dot = lookup(np.dot)
-    assert dot is not None
-    parts = {name: x._full for name, x in zip(dot.operands, operands, strict=True)}
-    node = recording.writer.node(by_rows.product_rule(dot), (), {**parts, "mask": mask}, result)
-    return wrap(recording, result, node)
+    whole = first._full, as_template(second)
+    kwargs = ufunc_kwargs(np.matmul, operands, None)
+    full = full_node(recording, ufuncs.rule_for(np.matmul), whole, kwargs, first._mask, result)
+    return new(recording, result, full, first._mask)
 
 
 def _first(axis: int, ndim: int) -> bool:
@@ -199,13 +192,10 @@ def _positive(axis: object, ndim: int) -> Any:
 
 
 def common_mask(operands: Any, result: Any) -> Node:
-    """The one mask that all selections among the operands share.
-
-    Different masks that select the same number of rows are replaced by the mask of the first rows.
-    """
+    """The one mask that all selections among the operands share."""
     chosen = [value for value in operands if is_compressed(value)]
     if any(value._mask is not chosen[0]._mask for value in chosen):
-        align(chosen)
+        raise Unsupported("shape.dynamic", "selections by different masks in one operation")
     mask: Node = chosen[0]._mask
     if result is not None and any(value._plain_.ndim != np.ndim(result) for value in chosen):
         raise Unsupported("shape.dynamic", "a masked selection broadcast along new axes")

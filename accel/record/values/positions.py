@@ -157,19 +157,6 @@ def _expanded(total: Counter[Product], terms_of: Callable[[Node], Terms | None])
     return {product: count for product, count in total.items() if count}
 
 
-def counting_mask(stop: Any, start: int) -> Node | None:
-    """The mask for which `stop` is `start` and as many more as it selects, whatever that is; None if there is none."""
-    node = position_of(stop)
-    if node is None:
-        return None
-    total = _expanded(Counter({(node,): 1}), _terms)
-    match [product for product in total if product]:
-        case [(counted,)] if counted.rule is core.COUNT and total == {(counted,): 1} | ({(): start} if start else {}):
-            mask: Node = counted.args[0]
-            return mask
-    return None
-
-
 def _index(node: Node) -> int:
     return node.index
 

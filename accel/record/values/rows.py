@@ -1,11 +1,10 @@
-"""Selections by a mask, row by row: their rows moved to the front, counted, and functions that give as many."""
+"""Selections by a mask, row by row: functions that give as many rows, and reductions over what a mask selects."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accel.ir.tape import Node
 from accel.record.state.recording import Recording
@@ -13,7 +12,7 @@ from accel.record.values.arrays import CompressedArray, as_static
 from accel.record.values.wrapping import remember
 from accel.rules import selections
 from accel.rules.columns import Locality, Reads
-from accel.rules.rule import Rule, Unsupported, derived
+from accel.rules.rule import Rule, derived
 
 
 def is_compressed(value: object) -> bool:
@@ -70,53 +69,6 @@ def _first_rows(chosen: CompressedArray) -> Node:
     if mask.rule is selections.FIRST:
         return mask
     return chosen._recording_.writer.node(selections.FIRST, (mask,), {}, like_mask(mask))
-
-
-def _pack(chosen: CompressedArray) -> None:
-    """Keep the same selection with its rows in front."""
-    first = _first_rows(chosen)
-    if first is chosen._mask:
-        return
-    if chosen._is_shared:
-        raise Unsupported("shape.dynamic", "a masked selection in another order while views of it exist")
-    args = (chosen._full, chosen._mask)
-    chosen._full = full_node(chosen._recording_, selections.PACKED, args, {}, chosen._mask, chosen._plain_)
-    chosen._mask = first
-
-
-def align(chosen: list[CompressedArray]) -> None:
-    """Keep selections by different masks with their rows in front, by one mask. That they are as many is an outcome."""
-    length = len(chosen[0]._plain_)
-    if any(len(value._plain_) != length or value._is_shared for value in chosen):
-        raise Unsupported("shape.dynamic", "selections by different masks in one operation")
-    first = _first_rows(chosen[0])
-    for value in chosen:
-        _pack(value)
-        if value._mask is not first:
-            if value._mask.shape != first.shape:
-                raise Unsupported("shape.dynamic", "selections of different arrays in one operation")
-            value._recording_.writer.assume(selections.ALIKE, (first, value._mask))
-            value._mask = first
-
-
-def counted_range(recording: Recording, rule: Rule, start: int, chosen: Node, result: NDArray[Any]) -> CompressedArray:
-    """`np.arange(start, start + n)` for as many elements as the mask `chosen` selects."""
-    size = chosen.shape[0]
-    numbers = np.arange(start, start + size, dtype=result.dtype)
-    bounds = {"start_or_stop": start, "stop": start + size, "dtype": result.dtype}
-    full = recording.writer.node(rule, (), bounds, numbers)
-    first = recording.writer.node(selections.FIRST, (chosen,), {}, like_mask(chosen))
-    return new(recording, result, full, chosen if chosen.rule is selections.FIRST else first)
-
-
-@derived
-def product_rule(rule: Rule) -> Rule:
-    """The product over what a mask selects: along the last axis of `a` and the first of `b`."""
-
-    def function(*, a: Any, b: Any, mask: Any) -> Any:
-        return rule.function(a[..., mask], b[mask])
-
-    return Rule(name=rule.name + "[mask]", function=function, lower=rule.recorded.masked)
 
 
 @derived

@@ -26,7 +26,6 @@ from accel.record.values.calls.general import (
 )
 from accel.record.values.indexing import get_item
 from accel.record.values.operands import assume_holds, check_casts, flat, view
-from accel.record.values.positions import counting_mask
 from accel.record.values.wrapping import known, wrap
 from accel.rules import core
 from accel.rules.hosted import RESULTS, is_plain
@@ -35,7 +34,6 @@ from accel.rules.special import (
     ArrayOf,
     BroadcastArrays,
     CallOnHost,
-    Counted,
     Finite,
     Flip,
     Indices,
@@ -212,22 +210,6 @@ def _record_on_host(recording: Recording, rule: Rule, bound: dict[str, Any], res
     refuse_aliases(recording, rule, bound, parts)
     made = iter(wrap(recording, tuple(parts), host_call(recording, rule, template, result)))
     return fill(result, lambda part: next(made), RESULTS)
-
-
-@records(Counted)
-def _record_counted(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
-    """np.arange: of `n` or `start + n` numbers, where a mask selects n elements, it is a selection, too."""
-    given = dict(bound)
-    start = given.pop("start_or_stop", 0)
-    stop = given.pop("stop", None)
-    start, stop = (0, start) if stop is None else (start, stop)
-    unit = given.pop("step", 1) == 1 and given.keys() <= {"dtype"}
-    mask = counting_mask(stop, start) if unit and type(start) is int else None
-    return (
-        record_bound(recording, rule, bound, result)
-        if mask is None
-        else rows.counted_range(recording, rule, start, mask, result)
-    )
 
 
 @records(Rewrite)

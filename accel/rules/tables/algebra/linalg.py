@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from accel.rules import complexes, filling, products
 from accel.rules.core import cast, in_common_dtype
 from accel.rules.derivatives import derived_from
-from accel.rules.lowering import Array, axes_of, extreme, jnp, lax, number, tree, where
+from accel.rules.lowering import Array, axes_of, extreme, jnp, lax, tree, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Finite, OfArray
-from accel.rules.tables.statistics.reductions import where_selected
 from accel.rules.tracing import current
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -40,12 +39,7 @@ def _precise(name: str, *positional: str) -> Callable[..., Any]:
     return lower
 
 
-def _dot_of_selections(*, a: Array, b: Array, mask: Array) -> Any:
-    """mask: along the last axis of `a` and the first of `b`."""
-    return _precise("dot", "a", "b")(a=where(mask, a, number(0, a)), b=where_selected(mask, b, 0))
-
-
-add_rule(np.dot, _precise("dot", "a", "b"), "a b", masked=_dot_of_selections, work=20.0)
+add_rule(np.dot, _precise("dot", "a", "b"), "a b", work=20.0)
 for _function in (np.inner, np.vdot):
     add_rule(_function, _precise(_function.__name__, "a", "b"), "a b", work=20.0)
 add_rule(np.tensordot, _precise("tensordot", "a", "b"), "a b | axes", work=20.0)

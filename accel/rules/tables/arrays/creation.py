@@ -9,7 +9,7 @@ import numpy as np
 from accel.rules.core import cast
 from accel.rules.lowering import Array, jnp, lax, number, same, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
-from accel.rules.special import ArrayOf, Counted, Like
+from accel.rules.special import ArrayOf, Like
 
 _function: Any
 for _function in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.asfortranarray, np.require):
@@ -59,7 +59,7 @@ def empty(*, shape: int | tuple[int, ...], dtype: np.dtype[Any] | type[Any] = fl
     return jnp.zeros(shape, dtype)
 
 
-@rule(np.arange, "| start_or_stop stop step dtype", special=Counted())
+@rule(np.arange, "| start_or_stop stop step dtype")
 def arange(**bound: Any) -> Any:
     """Static bounds; the values are NumPy's own."""
     return jnp.asarray(np.arange(*_positional(bound), dtype=bound.get("dtype")))
