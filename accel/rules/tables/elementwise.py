@@ -93,31 +93,11 @@ for _function in (np.round, np.around):
     add_rule(_function, _round, "a | decimals", elementwise=True, rounding=Rounding.EXACT, jumps=True)
 add_rule(np.isneginf, spread("isneginf", "x"), "x", elementwise=True)
 add_rule(np.isposinf, spread("isposinf", "x"), "x", elementwise=True)
-
-
-@rewritten(np.real, "val")
-def real(val: Any) -> Any:
-    return val.real
-
-
-@rewritten(np.imag, "val")
-def imag(val: Any) -> Any:
-    return val.imag
-
-
-@rewritten(np.isreal, "x")
-def isreal(x: Any) -> Any:
-    return np.equal(np.imag(x), 0)
-
-
-@rewritten(np.iscomplex, "x")
-def iscomplex(x: Any) -> Any:
-    return np.not_equal(np.imag(x), 0)
-
-
-@rule(np.fix, "x", elementwise=True)
-def fix(*, x: Array) -> Any:
-    return jnp.trunc(x)
+rewritten(np.real, "val")(lambda val: val.real)
+rewritten(np.imag, "val")(lambda val: val.imag)
+rewritten(np.isreal, "x")(lambda x: np.equal(np.imag(x), 0))
+rewritten(np.iscomplex, "x")(lambda x: np.not_equal(np.imag(x), 0))
+add_rule(np.fix, lambda *, x: jnp.trunc(x), "x", elementwise=True)
 
 
 @rewritten(np.real_if_close, "a | tol")

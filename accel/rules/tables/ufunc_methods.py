@@ -60,31 +60,6 @@ AT: dict[Any, str] = {
 """In-place operations through indices, by the name of JAX's scatter."""
 
 
-def _reduce_signature(
-    array: object,
-    axis: object = 0,
-    dtype: object = None,
-    out: object = None,
-    keepdims: object = False,
-    initial: object = None,
-    where: object = True,
-) -> None: ...
-
-
-def _accumulate_signature(array: object, axis: object = 0, dtype: object = None, out: object = None) -> None: ...
-
-
-def _reduceat_signature(
-    array: object, indices: object, axis: object = 0, dtype: object = None, out: object = None
-) -> None: ...
-
-
-def _outer_signature(A: object, B: object, dtype: object = None, out: object = None) -> None: ...
-
-
-def _at_signature(a: object, indices: object, b: object = None) -> None: ...
-
-
 def _reduce_by_name(name: str) -> Callable[..., Any]:
     def lower(*, array: Array, axis: int | None = 0, dtype: np.dtype[Any] | None = None, **bound: object) -> Any:
         if dtype is not None and name not in ("sum", "prod"):
@@ -241,8 +216,12 @@ def _at_holds(
     return functools.reduce(operator.and_, map(in_bounds, arrays, a.shape))
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function)
+_REDUCE = inspect.signature(lambda array, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=True: None)
+_ACCUMULATE = inspect.signature(lambda array, axis=0, dtype=None, out=None: None)
+_REDUCEAT = inspect.signature(lambda array, indices, axis=0, dtype=None, out=None: None)
+_OUTER = inspect.signature(lambda A, B, dtype=None, out=None: None)
+_AT = inspect.signature(lambda a, indices, b=None: None)
+# of a ufunc's methods, which are written in C
 
 
 def _binary() -> list[np.ufunc]:
@@ -259,25 +238,23 @@ for _ufunc in _binary():
         _reduce_by_name(REDUCE[_ufunc]) if _ufunc in REDUCE else _reduce_by_folding(_ufunc),
         "array initial where | axis dtype keepdims" if _ufunc in REDUCE else "array | axis dtype keepdims",
         out_decides=_ufunc in ACCUMULATE,
-        signature=_signature(_reduce_signature),
+        signature=_REDUCE,
     )
     add_rule(
         _ufunc.accumulate,
         running(ACCUMULATE[_ufunc], along=0) if _ufunc in ACCUMULATE else _accumulate_by_folding(_ufunc),
         "array | axis dtype",
         out_decides=_ufunc in ACCUMULATE,
-        signature=_signature(_accumulate_signature),
+        signature=_ACCUMULATE,
     )
-    rewritten(_ufunc.outer, "A B", signature=_signature(_outer_signature))(_outer(_ufunc))
-    rewritten(_ufunc.reduceat, "array indices | axis", signature=_signature(_reduceat_signature), or_on_host=True)(
-        _reduceat(_ufunc)
-    )
+    rewritten(_ufunc.outer, "A B", signature=_OUTER)(_outer(_ufunc))
+    rewritten(_ufunc.reduceat, "array indices | axis", signature=_REDUCEAT, or_on_host=True)(_reduceat(_ufunc))
     if _ufunc in AT:
         add_rule(
             _ufunc.at,
             _at(_ufunc),
             "a *indices b",
-            signature=_signature(_at_signature),
+            signature=_AT,
             special=WritesInto(),
             holds=_at_holds,
         )

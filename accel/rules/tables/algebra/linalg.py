@@ -17,6 +17,8 @@ from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import Finite, OfArray
 from accel.rules.tracing import current
 
+_function: Any
+
 # -- products ---------------------------------------------------------------------------------------------------------
 
 
@@ -44,21 +46,6 @@ for _function in (np.inner, np.vdot):
     add_rule(_function, _precise(_function.__name__, "a", "b"), "a b", work=20.0)
 add_rule(np.tensordot, _precise("tensordot", "a", "b"), "a b | axes", work=20.0)
 add_rule(np.linalg.tensordot, _precise("tensordot", "x1", "x2"), "x1 x2 | axes", work=20.0)
-
-
-@rewritten(np.outer, "a b", kind=OfArray)
-def outer(a: Any, b: Any) -> Any:
-    return np.multiply(np.expand_dims(np.ravel(a), 1), np.expand_dims(np.ravel(b), 0))
-
-
-@rewritten(np.linalg.outer, "x1 x2", kind=OfArray)
-def linalg_outer(x1: Any, x2: Any) -> Any:
-    return np.multiply(np.expand_dims(x1, 1), np.expand_dims(x2, 0))
-
-
-@rewritten(np.linalg.matmul, "x1 x2")
-def linalg_matmul(x1: Any, x2: Any) -> Any:
-    return np.matmul(x1, x2)
 
 
 @rewritten(np.linalg.vecdot, "x1 x2 | axis")
@@ -110,20 +97,24 @@ def linalg_cross(*, x1: Array, x2: Array, axis: int = -1) -> Any:
     return cross(a=x1, b=x2, axis=axis)
 
 
-@rewritten(np.trace, "a | offset axis1 axis2 dtype")
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+def _sum_of_diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     """By the sum of the diagonal alone, in NumPy's order."""
     return np.sum(np.diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
-@rewritten(np.linalg.trace, "x | offset")
-def linalg_trace(x: Any, offset: int = 0) -> Any:
-    return np.trace(x, offset, -2, -1)
-
-
-@rewritten(np.linalg.diagonal, "x | offset")
-def linalg_diagonal(x: Any, offset: int = 0) -> Any:
-    return np.diagonal(x, offset, -2, -1)
+for _function, _names, _calls in (
+    (np.trace, "a | offset axis1 axis2 dtype", _sum_of_diagonal),
+    (np.linalg.trace, "x | offset", lambda x, offset=0: np.trace(x, offset, -2, -1)),
+    (np.linalg.diagonal, "x | offset", lambda x, offset=0: np.diagonal(x, offset, -2, -1)),
+    (np.linalg.matmul, "x1 x2", lambda x1, x2: np.matmul(x1, x2)),
+    (np.linalg.matrix_transpose, "x", lambda x: np.swapaxes(x, -1, -2)),
+):
+    rewritten(_function, _names)(_calls)
+for _function, _names, _calls in (
+    (np.outer, "a b", lambda a, b: np.multiply(np.expand_dims(np.ravel(a), 1), np.expand_dims(np.ravel(b), 0))),
+    (np.linalg.outer, "x1 x2", lambda x1, x2: np.multiply(np.expand_dims(x1, 1), np.expand_dims(x2, 0))),
+):
+    rewritten(_function, _names, kind=OfArray)(_calls)
 
 
 # -- matrices ---------------------------------------------------------------------------------------------------------
@@ -322,8 +313,3 @@ def multi_dot(arrays: Any) -> Any:
     for factor in arrays[1:]:
         result = np.dot(result, factor)
     return result
-
-
-@rewritten(np.linalg.matrix_transpose, "x")
-def linalg_matrix_transpose(x: Any) -> Any:
-    return np.swapaxes(x, -1, -2)

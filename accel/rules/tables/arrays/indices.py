@@ -83,14 +83,8 @@ def ix_(args: tuple[Any, ...]) -> Any:
     return tuple(made)
 
 
-@rewritten(np.tril_indices_from, "arr | k")
-def tril_indices_from(arr: Any, k: int = 0) -> Any:
-    return np.tril_indices(arr.shape[0], k, arr.shape[1])
-
-
-@rewritten(np.triu_indices_from, "arr | k")
-def triu_indices_from(arr: Any, k: int = 0) -> Any:
-    return np.triu_indices(arr.shape[0], k, arr.shape[1])
+for _function, _of_size in ((np.tril_indices_from, np.tril_indices), (np.triu_indices_from, np.triu_indices)):
+    rewritten(_function, "arr | k")(lambda arr, k=0, of_size=_of_size: of_size(arr.shape[0], k, arr.shape[1]))
 
 
 # -- of true elements -------------------------------------------------------------------------------------------------
@@ -105,9 +99,7 @@ def argwhere(a: Any) -> Any:
     return np.stack(np.nonzero(a), axis=-1)
 
 
-@rewritten(np.flatnonzero, "a")
-def flatnonzero(a: Any) -> Any:
-    return np.nonzero(np.ravel(a))[0]
+rewritten(np.flatnonzero, "a")(lambda a: np.nonzero(np.ravel(a))[0])
 
 
 @rewritten(np.extract, "condition arr")

@@ -43,16 +43,8 @@ def _moved(function: Any) -> Any:
     return view
 
 
-@rewritten(np.reshape, "a | shape order", kind=OfArray)
-def reshape(a: Any, shape: Any, order: str = "C") -> Any:
-    return a.reshape(shape, order=order)
-
-
-@rewritten(np.ravel, "a | order", kind=OfArray)
-def ravel(a: Any, order: str = "C") -> Any:
-    return a.ravel(order)
-
-
+rewritten(np.reshape, "a | shape order", kind=OfArray)(lambda a, shape, order="C": a.reshape(shape, order=order))
+rewritten(np.ravel, "a | order", kind=OfArray)(lambda a, order="C": a.ravel(order))
 add_rule(np.squeeze, same("squeeze"), "a | axis", view=_reshaped)
 add_rule(np.expand_dims, same("expand_dims"), "a | axis", view=_reshaped)
 add_rule(np.transpose, same("transpose"), "a | axes", view=_permuted, rounding=Rounding.EXACT)
@@ -106,21 +98,14 @@ def broadcast_arrays(args: tuple[Any, ...]) -> Any:
 
 for _function in (np.split, np.array_split):
     add_rule(_function, None, "ary | indices_or_sections axis", special=Split())
-
-
-@rewritten(np.vsplit, "ary | indices_or_sections")
-def vsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return np.split(ary, indices_or_sections, 0)
-
-
-@rewritten(np.hsplit, "ary | indices_or_sections")
-def hsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return np.split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
-
-
-@rewritten(np.dsplit, "ary | indices_or_sections")
-def dsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return np.split(ary, indices_or_sections, 2)
+for _function, _axis_of in (
+    (np.vsplit, lambda ary: 0),
+    (np.hsplit, lambda ary: 1 if ary.ndim > 1 else 0),
+    (np.dsplit, lambda ary: 2),
+):
+    rewritten(_function, "ary | indices_or_sections")(
+        lambda ary, indices_or_sections, axis_of=_axis_of: np.split(ary, indices_or_sections, axis_of(ary))
+    )
 
 
 @rewritten(np.unstack, "x | axis")
