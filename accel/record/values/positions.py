@@ -7,8 +7,6 @@ an index is within its axis is an outcome: XLA would clamp it where NumPy raises
 from __future__ import annotations
 
 import operator
-from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from accel.rules.rule import Rule
 from accel.rules.tables import ufuncs
 
 MOST_EXPANDED = 32
-"""Maximum sums expanded to see whether two bounds of a slice differ by a constant. Guess."""
+"""Maximum operations looked through to see whether two bounds of a slice follow from one number. Guess."""
 
 
 def position_of(entry: Any) -> Node | None:
@@ -117,92 +115,36 @@ def _moving_slice(recording: Recording, entry: slice, size: int) -> _Axis | None
 def _keeps_length(start: Node, stop: Node) -> bool:
     """Whether a slice is likely to keep its length: `x[i : i + n]` is, `x[row[i] : row[i + 1]]` is not.
 
-    It need not be right, as the length is an outcome. So a bound that an end of the axis clamps, as in
-    `x[max(i - n, 0) : i + n]`, counts as what is clamped. Where the bounds are two different numbers, they are better
+    It need not be right, as the length is an outcome. Where the bounds follow from different numbers, they are better
     known: the rows of a sparse matrix have other lengths anyway (see accel.record.state.pinned).
     """
-    return all(count > 0 for count in _difference(start, stop).values())
+    return not _sources(start).isdisjoint(_sources(stop))
 
 
-Product = tuple[Node, ...]
-
-
-def _difference(start: Node, stop: Node) -> dict[Product, int]:
-    """`stop - start` as a sum of products of nodes, without the constant; what both have in common is not there."""
-    total: Counter[Product] = Counter({(stop,): 1})
-    total[(start,)] -= 1
-    return {product: count for product, count in _expanded(total, _terms_unclamped).items() if product}
-
-
-Terms = list[tuple[Product, int]]
-
-
-def _expanded(total: Counter[Product], terms_of: Callable[[Node], Terms | None]) -> dict[Product, int]:
-    """A sum of products of nodes, with what they are computed from in their place as far as that is linear.
-
-    The empty product stands for a constant.
-    """
+def _sources(node: Node) -> set[Node]:
+    """The numbers that a whole number follows from by a few operations of arithmetic."""
+    found, left = set(), [node]
     for _ in range(MOST_EXPANDED):
-        latest = max((node for product in total if total[product] for node in product), key=_index, default=None)
-        terms = None if latest is None else terms_of(latest)
-        if latest is None or terms is None:
+        if not left:
             break
-        for product, count in list(total.items()):
-            if latest in product:
-                del total[product]
-                rest = list(product)
-                rest.remove(latest)
-                for factors, times in terms:
-                    total[tuple(sorted((*rest, *factors), key=_index))] += count * times
-    return {product: count for product, count in total.items() if count}
+        each = left.pop()
+        parts = [part for part in each.args if isinstance(part, Node)] if each.rule in _ARITHMETIC else []
+        left += parts
+        if not parts:
+            found.add(each)
+    return found
 
 
-def _index(node: Node) -> int:
-    return node.index
-
-
-def _terms_unclamped(node: Node) -> Terms | None:
-    """As `_terms`, with `max(i, 0)` and `min(i, n)` taken for `i`."""
-    if node.rule in _CLAMPS:
-        moving = [part for part in node.args if isinstance(part, Node)]
-        return [((moving[0],), 1)] if len(moving) == 1 else None
-    return _terms(node)
-
-
-def _terms(node: Node) -> Terms | None:
-    """The terms of a sum, difference or product of whole numbers; None for any other operation."""
-    operands = [part for part in node.args if isinstance(part, (Node, int, np.integer))]
-    parts: list[tuple[Product, int]] = [((x,), 1) if isinstance(x, Node) else ((), int(x)) for x in operands]
-    if not all(isinstance(x, (int, np.integer)) or (x.dtype is not None and x.dtype.kind in "iu") for x in operands):
-        return None
-    match _LINEAR.get(node.rule), parts:
-        case operator.add, [one, other]:
-            return [one, other]
-        case operator.sub, [one, (factors, times)]:
-            return [one, (factors, -times)]
-        case operator.mul, [(left, times), (right, others)]:
-            return [((*left, *right), times * others)]
-        case operator.neg, [(factors, times)]:
-            return [(factors, -times)]
-        case operator.index, [one]:
-            return [one]
-    return None
-
-
-_LINEAR: dict[Rule, Callable[..., Any]] = {core.CONVERT: operator.index, scalars.host_rule(int): operator.index} | {
-    rule: function
+_ARITHMETIC: frozenset[Rule] = frozenset({core.CONVERT, scalars.host_rule(int)}) | {
+    rule
     for function, ufunc in (
         (operator.add, np.add),
         (operator.sub, np.subtract),
         (operator.mul, np.multiply),
         (operator.neg, np.negative),
+        (max, np.maximum),
+        (min, np.minimum),
     )
     for rule in (scalars.host_rule(function), scalars.PYTHON[function].rule, ufuncs.rule_for(ufunc))
 }
-"""Rules that are linear in each operand, for whole numbers -> the operator of Python's."""
-
-_CLAMPS = frozenset(
-    rule
-    for function, ufunc in ((max, np.maximum), (min, np.minimum))
-    for rule in (scalars.PYTHON[function].rule, ufuncs.rule_for(ufunc))
-)
+"""Rules of operations that bounds of slices are computed by."""
