@@ -1,4 +1,4 @@
-"""Helpers of Python's library: caches, copies, context managers, dispatch by type; NumPy's functions that call back."""
+"""Helpers of Python's library: caches, copies, context managers; NumPy's functions that call back."""
 
 from __future__ import annotations
 
@@ -576,41 +576,6 @@ def test_generators_that_yield_twice_or_never(check: Any) -> None:
             return y.sum()
 
     check(work, some, reason="path.exception")
-
-
-# -- dispatch by type -------------------------------------------------------------------------------------------------
-
-
-def test_single_dispatch_by_the_type_of_an_argument(check: Any) -> None:
-    @functools.singledispatch
-    def area(shape: Any, by: Any) -> Any:
-        raise NotImplementedError(type(shape).__name__)
-
-    @area.register
-    def _(shape: Grid, by: Any) -> Any:
-        return shape.dx * by
-
-    @area.register(np.ndarray)
-    def _of_array(shape: Any, by: Any) -> Any:
-        return shape.sum() * by
-
-    @area.register(float)
-    def _of_float(shape: Any, by: Any) -> Any:
-        return shape + by
-
-    def worlds() -> Any:
-        def make(i: int) -> Any:
-            kinds = (Grid(2.0 + i), some(i + 1), 3.5 + i)
-            return kinds[i % 3], some(i)
-
-        return make
-
-    def before(i: int) -> None:
-        if i == 24:
-            area.register(float, lambda shape, by: shape - by)
-
-    check(lambda shape, x: area(shape, x), worlds=worlds, calls=36, before=before, replays=18)
-    check(lambda x: area("text", x), some, reason="path.exception")
 
 
 # -- NumPy's functions that call back ---------------------------------------------------------------------------------

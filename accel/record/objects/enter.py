@@ -11,7 +11,6 @@ import collections
 import dataclasses
 import enum
 import functools
-import logging
 import os
 import sys
 from collections.abc import Callable, Container
@@ -54,7 +53,7 @@ from accel.record.objects.objects import ObjectProxy, class_proxy
 from accel.record.objects.proxy import find_in_class, one_per_object
 from accel.record.objects.records import enter_records, is_records
 from accel.record.objects.sinks import log, streams
-from accel.record.objects.sinks.log import LOG_FUNCTIONS, GetLogger, LogFunction, LoggerProxy
+from accel.record.objects.sinks.log import LOG_FUNCTIONS, LogFunction, LoggerProxy
 from accel.record.objects.sinks.show import StreamProxy, is_stream
 from accel.record.objects.sinks.warn import WarnFunction
 from accel.record.state import inputs
@@ -289,7 +288,6 @@ _STAND_INS: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (
     (lambda value: value is np.piecewise, Piecewise),
     (lambda value: type(value) is CacheWrapper, Cached),
     (lambda value: isinstance(value, FunctionType) and value in LOG_FUNCTIONS, LogFunction),
-    (lambda value: value is logging.getLogger, GetLogger),
     (lambda value: value is warned.original or value is warned.warn, WarnFunction),
 )
 """Single functions that recorded code has a stand-in for."""

@@ -95,13 +95,12 @@ def all_levels(model: Any) -> Any:
     LOG.error("100%")
     LOG.critical("%5.1f%% of %d, %s", 100 * model.x.mean(), 48, "text")
     LOG.log(logging.INFO, "by number %i", (model.x > 0.1).sum())
-    logging.getLogger("accel-shown").info("by name")
     return model.x
 
 
 def test_levels(same_text: Any) -> None:
     shown = same_text(all_levels)
-    assert shown.count("INFO accel-shown test_logging.py:") == 60
+    assert shown.count("INFO accel-shown test_logging.py:") == 40
 
 
 def test_level_changed_between_calls(same_text: Any) -> None:
@@ -116,8 +115,6 @@ def guarded(model: Any) -> Any:
     model.x = model.x * 0.9
     if LOG.isEnabledFor(logging.DEBUG):
         LOG.debug(f"all of it: {model.x.sum():.3f}")
-    if model.log.getEffectiveLevel() <= logging.DEBUG:
-        model.x = model.x + 1e-3
     return model.x
 
 
@@ -152,7 +149,7 @@ def test_handlers_that_come_and_go(same_text: Any, text: io.StringIO) -> None:
         LOG.propagate = 10 <= i < 12
 
     shown = same_text(all_levels, before=before)
-    assert shown.count("second: ") == 36 and shown.count("root: ") == 12
+    assert shown.count("second: ") == 30 and shown.count("root: ") == 10
 
 
 def by_module(model: Any) -> Any:

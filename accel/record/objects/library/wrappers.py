@@ -1,7 +1,6 @@
-"""Decorators of Python's own library, known by the code that they put around the program's functions.
+"""`contextlib.contextmanager`, known by the code that it puts around the program's generators.
 
-`contextlib.contextmanager` and `functools.singledispatch` each put a function of their own in the place of the
-program's. That function is not followed; what it leads to is.
+It puts a function of its own in the place of the program's. That function is not followed; what it leads to is.
 """
 
 from __future__ import annotations
@@ -9,17 +8,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import _GeneratorContextManager
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from accel.record.objects.follow import WRAPPERS, substituted, target_function, why_not
-from accel.record.state.inputs import Code
 from accel.record.state.instructions import instructions_of
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording
-from accel.record.state.wrapper import unwrap
 
 
 def _enclosed(function: FunctionType, name: str) -> Any:
@@ -55,25 +52,10 @@ def _context_manager(recording: Recording, function: FunctionType, args: tuple[A
     return _GeneratorContextManager(substituted(recording, generator), args, kwargs)
 
 
-def _single_dispatch(recording: Recording, function: FunctionType, args: tuple[Any, ...], kwargs: Any) -> Any:
-    """A function for each type of the first argument."""
-    if not args:
-        return function(**kwargs)  # raises
-    dispatch, kind = _enclosed(function, "dispatch"), type(unwrap(args[0]))
-    key = ("dispatch", id(recording.registry.keep_alive(function)), id(recording.registry.keep_alive(kind)))
-    name = f"{function.__qualname__}.dispatch({kind.__name__})"
-    chosen = recording.enter(dispatch(kind), key, name, Code("{0}({1})", (dispatch, kind)))
-    return chosen(*args, **kwargs)
+@contextlib.contextmanager
+def _sample() -> Iterator[None]:
+    """A function with the decorator."""
+    yield
 
 
-def _sample() -> None:
-    """A function to decorate."""
-
-
-KNOWN: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
-    (contextlib.contextmanager, _context_manager),
-    (functools.singledispatch, _single_dispatch),
-)
-
-for _decorator, _follow in KNOWN:
-    WRAPPERS[_decorator(_sample).__code__] = _follow
+WRAPPERS[_sample.__code__] = _context_manager

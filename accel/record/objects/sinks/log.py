@@ -49,10 +49,6 @@ def has_answer(logger: Any, level: int, enabled: bool) -> bool:
     return is_original(logger) and logger.isEnabledFor(level) is enabled
 
 
-def has_level(logger: Any, level: int) -> bool:
-    return is_original(logger) and bool(logger.getEffectiveLevel() == level)
-
-
 def has_handlers(logger: Any) -> bool:
     """Whether a logger has handlers of its own: else the functions of `logging` give the root logger one."""
     return len(logger.handlers) > 0
@@ -122,11 +118,8 @@ class LoggerMethod(StandIn):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recording = self._recording_
         frame = calling_frame(recording)
-        if recording.active and not kwargs:
-            if self._name == "isEnabledFor" and len(args) == 1:
-                return self._is_enabled(args[0])
-            if self._name == "getEffectiveLevel" and not args:
-                return self._effective_level()
+        if recording.active and self._name == "isEnabledFor" and len(args) == 1 and not kwargs:
+            return self._is_enabled(args[0])
         return self._log(frame, args, kwargs)
 
     def _is_enabled(self, level: Any) -> bool:
@@ -137,12 +130,6 @@ class LoggerMethod(StandIn):
         if recording.active:
             recording.inputs.narrow(slot, inputs.satisfies(has_answer, number, enabled))
         return enabled
-
-    def _effective_level(self) -> int:
-        recording, logger, slot = self._recording_, self._proxy._plain_, self._proxy._slot_
-        level = int(logger.getEffectiveLevel())
-        recording.inputs.narrow(slot, inputs.satisfies(has_level, level))
-        return level
 
     def _log(self, frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         recording, logger = self._recording_, self._proxy._plain_
@@ -199,7 +186,7 @@ def _logged(
     return Logged(proxy._slot_, level, message, templates, _place(frame), rounded)
 
 
-_LOGGER_METHODS = frozenset({*LEVELS, "log", "isEnabledFor", "getEffectiveLevel"})
+_LOGGER_METHODS = frozenset({*LEVELS, "log", "isEnabledFor"})
 
 
 class LogFunction(StandIn):
@@ -221,18 +208,3 @@ class LogFunction(StandIn):
 
 
 LOG_FUNCTIONS = {getattr(logging, name) for name in (*LEVELS, "log")}
-
-
-class GetLogger(StandIn):
-    """`logging.getLogger`: the same logger for a name each time."""
-
-    __slots__ = ()
-
-    def __call__(self, name: Any = None) -> Any:
-        recording = self._recording_
-        name = recording.write_down(lambda: as_static(name), unwrap(name))
-        logger = self._plain_(name)
-        if not recording.active or type(name) not in (str, type(None)):
-            return logger
-        fetch = inputs.Code("{0}({1})", (logging.getLogger, name))
-        return recording.enter(logger, ("logger", name), f"logging.getLogger({name!r})", fetch)

@@ -15,7 +15,6 @@ from accel.record.state.wrapper import has_wrapper, isinstance_wrapper, unwrap
 from accel.record.values.arrays import RecordedArray, RecordedScalar, RecordedValue, as_static, as_template
 from accel.record.values.draws import formulas
 from accel.record.values.draws.early import MOST_EARLY, are_early, is_given, is_reproduced
-from accel.record.values.draws.formulas import tried
 from accel.record.values.draws.generators import KINDS
 from accel.record.values.wrapping import new_array, wrap
 from accel.rules.rule import Unsupported
@@ -110,7 +109,7 @@ def record_draw(call: DrawCall, result: Any) -> Any:
     if call.name == "shuffle":
         return _shuffle(call)
     if call.written is not None:
-        return _filled(call, result)
+        raise Unsupported("effect.random", f"{call.name}() with out=")
     try:
         args, kwargs = _templates(call)
     except NotYetComputed:
@@ -215,25 +214,3 @@ def _shuffle(call: DrawCall) -> None:
     chosen = call.drawn("permutation", (size,), {}, indices)
     before = new_array(recording, old, array.node())
     recording.writer.write_view(array._storage, array._chain, formulas.taken(before, chosen, axis).node())
-
-
-def _filled(call: DrawCall, result: Any) -> Any:
-    """A draw into an array that the program has."""
-    out = call.written
-    plain = out._plain_
-    if "size" not in call.parameters.names:
-        raise Unsupported("effect.random", f"{call.name}() with out=")
-    others = {name: value for name, value in call.bound.items() if name not in ("out", "size")}
-    is_static = call.parameters.is_static
-    try:
-        options = {name: given_template(value, static=is_static(name)) for name, value in others.items()}
-    except NotYetComputed:
-        raise Unsupported("effect.random", f"{call.name}() with out=, of what the program has yet to compute") from None
-    options["size"] = plain.shape
-    given = unwrap(others)
-    made = tried(call.generator, call.state, lambda twin: getattr(twin, call.name)(**given, size=plain.shape))
-    if made is None or not np.array_equal(made, plain) or made.dtype != plain.dtype:
-        raise Unsupported("effect.random", f"{call.name}() with out=")
-    node = call.node(call.name, (), options, made)
-    call.recording.writer.write_view(out._storage, out._chain, node)
-    return out
