@@ -82,7 +82,7 @@ def named(text: str) -> Any:
     """Import and return the object named "module:function". Raises SettingError if it does not exist."""
     owner, line = split_loop(text)
     if line is not None:
-        possible = "--run PROGRAM, which takes an iteration of it from a running program"
+        possible = "a function; `accel explain` takes an iteration of a loop from a running program"
         raise SettingError("FUNCTION", text, possible, f"is the loop at line {line} of {owner}, which has no arguments")
     module, qualname = split_target(text)
     try:

@@ -391,17 +391,8 @@ def start(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
-def test_the_command_explains_a_call_that_is_spelled_out(heat: Path) -> None:
-    setup = ["--setup", "import heat", "--setup", "p = heat.Plate()"]
-    done = start(heat, "explain", "heat:Plate.step", *setup, "--args", "(p, 0.5)")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("accel: heat:Plate.step (heat.py:9) can be recorded whole: ")
-    assert "JAX accepts them all" in done.stdout and "sets       self.t, self.k" in done.stdout
-
-
 def test_the_command_prints_what_each_pass_changes(heat: Path) -> None:
-    setup = ["--setup", "import heat", "--setup", "p = heat.Plate()"]
-    done = start(heat, "explain", "heat:Plate.step", *setup, "--args", "(p, 0.5)", "--passes")
+    done = start(heat, "explain", "heat:Plate.step", "--passes", "--run", "heat.py")
     assert (done.returncode, done.stderr) == (0, "")
     _, _, passes = done.stdout.partition("passes: the program as recorded, and what each changes\n")
     heads = [line.split(":")[0].strip() for line in passes.splitlines() if not line.startswith("    ")]
@@ -449,33 +440,20 @@ def test_a_program_that_never_makes_the_call_is_told(heat: Path) -> None:
     )
 
 
-FITS = "expected: --args '(...)' with --setup CODE, or --run PROGRAM to take a call from a running program"
 TARGETS = (
     "expected: module:function or module:Class.method, such as package.module:Model.step; a dot may replace the colon"
 )
-TUPLES = "expected: an expression that gives a tuple, such as (x, 0.5) or (x,)"
 
 
 @pytest.mark.parametrize(
     ("args", "says"),
     [
         ("", "the following arguments are required: FUNCTION"),
-        ("heat", f"FUNCTION='heat' cannot be used; {TARGETS}"),
-        ("cold:step", f"FUNCTION='cold:step' does not exist; {TARGETS}; modules are found as by python -m"),
-        ("cold.step", f"FUNCTION='cold.step' does not exist; {TARGETS}; modules are found as by python -m"),
-        ("heat:Plate.stop", "FUNCTION='heat:Plate.stop' has no stop; expected: step"),
-        ("heat.Plate.stop", "FUNCTION='heat.Plate.stop' has no stop; expected: step"),
-        ("bad:f", f"FUNCTION='bad:f' cannot be imported (SyntaxError: invalid syntax (bad.py, line 1)); {TARGETS}"),
-        ("heat:Plate.step", f"--args='()' does not fit: Plate.step: missing a required argument: 'self'; {FITS}"),
-        ("heat:Plate.step --args 3", f"--args='3' gives a int; {TUPLES}"),
-        ("heat:Plate.step --args 1/0", f"--args='1/0' fails (ZeroDivisionError: division by zero); {TUPLES}"),
-        ("heat:run --setup x", "--setup='x' fails (NameError: name 'x' is not defined); expected: statements that run"),
+        ("heat --run heat", f"FUNCTION='heat' cannot be used; {TARGETS}"),
+        ("cold:step --run heat", f"FUNCTION='cold:step' does not exist; {TARGETS}, or file.py:function"),
         ("heat:run --format xml", "argument --format: invalid choice: 'xml'"),
         ("heat:run --nth 0", "argument --nth: invalid whole number from 1 value: '0'"),
-        (
-            "heat:run --args () --run heat",
-            "--run='heat' cannot be combined with --args and --setup; expected: one or the other",
-        ),
+        ("heat:run", f"--run='' is missing its program; expected: {PROGRAMS}"),
         ("heat:run --run", f"--run='' is missing its program; expected: {PROGRAMS}"),
         (
             "heat:walk --run heat",
@@ -504,7 +482,7 @@ def test_an_unknown_option_is_one_line(capsys: pytest.CaptureFixture[str]) -> No
         main(["heat:run", "--fast"])
     assert ending.value.code == 2
     said = capsys.readouterr().err
-    assert said.startswith("accel: unrecognized arguments: --fast (did you mean --format?); expected: --setup, ")
+    assert said.startswith("accel: unrecognized arguments: --fast (did you mean --format?); expected: --nth, ")
     assert said.count("\n") == 1
 
 
@@ -587,8 +565,6 @@ def test_the_round_that_is_asked_for_is_explained(loops: Path) -> None:
          "expected: one of the outermost loops, at line 11"),
         ("loops:rows:20 --run loops", "is a loop that is not compiled by itself: "),
         ("loops:walk:3 --run loops", "is not defined in loops.py; expected: Plate.__init__, run, rows"),
-        ("loops:run:11", "is the loop at line 11 of loops:run, which has no arguments; "
-         "expected: --run PROGRAM, which takes an iteration of it from a running program"),
     ],
 )  # fmt: skip
 def test_a_name_that_is_no_such_loop_is_told_in_one_line(
