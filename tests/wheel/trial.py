@@ -69,7 +69,7 @@ def main() -> None:
     quick = {"QD_JAX_AOT": "0", "QD_JAX_CACHE_DIR": "cache"}
     python("heat.py", **quick)
     python("-m", "accel.run", "heat.py", **quick)
-    assert "smooth" in python("-m", "accel", "doctor", "heat.py")
+    assert "smooth" in python("-m", "accel", "doctor", "heat.py", "--run", "heat.py")
     python("-c", EXPORT)
     assert "effect.print" in python("-m", "accel", "reasons")
     assert "accel: " in python(

@@ -463,7 +463,7 @@ TARGETS = (
             "heat:run --run ice",
             f"--run='ice' does not exist; expected: {STARTED}",
         ),
-        ("bad:f --run heat", "FUNCTION='bad:f' cannot be parsed: line 1: SyntaxError: invalid syntax; "
+        ("bad:f --run heat", "FUNCTION='bad:f' cannot be parsed: invalid syntax (bad.py, line 1); "
          "expected: a file that Python can read"),
     ],
 )  # fmt: skip

@@ -1,9 +1,8 @@
-"""Give a verdict for each function of a program that was measured."""
+"""Give a verdict for each function of a program that was called."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 
 from accel.catalogue import discover
@@ -11,9 +10,8 @@ from accel.platform.reasons import source_line
 from accel.platform.spelling import function_name
 from accel.tools.inspect.doctor.measure import Answer
 from accel.tools.inspect.explain import apart
-from accel.tools.inspect.sources import Function, Source, functions_of
 
-SCHEMA = 1
+SCHEMA = 2
 
 FEWEST_CALLS = 5
 """Minimum calls in the run for which compiling a function is worth its time."""
@@ -31,7 +29,6 @@ class DoctorAdvice(StrEnum):
     RARE = "rare"
     SMALL = "small"
     UNTRIED = "untried"
-    UNCALLED = "uncalled"
 
 
 VERDICTS = {
@@ -41,25 +38,22 @@ VERDICTS = {
     DoctorAdvice.SMALL: f"takes less than {SMALLEST_MS:g} ms a call; inside a recorded caller it is compiled anyway",
     DoctorAdvice.UNREACHABLE: "records, but no catalogue can name it",
     DoctorAdvice.UNTRIED: "takes too little of the run to be worth trying",
-    DoctorAdvice.UNCALLED: "not called in this run",
 }
 """Headings, by verdict."""
 
 
-def account(target: str, sources: Sequence[Source], measured: Answer, run: str) -> Answer:
-    """Return all results of the doctor as the dict that its JSON holds (schema 1).
+def account(target: str, measured: Answer, run: str) -> Answer:
+    """Return all results of the doctor as the dict that its JSON holds (schema 2).
 
     measured: the result of `accel.tools.inspect.doctor.measure`. run: the program, as the user wrote it.
     """
-    catalogued = frozenset(row.target for each in discover() for row in each.rows)
     inside_s = sum(each["own_s"] for each in measured["functions"])
-    book = {(each["file"], each["qualname"], each["line"]): each for each in measured["functions"]}
-    written = [function for source in sources for function in functions_of(source)]
-    functions = [_entry(function, book.get(_key(function)), inside_s) for function in written]
+    functions = [_entry(book, inside_s) for book in measured["functions"]]
     _mark_outer(functions)
+    catalogued = {row.target for each in discover() for row in each.rows}
     for each in functions:
         each["catalogued"] = each["target"] in catalogued
-    functions.sort(key=lambda each: (-(each["total_ms"] or 0.0), each["target"]))
+    functions.sort(key=lambda each: (-each["total_ms"], each["target"]))
     return {
         "schema": SCHEMA,
         "target": target,
@@ -68,62 +62,39 @@ def account(target: str, sources: Sequence[Source], measured: Answer, run: str) 
         "tried": apart.available(),
         "wall_s": measured["wall_s"],
         "inside_s": inside_s,
-        "files": len(sources),
-        "top_level_loops": any(_has_loop(source.tree) for source in sources),
-        "problems": [{"file": source.file, "why": source.problem} for source in sources if source.problem],
         "functions": functions,
     }
 
 
-def _has_loop(tree: ast.Module) -> bool:
-    """Return whether the file's top level has a loop, also under an `if` or `with`."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.For | ast.While):
-            return True
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            waiting += ast.iter_child_nodes(node)
-    return False
-
-
-def _key(function: Function) -> tuple[str, str, int]:
-    return function.source.file, function.qualname, function.code.co_firstlineno
-
-
-def _entry(function: Function, book: Answer | None, inside_s: float) -> Answer:
+def _entry(book: Answer, inside_s: float) -> Answer:
     """Return the results for one function. inside_s: seconds in all functions."""
-    # a script's module has this name while it runs: its own says more
-    is_main = book is not None and book["module"] == "__main__"
-    module = book["module"] if book is not None and not is_main else function.source.module
+    local = "<locals>" in book["qualname"]
     entry: Answer = {
-        "target": function_name(module, function.qualname),
-        "module": module,
-        "qualname": function.qualname,
-        "where": source_line(function.source.file, function.code.co_firstlineno),
-        "local": function.local,
-        "calls": book["calls"] if book else 0,
-        "own_ms": 1e3 * book["own_s"] if book else None,
-        "total_ms": 1e3 * book["total_s"] if book else None,
-        "share": book["total_s"] / inside_s if book and inside_s else None,
-        "ms_per_call": 1e3 * book["total_s"] / book["calls"] if book else None,
-        "stops": _stops(book) if book else [],
+        "target": function_name(book["module"], book["qualname"]),
+        "module": book["module"],
+        "qualname": book["qualname"],
+        "where": source_line(book["file"], book["line"]),
+        "local": local,
+        "calls": book["calls"],
+        "own_ms": 1e3 * book["own_s"],
+        "total_ms": 1e3 * book["total_s"],
+        "share": book["total_s"] / inside_s if inside_s else 0.0,
+        "ms_per_call": 1e3 * book["total_s"] / book["calls"],
+        "stops": _stops(book),
         "operations": None,
         "jax": None,
         "notes": [],
         "mutates": False,
         "outer": False,
-        "main": is_main,
-        "callers": [[file, name] for file, name, _ in book["callers"]] if book else [],
-        "file": function.source.file,
+        "callers": [[file, name] for file, name, _ in book["callers"]],
+        "file": book["file"],
     }
-    whole = next((each for each in book["tries"] if each["verdict"] == "recorded"), None) if book else None
-    if book is not None and whole is not None:
+    whole = next((each for each in book["tries"] if each["verdict"] == "recorded"), None)
+    if whole is not None:
         entry["operations"], entry["jax"] = whole["operations"], bool((whole["lowered"] or {}).get("jax"))
         entry["notes"] = whole["notes"]
         entry["mutates"] = bool(whole["outputs"]["changed"] or whole["outputs"]["writes"])
-    reachable = not function.local and (book is None or book["wrappable"])
-    entry["verdict"] = str(_verdict(entry, book, whole, reachable))
+    entry["verdict"] = str(_verdict(entry, book, whole, book["wrappable"] and not local))
     return entry
 
 
@@ -137,15 +108,11 @@ def _stops(book: Answer) -> list[Answer]:
     return list(stops.values())
 
 
-def _verdict(entry: Answer, book: Answer | None, whole: Answer | None, reachable: bool) -> DoctorAdvice:
-    if book is None:
-        return DoctorAdvice.UNCALLED
-    if whole is None:
-        if entry["calls"] < FEWEST_CALLS:
-            return DoctorAdvice.RARE
-        return DoctorAdvice.STOPPED if book["tries"] else DoctorAdvice.UNTRIED
+def _verdict(entry: Answer, book: Answer, whole: Answer | None, reachable: bool) -> DoctorAdvice:
     if entry["calls"] < FEWEST_CALLS:
         return DoctorAdvice.RARE
+    if whole is None:
+        return DoctorAdvice.STOPPED if book["tries"] else DoctorAdvice.UNTRIED
     if entry["ms_per_call"] < SMALLEST_MS:
         return DoctorAdvice.SMALL
     return DoctorAdvice.ROW if reachable else DoctorAdvice.UNREACHABLE

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from accel.entry.hook.imports import find_module
 from accel.platform import config
 from accel.platform.config import SettingError
 from accel.platform.options import Parser, refuse
@@ -16,7 +17,8 @@ from accel.tools.cli import starts
 from accel.tools.inspect import programs
 from accel.tools.inspect.doctor import advise, write
 from accel.tools.inspect.doctor.measure import INTERRUPTED, Answer, measured
-from accel.tools.inspect.sources import PACKAGES, Source, sources_of
+
+PACKAGES = "a package or module that python -m would find, a folder, or a .py file"
 
 _EPILOG = """examples:
   accel doctor pygcm --run scripts.run_simulation
@@ -47,23 +49,26 @@ def main(argv: Sequence[str]) -> int:
     try:
         file = _new_file(options.catalogue) if options.catalogue is not None else None
         config.current()  # report invalid settings now
-        sources = sources_of(options.target, "PACKAGE_OR_FILE")
-        _check_readable(sources)
+        places = _places(options.target)
         programs.found(options.run, starts.find)
-        measurements = measured(options.run, [source.file for source in sources])
+        measurements = measured(options.run, places)
     except SettingError as error:
         return refuse(error)
-    account = advise.account(options.target, sources, measurements, shlex.join(options.run))
+    account = advise.account(options.target, measurements, shlex.join(options.run))
     written = _write_catalogue(account, file) if file is not None else None
     sys.stdout.write(write.VIEWS[options.format](account, written))
     return 0 if account["ending"] in ("", INTERRUPTED) else 1
 
 
-def _check_readable(sources: list[Source]) -> None:
-    """Raise SettingError if no file can be parsed. If only some cannot, the result names them."""
-    if all(source.problem for source in sources):
-        first = sources[0]
-        raise SettingError("PACKAGE_OR_FILE", first.file, "files that Python can read", f"is broken: {first.problem}")
+def _places(target: str) -> list[str]:
+    """Return the real paths of a package's folders, or of a file. Raises SettingError if there is no Python there."""
+    spec = find_module(target)
+    if spec is None and not os.path.exists(target):
+        raise SettingError("PACKAGE_OR_FILE", target, PACKAGES, "does not exist")
+    found = [target] if spec is None else [*(spec.submodule_search_locations or [str(spec.origin)])]
+    if not all(os.path.isdir(each) or each.endswith(".py") for each in found):
+        raise SettingError("PACKAGE_OR_FILE", target, PACKAGES, "is not written in Python")
+    return [os.path.realpath(each) for each in found]
 
 
 def _new_file(name: str) -> Path:

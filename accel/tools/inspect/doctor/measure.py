@@ -33,7 +33,7 @@ TRY_AT = (2, 8, 32)
 """Numbers of the calls at which a function is tried. First calls often print or set things up."""
 
 WORTH_S, WORTH_SHARE = 0.005, 0.005
-"""Minimum seconds in a function, and minimum share of the time in all functions of `files`, before it is tried."""
+"""Minimum seconds in a function, and minimum share of the time in all functions that are timed, before it is tried."""
 
 TRY_SECONDS = 30.0
 """Time limit of one attempt, in seconds."""
@@ -47,16 +47,16 @@ INTERRUPTED = "the program was interrupted"
 Answer = dict[str, Any]
 
 
-def measured(program: Sequence[str], files: Iterable[str]) -> Answer:
+def measured(program: Sequence[str], places: Iterable[str]) -> Answer:
     """Run the program in a new process and return the measurements.
 
-    program: the words after --run. files: whose functions to time, as real paths. Returns {"ending", "wall_s",
-    "functions"}; see `_Book.account`.
+    program: the words after --run. places: files, and folders of files, whose functions to time, as real paths. Returns
+    {"ending", "wall_s", "functions"}; see `_Book.account`.
     """
     with tempfile.TemporaryDirectory(prefix="accel-doctor-") as folder:
         plan, result = os.path.join(folder, "plan.json"), os.path.join(folder, "result.json")
         with open(plan, "w", encoding="utf-8") as stream:
-            json.dump({"program": program, "files": sorted(files), "tries": apart.available()}, stream)
+            json.dump({"program": program, "places": sorted(places), "tries": apart.available()}, stream)
         process = subprocess.Popen([sys.executable, "-m", "accel.tools.inspect.doctor.measure", plan, result])
         try:
             code = process.wait()
@@ -109,14 +109,14 @@ class _CallStack(threading.local):
 
 
 class Profile:
-    """A profile function for `sys.setprofile`. It times the calls of functions in `files`, and tries to record them."""
+    """A profile function for `sys.setprofile`. It times calls of functions in `places`, and tries to record them."""
 
-    def __init__(self, files: Iterable[str], *, tries: bool) -> None:
-        self._files = frozenset(files)
+    def __init__(self, places: Iterable[str], *, tries: bool) -> None:
+        self._places = tuple(places)
         self._books: dict[CodeType, _Book | None] = {}
         self._thread = _CallStack()
         self._tries = tries
-        self._inside = 0.0  # seconds in functions of `files`
+        self._inside = 0.0  # seconds in functions of `places`
         self._lost = 0.0  # seconds that went into tries
         self._started = time.perf_counter()
 
@@ -135,9 +135,14 @@ class Profile:
     def _book(self, frame: FrameType) -> _Book | None:
         code = frame.f_code
         if code not in self._books:
-            is_ours = is_function(code) and real_path(code.co_filename) in self._files
+            is_ours = is_function(code) and self._is_below(real_path(code.co_filename))
             self._books[code] = _Book(code, frame.f_globals) if is_ours else None
         return self._books[code]
+
+    def _is_below(self, file: str) -> bool:
+        """Whether a Python file is one of the places, or lies in one. What lies in a folder `.venv` there does not."""
+        folders = (os.path.relpath(file, each).split(os.sep)[:-1] for each in self._places)
+        return file.endswith(".py") and any(all(map(str.isidentifier, names)) for names in folders)
 
     def _enter(self, book: _Book, frame: FrameType) -> None:
         stack = self._thread.stack
@@ -202,7 +207,7 @@ def main(plan_file: str, result_file: str) -> None:
     start = found(plan["program"])
     process = os.getpid()
     config.set_current(replace(config.current(), mode="off"))  # what it accelerates itself runs on NumPy as well
-    profile = Profile(plan["files"], tries=plan["tries"])
+    profile = Profile(plan["places"], tries=plan["tries"])
     ending = ""
     with output_to_stderr():
         try:

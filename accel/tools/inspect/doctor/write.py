@@ -1,4 +1,4 @@
-"""Write: the doctor's results as text, Markdown or JSON, and its rows as a catalogue in Python."""
+"""Write: the doctor's results as text or JSON, and its rows as a catalogue in Python."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import shlex
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 
-from accel.entry.hook.imports import locate
-from accel.platform.reasons import REASONS
-from accel.reports.layout import Column, by_owner, counted_by_owner, flow, markdown_table, text_table
+from accel.reports.layout import Column, by_owner, counted_by_owner, flow, text_table
 from accel.reports.words import in_ms, plural
 from accel.tools.inspect.doctor.advise import SMALLEST_MS, VERDICTS, DoctorAdvice
 from accel.tools.inspect.doctor.measure import Answer
@@ -23,7 +21,7 @@ _COLUMNS: tuple[Column, ...] = (
     ("calls", lambda each: str(each["calls"])),
     ("ms/call", lambda each: in_ms(each["ms_per_call"])),
     ("own ms", lambda each: in_ms(each["own_ms"])),
-    ("share %", lambda each: in_ms(100.0 * each["share"] if each["share"] is not None else None)),
+    ("share %", lambda each: in_ms(100.0 * each["share"])),
     ("outer", lambda each: "yes" if each["outer"] else ""),
     ("ops", lambda each: "-" if each["operations"] is None else str(each["operations"])),
 )
@@ -48,20 +46,15 @@ def _by_verdict(account: Answer) -> list[tuple[DoctorAdvice, list[Answer]]]:
 
 def _heading(account: Answer) -> list[str]:
     """Return the sentences that say which program was analysed, and how."""
-    counted = f"{plural(account['files'], 'file')}, {plural(len(account['functions']), 'function')}"
     how = (
         f"measured while {account['run']} ran: {in_ms(account['inside_s'])} s in these functions, of "
         f"{in_ms(account['wall_s'])} s in all, including the profiler's overhead"
     )
-    lines = [f"accel doctor: {account['target']} ({counted}), {how}"]
+    lines = [f"accel doctor: {account['target']} ({plural(len(account['functions']), 'function')} called), {how}"]
     if account["ending"]:
         lines.append(f"note: {account['ending']}; the results are those until then")
     if not account["tried"]:
         lines.append("note: functions were timed, but not recorded: that needs os.fork, which this platform lacks")
-    lines += [
-        f"note: {each['file'].removeprefix(os.path.join(os.getcwd(), ''))} was left out: {each['why']}"
-        for each in account["problems"]
-    ]
     return lines
 
 
@@ -121,7 +114,7 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
     """Yield the next steps for the user."""
     rows, run = rows_of(account), account["run"]
     package = shlex.quote(account["target"])
-    is_flat = not rows and account["top_level_loops"] and account["inside_s"] < 0.5 * account["wall_s"]
+    is_elsewhere = not rows and account["inside_s"] < 0.5 * account["wall_s"]
     if catalogue is not None:
         yield f"{catalogue} has {plural(len(rows), 'row')}: check it, and delete rows that you do not want"
         # a callable of a module is no program
@@ -131,51 +124,29 @@ def _next(account: Answer, catalogue: str | None) -> Iterable[str]:
         yield f"catalogue: accel doctor {package} --catalogue NAME.py --run {run} writes these rows as one"
     if rows and all(each["catalogued"] for each in rows):
         yield f"an installed catalogue names all of these: accel run {run} accelerates them"
-    if is_flat or any(each["main"] for each in rows):
+    if is_elsewhere or any(each["module"] == "__main__" for each in rows):
         yield (
             f"without a catalogue: accel run --auto {run} compiles the iterations of the script's loops, with the "
             "functions that they call"
         )
     stopped = [each for each in account["functions"] if each["verdict"] == DoctorAdvice.STOPPED and not each["local"]]
     if stopped:
-        yield f"details of a stop: accel explain {_target(stopped[0])} --run {run}"
-    if not rows and not is_flat:
+        yield f"details of a stop: accel explain {shlex.quote(stopped[0]['target'])} --run {run}"
+    if not rows:
         yield (
             f"nothing is worth a row here: a function must take more than {SMALLEST_MS:g} ms a call, "
             "be called a few times, and be recordable; larger arrays, or a longer run, may change that"
         )
 
 
-def _target(function: Answer) -> str:
-    """Return the function's name as `accel explain` finds it from the current folder: by module, or else by file."""
-    found = getattr(locate(function["module"]), "origin", None)
-    if found is not None and os.path.realpath(found) == function["file"]:
-        return f"{function['module']}:{function['qualname']}"
-    return shlex.quote(f"{os.path.relpath(function['file'])}:{function['qualname']}")
-
-
-# -- Markdown and JSON ------------------------------------------------------------------------------------------------
-
-
-def as_markdown(account: Answer, catalogue: str | None) -> str:
-    lines = ["# accel doctor", "", *(f"- {sentence}" for sentence in _heading(account)), ""]
-    rows = []
-    for each in account["functions"]:
-        told = ", ".join(dict.fromkeys(f"`{stop['id']}` {stop['where']}" for stop in each["stops"]))
-        rows.append((f"`{each['target']}`", each["verdict"], *(show(each) for _, show in _COLUMNS), told))
-    lines += markdown_table(("function", "verdict", *(title for title, _ in _COLUMNS), "stops"), rows)
-    found = sorted({stop["id"] for each in account["functions"] for stop in each["stops"]} & REASONS.keys())
-    reasons = [(f"`{id_}`", REASONS[id_].why, REASONS[id_].hint) for id_ in found]
-    lines += ["", "## Reasons", "", *markdown_table(("reason", "why", "hint"), reasons)]
-    lines += ["", "## Next", "", *(f"- {step}" for step in _next(account, catalogue))]
-    return "\n".join(lines) + "\n"
+# -- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def as_json(account: Answer, catalogue: str | None) -> str:
     return json.dumps({**account, "catalogue": catalogue}, indent=2) + "\n"
 
 
-VIEWS: Mapping[str, Callable[[Answer, str | None], str]] = {"text": as_text, "json": as_json, "markdown": as_markdown}
+VIEWS: Mapping[str, Callable[[Answer, str | None], str]] = {"text": as_text, "json": as_json}
 
 
 # -- the catalogue ----------------------------------------------------------------------------------------------------
@@ -211,7 +182,7 @@ CATALOGUE = Catalogue(name="{name}", rows=ROWS)
 
 def as_catalogue(account: Answer, module: str) -> str:
     """Return the rows as the source of a Python module named `module`."""
-    name = account["functions"][0]["module"].partition(".")[0]
+    name = os.path.basename(os.path.abspath(account["target"])).partition(".")[0]
     # one row for each name: both branches of an `if` may define it
     chosen = list({each["target"]: each for each in reversed(rows_of(account))}.values())[::-1]
     basis = f"Measured while {account['run']} ran; shares are of the {in_ms(account['inside_s'])} s in {name}."
@@ -231,9 +202,7 @@ def _why(each: Answer) -> str:
 
 def _row(each: Answer, why: str) -> str:
     """Return the source of one row, on one line where it fits."""
-    # by this name the rows of a script are found, which is imported nowhere
-    module = "__main__" if each["main"] else each["module"]
-    parts = [_quoted(module), _quoted(each["qualname"]), _quoted(why)]
+    parts = [_quoted(each["module"]), _quoted(each["qualname"]), _quoted(why)]
     traits = [trait for trait in ("mutates", "outer") if each[trait]]
     if traits:
         parts.append(f"traits=frozenset({{{', '.join(map(_quoted, traits))}}})")

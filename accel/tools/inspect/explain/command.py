@@ -112,7 +112,6 @@ def _watched(
             yield lambda code: code
     else:
         loop = LoopOf(target, source, qualname, line)
-        assert source.code is not None
         loop.lifted(source.code)  # tells now if it cannot be
         with nth_iteration(loop, nth, found) as change:
             yield change
@@ -154,14 +153,15 @@ def _find(target: str, start: Start) -> tuple[Source, str, int | None]:
         file = getattr(locate(module), "origin", None)
     if file is None or not file.endswith(".py"):
         raise SettingError("FUNCTION", target, f"{TARGETS}, or file.py:function", "does not exist")
-    source = parse(file)
-    if source.problem:
-        raise SettingError("FUNCTION", target, "a file that Python can read", f"cannot be parsed: {source.problem}")
+    try:
+        source = parse(file)
+    except (OSError, SyntaxError, ValueError, RecursionError) as error:
+        raise SettingError("FUNCTION", target, "a file that Python can read", f"cannot be parsed: {error}") from None
     if qualname == TOP and line is None:
         problem = "is a module: accel run --auto compiles its loops, and accel report --full says what stops them"
         possible = "a function, or one of those loops, as the report names them"
         raise SettingError("FUNCTION", target, possible, problem)
-    names = [each.qualname for each in functions_of(source)]
+    names = functions_of(source)
     if qualname != TOP and qualname not in names:
         raise SettingError("FUNCTION", target, nearest(qualname, names), f"is not defined in {os.path.basename(file)}")
     return source, qualname, line
