@@ -46,7 +46,6 @@ def _parser() -> Parser:
     what = f"end after N steps without anything new; default {SETTLED}"
     steps.add_argument("--settled", metavar="N", type=count, default=SETTLED, help=what)
     steps.add_argument("--steps", metavar="N", type=count, help="end after N steps in any case")
-    parser.add_argument("--output", action="store_true", help="show the program's output; default: only if it fails")
     return parser
 
 
@@ -105,5 +104,4 @@ def main(argv: Sequence[str]) -> int:
         raise
     if code:  # nothing has run: the target holds no code
         atexit.unregister(session.finish)
-        sys.stderr.write("\n".join([*session.shown_again(), ""]))
     return code

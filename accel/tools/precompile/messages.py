@@ -54,10 +54,9 @@ def until_then(found: Progress) -> str:
     return f"{_programs(found.programs, found.functions)} were compiled until then, in {_counted(found)}"
 
 
-def failure(code: int, found: Progress, output: list[str]) -> str:
-    """Return the message for a program that failed. output: its last lines."""
-    shown = ["its last output:", *(f"  {line}" for line in output)] if output else []
-    return "\n".join([f"accel: the program ended with exit code {code}; {until_then(found)}", *shown, ""])
+def failure(code: int, found: Progress) -> str:
+    """Return the message for a program that failed."""
+    return f"accel: the program ended with exit code {code}; {until_then(found)}"
 
 
 def kept_programs(figures: Figures) -> list[tuple[str, Figures]]:
@@ -75,7 +74,7 @@ def after(figures: Figures, found: Progress, ending: str, folder: Path) -> str:
     if not found.calls:
         return (
             "No accelerated function was called, and no loop ran long enough: there was nothing to compile. "
-            "`accel doctor` finds functions that are worth naming by --catalogue.\n"
+            "`accel doctor` finds functions that are worth naming by --catalogue."
         )
     lines = []
     if kept:
@@ -94,7 +93,7 @@ def after(figures: Figures, found: Progress, ending: str, folder: Path) -> str:
     lines.append("accel report shows it function by function.")
     killed = "Then the program was killed: a file that it was writing may be incomplete."
     lines.append("The program came to its end." if ending == ENDED else killed)
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def _not_kept(figures: Figures) -> list[str]:

@@ -2,7 +2,7 @@
 
 Once nothing new needs compiling, the process ends at once, in the middle of the program: handlers at exit do not run,
 and a restart file is not written. The same happens at Ctrl-C, at SIGTERM from a scheduler or `timeout`, and at the end
-of the terminal. The program's output is hidden, and its last lines are shown only if it fails.
+of the terminal.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import contextlib
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from accel.dispatch.target import Target
 from accel.entry.hook import patching
@@ -31,9 +30,6 @@ from accel.tools.precompile.watch import ENDED, NewsCounter
 
 RARELY_S = 20.0
 """Seconds between two lines about the progress."""
-
-MAX_OUTPUT_LINES = 15
-"""Maximum lines of output to show of a program that failed: the last ones."""
 
 SIGNALS = {
     getattr(signal, name): words
@@ -54,24 +50,13 @@ class Session:
         self._told = time.perf_counter()
         self._targets: dict[int, Target] = {}
         self._process = os.getpid()
-        self._streams: list[int] = []  # the real standard output and standard error, while they are hidden
-        self._hidden: Any = None
 
     def begin(self) -> None:
-        """Hide the program's output, and follow its calls from now on."""
+        """Follow the program's calls from now on."""
         for number in SIGNALS:
             if signal.getsignal(number) not in (signal.SIG_IGN, None):  # ignored as under `nohup`
                 signal.signal(number, self._stop)
         _keep_handlers()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self._streams = [os.dup(1), os.dup(2)]
-        if not self._plan.options.output:
-            self._hidden = tempfile.TemporaryFile()  # noqa: SIM115  # open until the process ends
-            os.dup2(self._hidden.fileno(), 1)
-            os.dup2(self._hidden.fileno(), 2)
-        if sys.stdin is not None and sys.stdin.isatty():  # nobody sees what it asks for
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         _tell_after_calls(self._after)
 
     def _after(self, target: Target, nested: bool) -> None:
@@ -88,9 +73,7 @@ class Session:
         options = self._plan.options
         if time.perf_counter() - self._told >= RARELY_S and not options.quiet:
             self._told = time.perf_counter()
-            line = messages.progress(self._watch.progress(), options.settled, options.steps)
-            with contextlib.suppress(OSError):  # the terminal may be gone
-                os.write(self._streams[1], f"{line}\n".encode())
+            _say(messages.progress(self._watch.progress(), options.settled, options.steps))
 
     def finish(self, ending: str = ENDED) -> None:
         """Compile the remaining paths, say what is kept, and end the process.
@@ -105,33 +88,17 @@ class Session:
             self._choice.settle(beforehand=True)
         figures, progress, plan = figures_of_run(), self._watch.progress(), self._plan
         last.keep(figures, f"accel compile {plan.program}")
-        slips = patching.slips()  # which also logs them, to the hidden output
-        output = self.shown_again()
+        patching.look_back()
         if self.code:
-            sys.stderr.write(messages.failure(self.code, progress, output))
-        for slip in slips:
-            sys.stderr.write(f"accel: {slip}\n")
+            _say(messages.failure(self.code, progress))
         for report in plan.reports:
             if report.format is not None and report.full:  # not the brief one, which --demo prints after a run
                 write_report(report, figures, IN_SHELL)
         if not plan.options.quiet:
             folder = config.current().cache_dir
             assert folder is not None, "it was checked"
-            sys.stdout.write(messages.after(figures, progress, ending, folder))
-        self._end(0 if not self.code and messages.kept_programs(figures) else 1)
-
-    def shown_again(self) -> list[str]:
-        """Let the standard streams be the real ones again. Returns the last lines of the output that was hidden."""
-        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-            with contextlib.suppress(Exception):  # it may be an object of the program's
-                stream.flush()  # type: ignore[union-attr]
-        for number, real in enumerate(self._streams, 1):
-            os.dup2(real, number)
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-        if self._hidden is None:
-            return []
-        self._hidden.seek(0)
-        return str(self._hidden.read(), "utf-8", "replace").splitlines()[-MAX_OUTPUT_LINES:]
+            _say(messages.after(figures, progress, ending, folder))
+        _end(0 if not self.code and messages.kept_programs(figures) else 1)
 
     def _stop(self, number: int, frame: object) -> None:
         """End the process, because of a signal."""
@@ -139,18 +106,21 @@ class Session:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
-        with contextlib.suppress(OSError):  # the terminal may be gone
-            self.shown_again()
-            sys.stderr.write(
-                f"accel: {SIGNALS[signal.Signals(number)]}; {messages.until_then(self._watch.progress())}\n"
-            )
-        self._end(128 + number)
+        _say(f"accel: {SIGNALS[signal.Signals(number)]}; {messages.until_then(self._watch.progress())}")
+        _end(128 + number)
 
-    def _end(self, code: int) -> None:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
-        os._exit(code)
+
+def _say(text: str) -> None:
+    """Write to standard error, whatever the program has put in its place."""
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        os.write(2, f"{text}\n".encode())
+
+
+def _end(code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # it may be an object of the program's
+            stream.flush()
+    os._exit(code)
 
 
 def _keep_handlers() -> None:

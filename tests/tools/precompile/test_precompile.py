@@ -122,11 +122,10 @@ def programs(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 def test_the_next_run_compiles_nothing(bench: Bench, tmp_path: Path) -> None:
     done = bench.compile("--settled", "30", "--report", "made.json", "program.py", "1000000")
     assert done.code == 0, done.err
-    kept, then, *_ = done.out.splitlines()
+    _, kept, then, *_ = done.err.splitlines()
     assert re.fullmatch(rf"2 programs of 1 function kept in {re.escape(str(bench.cache))}, \d+ kB\.", kept)
     assert re.fullmatch(r"The next run need not compile anything that was seen in \d+ calls of model.step\.", then)
-    assert done.out.endswith("Then the program was killed: a file that it was writing may be incomplete.\n")
-    assert "the program's own output" not in done.out + done.err
+    assert done.err.endswith("Then the program was killed: a file that it was writing may be incomplete.\n")
     shown = bench.python("-m", "accel", "report").out
     assert shown.startswith("accel compile program.py 1000000, in ") and "model.step" in shown
     assert " s, by accel compile: calls waited for their programs. " in shown
@@ -137,7 +136,7 @@ def test_the_next_run_compiles_nothing(bench: Bench, tmp_path: Path) -> None:
     assert found == {"compiled": 0, "workers": 0}, programs(report)
     assert {each["found_on_disk"] for each in programs(report)} == {True}
     again = bench.compile("--steps", "40", "program.py", "1000000")
-    assert "(nothing had to be compiled: all of them were there before)" in again.out
+    assert "(nothing had to be compiled: all of them were there before)" in again.err
 
 
 def test_before_it_starts_it_says_that_the_program_writes_its_files(bench: Bench, tmp_path: Path) -> None:
@@ -151,20 +150,20 @@ def test_before_it_starts_it_says_that_the_program_writes_its_files(bench: Bench
     assert "a copy of the restart file that it overwrites" in told
 
 
-def test_a_program_may_end_by_itself_and_its_output_may_be_shown(bench: Bench, tmp_path: Path) -> None:
-    done = bench.compile("--output", "program.py", "20")
+def test_a_program_may_end_by_itself(bench: Bench, tmp_path: Path) -> None:
+    done = bench.compile("program.py", "20")
     assert done.code == 0, done.err
-    assert done.out.startswith("the program's own output\n")
-    assert done.out.endswith("The program came to its end.\n")
+    assert done.out == "the program's own output\n"
+    assert done.err.endswith("The program came to its end.\n")
     assert (tmp_path / "restart.txt").read_text() == "done"
 
 
-def test_a_program_that_fails_has_its_last_output_shown(bench: Bench) -> None:
+def test_what_a_program_that_fails_has_compiled_is_kept(bench: Bench) -> None:
     done = bench.compile("failing.py", "1000")
     assert done.code == 1
     assert "accel: the program ended with exit code 1; " in done.err
     assert "AssertionError: the planet froze" in done.err
-    assert "of 1 function kept in" in done.out, "what was compiled until then is kept"
+    assert "of 1 function kept in" in done.err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise")
@@ -212,7 +211,7 @@ print(x.sum())
 def test_the_loops_of_a_flat_script_are_chosen_and_the_next_run_begins_with_them(bench: Bench) -> None:
     (bench.folder / "flat.py").write_text(FLAT, encoding="utf-8")
     done = bench.compile("--auto", "--steps", "6", "flat.py")  # a planet is on the path
-    assert done.code == 0 and done.out.startswith("1 program of 1 function kept in "), done
+    assert done.code == 0 and "\n1 program of 1 function kept in " in done.err, done
     counted, account = bench.counted("--auto", "flat.py", report=bench.folder / "r.json", QD_JAX_AOT="0")
     assert counted["compiled"] == 0
     assert "__main__:<module>" not in {each["target"] for each in account["functions"]}
@@ -233,12 +232,12 @@ def test_slips_in_a_catalogue_are_told_of(bench: Bench) -> None:
     assert done.err.count("row 2") == 1
 
 
-@pytest.mark.parametrize("redirected", ["", "import io, sys\nsys.stdout = io.StringIO()\n"])
+@pytest.mark.parametrize("redirected", ["", "import io, sys\nsys.stderr = io.StringIO()\n"])
 def test_nothing_to_compile_is_said(bench: Bench, redirected: str) -> None:
-    """Also where the program has put a stream of its own in the place of standard output."""
+    """Also where the program has put a stream of its own in the place of standard error."""
     (bench.folder / "idle.py").write_text(f"{redirected}print(1)\n", encoding="utf-8")
     done = bench.compile("idle.py")
-    assert (done.code, done.out) == (
+    assert (done.code, done.err.partition("\n")[2]) == (
         1,
         "No accelerated function was called, and no loop ran long enough: there was nothing to compile. `accel doctor` "
         "finds functions that are worth naming by --catalogue.\n",
@@ -251,7 +250,7 @@ def test_the_miniature_compiles_nothing_after_it(bench: Bench, tmp_path: Path) -
     target = [*chosen, "scripts.run_simulation"]
     done = bench.compile("--settled", "20", *target, **planet)
     assert done.code == 0, done.err
-    assert re.search(r"need not compile anything that was seen in \d+ (steps|calls of)", done.out)
+    assert re.search(r"need not compile anything that was seen in \d+ (steps|calls of)", done.err)
     for name in ("second", "third"):
         found, report = bench.counted(*target, report=tmp_path / f"{name}.json", **planet)
         assert found == {"compiled": 0, "workers": 0}, programs(report)
