@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import pydoc
 import re
 import sys
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import indent
 
 from accel.platform.config import SettingError
 from accel.platform.options import Parser, refuse
@@ -38,40 +36,6 @@ def _title(path: Path) -> str:
     return path.stem if found is None else found[1]
 
 
-_OBJECT = re.compile(r"^::: (\S+)$(\n    options:(?:\n      .+)+)?", re.MULTILINE)
-"""Placeholder lines in a page that stand for the docstring of an object."""
-
-
-def _filled(text: str) -> str:
-    """Return the page's text with each placeholder replaced by the docstring of its object."""
-    return _OBJECT.sub(lambda found: _described(found[1], members="members: false" not in (found[2] or "")), text)
-
-
-def _described(name: str, *, members: bool) -> str:
-    """Return an object's signature and docstring. members: for a class, also those of its public attributes."""
-    described = pydoc.locate(name)
-    own = vars(described).items() if members and inspect.isclass(described) else ()
-    parts = [_entry(name, described)]
-    parts += [indent(_entry(each, value), "    ") for each, value in own if not each.startswith("_") and value.__doc__]
-    return "\n\n".join(parts)
-
-
-def _entry(name: str, described: object) -> str:
-    return f"{name}{_signature(described)}\n{indent(inspect.getdoc(described) or '', '    ')}"
-
-
-def _signature(described: object) -> str:
-    """Return the parameters without their types, which are hard to read; "" for an object that is not callable."""
-    if not inspect.isroutine(described) and not inspect.isclass(described):
-        return ""
-    try:
-        bare = inspect.signature(described)
-    except ValueError:  # exceptions may have none
-        return ""
-    parameters = [each.replace(annotation=inspect.Parameter.empty) for each in bare.parameters.values()]
-    return str(bare.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
-
-
 def main(args: Sequence[str]) -> int:
     """Run the command. Returns the exit code: 2 for a page that does not exist."""
     parser = Parser(
@@ -90,7 +54,7 @@ def main(args: Sequence[str]) -> int:
     if path is None:
         expected = ", ".join(found) or "accel to be installed with its documents"
         return refuse(SettingError("PAGE", wanted, expected, f"does not exist{did_you_mean(wanted, found)}"))
-    text = _filled(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
     if sys.stdout.isatty():
         pydoc.pager(text)
     else:
