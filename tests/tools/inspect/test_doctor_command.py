@@ -60,7 +60,7 @@ def test_bad_input_is_one_line(told: Any, args: str, says: str) -> None:
 
 def test_the_functions_of_a_script_have_rows_too() -> None:
     row = {"verdict": "row", "catalogued": False, "local": False, "target": "__main__:step"}
-    row |= {"module": "__main__", "qualname": "step", "mutates": False, "outer": True}
+    row |= {"module": "__main__", "qualname": "step"}
     account = {"target": "go.py", "run": "go.py", "inside_s": 1.0, "wall_s": 1.0, "functions": [row]}
     _, second, *_ = write._next(account, "my models/rows.py")
     assert second == "run with it: accel run --catalogue 'my models/rows.py' go.py"

@@ -64,12 +64,6 @@ def test_each_key_of_the_json_is_explained(measured: dict[str, Any]) -> None:
     assert keys == set(re.findall(r"`(\w+)`", " ".join(names)))
 
 
-def test_traits_are_told(measured: dict[str, Any]) -> None:
-    functions = measured["by_name"]
-    assert functions["core:Model.step"]["outer"] and functions["core:Model.step"]["mutates"]
-    assert not functions["core:Model.diffuse"]["outer"] and not functions["core:Model.diffuse"]["mutates"]
-
-
 CHECK = """
 import numpy as np
 import accel

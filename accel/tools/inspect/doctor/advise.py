@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 from accel.catalogue import discover
@@ -49,7 +48,6 @@ def account(target: str, measured: Answer, run: str) -> Answer:
     """
     inside_s = sum(each["own_s"] for each in measured["functions"])
     functions = [_entry(book, inside_s) for book in measured["functions"]]
-    _mark_outer(functions)
     catalogued = {row.target for each in discover() for row in each.rows}
     for each in functions:
         each["catalogued"] = each["target"] in catalogued
@@ -84,16 +82,12 @@ def _entry(book: Answer, inside_s: float) -> Answer:
         "operations": None,
         "jax": None,
         "notes": [],
-        "mutates": False,
-        "outer": False,
-        "callers": [[file, name] for file, name, _ in book["callers"]],
         "file": book["file"],
     }
     whole = next((each for each in book["tries"] if each["verdict"] == "recorded"), None)
     if whole is not None:
         entry["operations"], entry["jax"] = whole["operations"], bool((whole["lowered"] or {}).get("jax"))
         entry["notes"] = whole["notes"]
-        entry["mutates"] = bool(whole["outputs"]["changed"] or whole["outputs"]["writes"])
     entry["verdict"] = str(_verdict(entry, book, whole, book["wrappable"] and not local))
     return entry
 
@@ -116,22 +110,3 @@ def _verdict(entry: Answer, book: Answer, whole: Answer | None, reachable: bool)
     if entry["ms_per_call"] < SMALLEST_MS:
         return DoctorAdvice.SMALL
     return DoctorAdvice.ROW if reachable else DoctorAdvice.UNREACHABLE
-
-
-def _mark_outer(functions: Iterable[Answer]) -> None:
-    """Mark a row as outer if a function calls it that is no row and does not run only inside rows."""
-    by_key = {(each["file"], each["qualname"]): each for each in functions}
-    inside = {key for key, each in by_key.items() if each["verdict"] == DoctorAdvice.ROW}
-    # a function called only by functions inside rows is inside rows too, transitively
-    for _ in range(len(by_key)):
-        fresh = {
-            key
-            for key, each in by_key.items()
-            if key not in inside and each["callers"] and all(tuple(caller) in inside for caller in each["callers"])
-        }
-        if not fresh:
-            break
-        inside |= fresh
-    for each in by_key.values():
-        callers = [tuple(caller) for caller in each["callers"]]
-        each["outer"] = each["verdict"] == DoctorAdvice.ROW and any(caller not in inside for caller in callers)

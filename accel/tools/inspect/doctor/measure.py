@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import CodeType, FrameType, ModuleType
@@ -80,7 +79,6 @@ class _Book:
         self.own_s = 0.0
         self.total_s = 0.0
         self.depth = 0
-        self.callers: Counter[tuple[str, str]] = Counter()
         self.tries: list[Answer] = []
         self.is_recorded = False
 
@@ -96,7 +94,6 @@ class _Book:
             "calls": self.calls,
             "own_s": self.own_s,
             "total_s": self.total_s,
-            "callers": [[*caller, count] for caller, count in self.callers.most_common()],
             "tries": self.tries,
         }
 
@@ -148,8 +145,6 @@ class Profile:
         stack = self._thread.stack
         if self._tries and self._is_worth_a_try(book):
             self._try(book, frame)
-        caller = stack[-1][0].code if stack else None
-        book.callers[(real_path(caller.co_filename), caller.co_qualname) if caller else ("", "")] += 1
         book.depth += 1
         stack.append([book, self.now(), 0.0])
 
@@ -189,7 +184,7 @@ class Profile:
                 return
             explained = explain_call(call, seconds=TRY_SECONDS, in_thread=True, jax=self._lost < JAX_S).data
             book.is_recorded = explained["verdict"] == "recorded"
-            kept = {key: explained[key] for key in ("verdict", "stop", "lowered", "outputs", "notes")}
+            kept = {key: explained[key] for key in ("verdict", "stop", "lowered", "notes")}
             book.tries.append({**kept, "operations": explained["operations"]["count"]})
         except Exception:  # an error in accel must not reach the program
             book.tries.append({"verdict": "unknown", "stop": None, "notes": [traceback.format_exc()]})

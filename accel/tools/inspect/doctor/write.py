@@ -22,12 +22,11 @@ _COLUMNS: tuple[Column, ...] = (
     ("ms/call", lambda each: in_ms(each["ms_per_call"])),
     ("own ms", lambda each: in_ms(each["own_ms"])),
     ("share %", lambda each: in_ms(100.0 * each["share"])),
-    ("outer", lambda each: "yes" if each["outer"] else ""),
     ("ops", lambda each: "-" if each["operations"] is None else str(each["operations"])),
 )
 _LEGEND = (
-    "share: of the time in all functions, with what each calls. outer: called by code that has no row; the others "
-    "mostly run inside those, and become part of their programs. ops: operations recorded"
+    "share: of the time in all functions, with what each calls: a function that others of these call becomes part of "
+    "their programs. ops: operations recorded"
 )
 _WITH_TABLE = (DoctorAdvice.ROW, DoctorAdvice.STOPPED, DoctorAdvice.UNREACHABLE)
 
@@ -203,9 +202,6 @@ def _why(each: Answer) -> str:
 def _row(each: Answer, why: str) -> str:
     """Return the source of one row, on one line where it fits."""
     parts = [_quoted(each["module"]), _quoted(each["qualname"]), _quoted(why)]
-    traits = [trait for trait in ("mutates", "outer") if each[trait]]
-    if traits:
-        parts.append(f"traits=frozenset({{{', '.join(map(_quoted, traits))}}})")
     line = f"Row({', '.join(parts)}),"
     return line if len(line) <= 116 else "Row(\n" + "".join(f"    {part},\n" for part in parts) + "),"
 
