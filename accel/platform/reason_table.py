@@ -52,7 +52,7 @@ _ROWS = (
     Reason(
         "call.opaque",
         "a recorded value was passed to a function that accel has no rule for and cannot record",
-        "write this step with functions that `accel coverage` lists, or call it outside the accelerated function",
+        "write this step with functions that `accel docs coverage` lists, or call it outside the accelerated function",
     ),
     Reason(
         "object.opaque",
@@ -110,7 +110,7 @@ _ROWS = (
     Reason(
         "rule.missing",
         "accel has no rule for this NumPy or SciPy function",
-        "use a function that has one (`accel coverage` lists them), or ask for this one by name",
+        "use a function that has one (`accel docs coverage` lists them), or ask for this one by name",
     ),
     Reason(
         "rule.parameter",

@@ -121,7 +121,7 @@ def test_a_message_carries_the_detail_and_copes_without_a_line() -> None:
         "accel: m.f was demoted  [rule.missing]",
         "  where  not at one line",
         "  why    accel has no rule for this NumPy or SciPy function (numpy.kron)",
-        "  hint   use a function that has one (`accel coverage` lists them), or ask for this one by name",
+        "  hint   use a function that has one (`accel docs coverage` lists them), or ask for this one by name",
     ]
 
 

@@ -159,7 +159,7 @@ def test_what_is_not_there_is_missing_and_what_pip_does_not_know_is_not(
     assert versions.shortfall() == "jax is not installed; accel needs 0.8 or newer"
 
 
-@pytest.mark.parametrize("command", ["explain", "doctor", "coverage"])
+@pytest.mark.parametrize("command", ["explain", "doctor"])
 def test_commands_that_record_say_so_in_one_line(command: str) -> None:
     code = (
         "import importlib.metadata as m, sys; real = m.version;"

@@ -60,12 +60,6 @@ COMMANDS: dict[str, Command] = {
         "accel.tools.cli.bundle:main", "write compiled programs to a file, or read them, for other machines"
     ),
     "cache": Command("accel.tools.cli.cache:main", "show, or empty, the folder of compiled programs"),
-    "coverage": Command(
-        "accel.tools.inspect.coverage:table",
-        "print which functions of NumPy and SciPy are compiled",
-        plain=True,
-        records=True,
-    ),
     "reasons": Command(
         "accel.reports.markdown:reasons_table", "print every reason for which code stays on NumPy", plain=True
     ),

@@ -1,1 +1,1 @@
-"""Inspection: which functions can be accelerated, and what prevents it: explain, doctor, coverage."""
+"""Inspection: which functions can be accelerated, and what prevents it: explain, doctor."""

@@ -99,7 +99,7 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
 
 
 def test_output_that_nobody_reads_to_its_end_is_no_error() -> None:
-    line = f"{sys.executable} -m accel coverage | head -1"
+    line = f"{sys.executable} -m accel docs coverage | head -1"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=ROOT, timeout=120)
     assert (done.stdout[:1], done.stderr) == ("#", "")
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from accel.rules.rule import RULES
 from accel.rules.special import Static
-from accel.tools.inspect import coverage
 from tests.conftest import ROOT
+from tests.rules import coverage
 from tests.rules.cases import ROWS
 
 GOAL = 85.0
@@ -55,7 +55,7 @@ def test_table_names_limits_and_reasons() -> None:
 
 
 def test_the_page_is_current() -> None:
-    """docs/coverage.md is what `python -m accel coverage` prints; other versions of NumPy have other functions."""
+    """docs/coverage.md is what the module prints; other versions of NumPy have other functions."""
     page = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
     if f"for NumPy {coverage.series()}." in page:
-        assert page == coverage.table(), "write it anew: accel coverage > docs/coverage.md"
+        assert page == coverage.table(), "write it anew: python -m tests.rules.coverage > docs/coverage.md"

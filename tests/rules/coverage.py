@@ -1,8 +1,12 @@
-"""Coverage: tables of the public functions of NumPy and SciPy that accel compiles, generated from the rules."""
+"""Coverage: the page of the public functions of NumPy and SciPy that accel compiles, generated from the rules.
+
+`python -m tests.rules.coverage > docs/coverage.md` writes it.
+"""
 
 from __future__ import annotations
 
 import importlib
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -161,7 +165,7 @@ def table() -> str:
     lines = [
         "# Covered functions",
         "",
-        f"`accel coverage` writes this page from accel's rules, for NumPy {series()} and SciPy {scipy_series()}.",
+        f"This page is made from accel's rules, for NumPy {series()} and SciPy {scipy_series()}.",
         "The lists name the functions that are compiled as they are. A call that is not covered stays on NumPy.",
         "",
         "## NumPy",
@@ -214,3 +218,7 @@ def _cell(entry: CoverageRow) -> str:
     if entry.status == "compiled with limits":
         return f"without {entry.detail}"
     return f"`{entry.detail}`" if entry.detail else ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table())
