@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import sys
 import threading
 import warnings
 import weakref
@@ -26,7 +25,6 @@ PATIENCE_S = 30.0
 """The longest time, in seconds, that a fork waits for a `delayed` block to end. After that it forks all the same."""
 
 _CAN = hasattr(os, "register_at_fork")
-_PYTHON_WARNS_LATE = sys.version_info >= (3, 12)
 
 
 def in_child(function: Callable[[], None]) -> Callable[[], None]:
@@ -131,72 +129,29 @@ def _keep() -> None:
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
 
-
-class _WarningFilter:
-    """A warning filter, and the pattern in it: it hides the warnings of a fork that are due to JAX alone.
-
-    also_pythons: whether to hide Python's own warning of threads, too. Python gives it after all functions that a fork
-    calls, so the filter is removed once it has matched, or at the next fork.
-    """
-
-    jax = re.compile(r"os\.fork\(\) was called\. os\.fork\(\) is incompatible with multithreaded code, and JAX")
-    python = re.compile(r"This process \(pid=\d+\) is multi-threaded, use of \w+\(\) may lead to deadlocks")
-
-    def __init__(self, also_pythons: bool) -> None:
-        self.also_pythons = also_pythons
-        self._filter: Any = ("ignore", self, Warning, None, 0)
-
-    @property
-    def pattern(self) -> str:
-        """The pattern as text, for code that prints the filters."""
-        return f"{self.jax.pattern}|{self.python.pattern}" if self.also_pythons else self.jax.pattern
-
-    def match(self, text: str) -> bool:
-        """Whether the warning is to be hidden. Called by the warnings module, as on a compiled pattern."""
-        if self.also_pythons and self.python.match(text):
-            self.leave()
-            return True
-        return self.jax.match(text) is not None
-
-    def enter(self) -> None:
-        """Insert the filter. `warnings.filterwarnings` would also show warnings again that are shown only once."""
-        _filters().insert(0, self._filter)
-
-    def leave(self) -> None:
-        """Remove the filter."""
-        if self._filter in _filters():
-            _filters().remove(self._filter)
-
-
-def _filters() -> list[Any]:
-    return warnings.filters  # type: ignore[return-value]  # it is a list, as documented
-
-
-_warning_filter: _WarningFilter | None = None
-_is_quiet = False
+_JAX = re.compile(r"os\.fork\(\) was called\. os\.fork\(\) is incompatible with multithreaded code, and JAX")
+_PYTHON = re.compile(r"This process \(pid=\d+\) is multi-threaded, use of \w+\(\) may lead to deadlocks")
+_OF_JAX, _OF_PYTHON = (("ignore", pattern, Warning, None, 0) for pattern in (_JAX, _PYTHON))
+"""Filters that hide JAX's and Python's warnings of a fork. They stay among the program's filters after it."""
 
 
 def _hush() -> None:
-    global _warning_filter
-    if _warning_filter is not None:
-        _warning_filter.leave()
+    """Put the filters in front at each fork: the program may have set others meanwhile.
+
+    `warnings.filterwarnings` would also show warnings again that are shown only once.
+    """
+    filters: list[Any] = warnings.filters  # type: ignore[assignment]  # it is a list, as documented
+    filters[:] = [each for each in filters if each not in (_OF_JAX, _OF_PYTHON)]
     # where the program has threads too, Python's warning is deserved
-    _warning_filter = _WarningFilter(also_pythons=all(_is_ours(thread) for thread in threading.enumerate()))
-    _warning_filter.enter()
+    are_ours = all(map(_is_ours, threading.enumerate()))
+    filters[:0] = [_OF_JAX, _OF_PYTHON] if are_ours else [_OF_JAX]
 
 
 def _is_ours(thread: threading.Thread) -> bool:
     return thread is threading.current_thread() or thread.name.startswith("accel-")
 
 
-def _speak() -> None:
-    if _warning_filter is not None and not (_PYTHON_WARNS_LATE and _warning_filter.also_pythons):
-        _warning_filter.leave()
-
-
-def _speak_in_child() -> None:
-    if _warning_filter is not None:
-        _warning_filter.leave()
+_is_quiet = False
 
 
 def suppress_fork_warnings() -> None:
@@ -208,4 +163,4 @@ def suppress_fork_warnings() -> None:
     global _is_quiet
     if _CAN and not _is_quiet:
         _is_quiet = True
-        os.register_at_fork(before=_hush, after_in_parent=_speak, after_in_child=_speak_in_child)
+        os.register_at_fork(before=_hush)
