@@ -39,7 +39,6 @@ filters         what the filters of Python's warnings make of one
 bars            progress bars, whose code looks at nothing of the program's
 observers       who else in the process could look at the program's objects
 background      accel's own threads, which run no Python while arrays are out of date
-status          the line on a terminal while something goes on
 jax_internals   private interfaces of JAX, all of them
 addresses       of arrays, from their objects
 """

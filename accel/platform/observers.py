@@ -20,7 +20,7 @@ from typing import Any
 
 from accel.platform import background, bars, interrupts
 
-_WAITING = ("load", "compile", "kernels", "status", "minutes", "lines")
+_WAITING = ("load", "compile", "kernels", "minutes", "lines")
 WAITING_THREADS = frozenset(f"accel-{each}" for each in _WAITING)
 """Threads of accel's own that run no Python while arrays are out of date (see accel.platform.background)."""
 

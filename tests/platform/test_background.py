@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from accel.platform import status
 from accel.platform.background import BackgroundThreads
 
 PATIENCE_S = 20.0
@@ -107,44 +106,3 @@ def test_nobody_waits_for_ever(way: str, background: BackgroundThreads) -> None:
     if way == "it is forked":
         background.forget()
         assert not background.are_running
-
-
-class Terminal:
-    """A terminal that notes whether arrays were out of date when something was written."""
-
-    def __init__(self, background: BackgroundThreads) -> None:
-        self._aside = background
-        self.seen: list[bool] = []
-
-    def write(self, text: str) -> int:
-        self.seen.append(self._aside.is_held())
-        return len(text)
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_the_status_line_is_drawn_only_while_arrays_are_up_to_date(
-    background: BackgroundThreads, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("accel.platform.background.threads", background)
-    monkeypatch.setattr(status, "DELAY_S", 0.0)
-    monkeypatch.setattr(status, "TICK_S", 1e-3)
-    monkeypatch.setattr(status, "IDLE_SHARE", 0.0)
-    monkeypatch.setenv("TERM", "xterm")
-    terminal = Terminal(background)
-    line = status.StatusLine(terminal)  # type: ignore[arg-type]
-    texts = iter(range(10**9))
-    line.follow(lambda: f"{next(texts)}")
-    until(lambda: bool(terminal.seen))
-    hold(background, True)
-    time.sleep(0.02)  # one look may be under way
-    count = len(terminal.seen)
-    time.sleep(0.05)
-    assert len(terminal.seen) == count
-    hold(background, False)
-    until(lambda: len(terminal.seen) > count)
-    line.stop()

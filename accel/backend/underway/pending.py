@@ -47,7 +47,7 @@ Arguments = tuple[Trace | MergedTrace, Known, Sequence[Any]]
 class PendingProgram(Future[Executable]):
     """A program that is being compiled, or waits in a queue for it: a future of its executable.
 
-    arguments: of compile_trace. name: the target's, for the status line. trial: how the worker tries it.
+    arguments: of compile_trace. name: the target's, for lines on the progress. trial: how the worker tries it.
     missed: the binary logarithm of the seconds of calls that ran without the program, each weighted by its time (see
     HALF_LIFE_S). urgency: the priority, the same for each operation. is_for_this_run: False for programs of later runs
     alone; those come after all others. found_on_disk: whether it was loaded from disk.

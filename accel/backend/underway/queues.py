@@ -28,7 +28,7 @@ from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.supervisor import supervisor
 from accel.compiler.lower import Known
 from accel.compiler.merge import MergedTrace
-from accel.platform import background, config, ending, gain, interrupts, logs, status, tuning
+from accel.platform import background, config, ending, gain, interrupts, logs, tuning
 from accel.platform.clocks import time
 from accel.platform.ledger import current_run
 from accel.record import Trace
@@ -195,7 +195,7 @@ def compile_now(trace: Trace | MergedTrace, known: Known, samples: Sequence[Any]
     Interrupts wait until it is done, because they could leave modules half imported. name: the target's.
     """
     pending = PendingProgram((trace, known, samples), name=name)
-    _show_progress(_in_front, pending)
+    _add_to(_in_front, pending)
     try:
         with ending.compiled_code, interrupts.Deferral():
             if cache.is_used():
@@ -228,7 +228,7 @@ def compile_in_background(
             _ends_with_the_program = True
             atexit.register(stop)
         pending = PendingProgram((trace, known, samples), missed_s, name, trial)
-        _show_progress(_under_way, pending)
+        _add_to(_under_way, pending)
         pending.add_done_callback(_under_way.discard)
         # `_load_now` is for what is on disk while JAX is not imported, which the program there may need
         if devices.is_started() or not cache.holds_programs():
@@ -255,12 +255,11 @@ def _load_now(pending: PendingProgram) -> bool:
         return True
 
 
-def _show_progress(where: set[PendingProgram], pending: PendingProgram) -> None:
-    """Add a pending program to those that the status line tells of."""
+def _add_to(where: set[PendingProgram], pending: PendingProgram) -> None:
+    """Add a pending program to those that `progress` tells of."""
     global _begun
     _begun = _begun + 1 if _under_way or _in_front else 1
     where.add(pending)
-    status.follow(progress)
 
 
 def progress() -> str | None:
@@ -271,10 +270,9 @@ def progress() -> str | None:
     at_work = next((each for each in left if each.seconds()), left[0])
     # one that failed with others, and is compiled alone, may have come in without being counted
     total = max(_begun, len(left))
-    seconds, run = at_work.seconds(), current_run()
-    since = f" for {seconds:.0f} s" if seconds and seconds >= 1.0 else ""
-    gain = f"; {run.saved_s:+.1f} s so far" if abs(run.saved_s) >= 0.1 and not run.is_busy else ""
-    return f"accel: compiling {total - len(left) + 1} of {total}, {at_work.name}".removesuffix(", ") + since + gain
+    seconds = at_work.seconds()
+    since = f" for {seconds:.0f} s" if seconds >= 1.0 else ""
+    return f"compiling {total - len(left) + 1} of {total}, {at_work.name}".removesuffix(", ") + since
 
 
 def busy() -> bool:
@@ -294,7 +292,6 @@ def stop() -> None:
     """At exit: drop the queues, let go of the worker, and wait until the threads have left JAX's code."""
     at_work = [key for each in _under_way.copy() if (key := each.key_at_work) is not None]
     _under_way.clear()
-    status.stop()
     background.threads.end()
     # wakes the loading thread, which may wait until JAX is worth importing
     gain.potential_gain.stop_waiting()

@@ -12,7 +12,7 @@ program      a program, run as Python itself would run it
 report       `accel report`: the report of the last run
 bundle       `accel bundle`
 cache        `accel cache`
-minutes      progress in a batch log
+minutes      progress while the program runs
 enable       `accel enable`, `accel disable`
 docs, info   `accel docs`, `accel info`
 broken       the line where accel cannot be imported

@@ -1,4 +1,4 @@
-"""Progress in a batch log: one line a minute at most, where standard error is no terminal."""
+"""Progress while the program runs: one line a minute at most."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 
-from accel.platform import background, ledger, status
+from accel.platform import background, ledger
 from accel.reports.words import in_time, plural, signed_s
 
 INTERVAL_S = 60.0
@@ -41,9 +41,10 @@ def state() -> str:
     compiled = ledger.compiled_targets()
     named = f" ({', '.join(compiled[:2])}{', ...' if len(compiled) > 2 else ''})" if compiled else ""
     parts = [f"{plural(len(compiled), 'function')} compiled{named}"]
-    now = status.text_now()
+    queues = sys.modules.get("accel.backend.underway.queues")  # imported with NumPy, which the program imports first
+    now = None if queues is None else queues.progress()
     if now is not None:
-        parts.append(now.removeprefix(status.PREFIX))
+        parts.append(now)
     elif compiled and not ledger.current_run().is_busy:
         parts.append(f"{signed_s(ledger.current_run().saved_s)} so far")
     return "; ".join(parts)

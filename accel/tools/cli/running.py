@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from accel.entry.hook import patching
-from accel.platform import config, files, freed, logs, project, ranks, status, timeline
+from accel.platform import config, files, freed, logs, project, ranks, timeline
 from accel.platform.config import SettingError
 from accel.platform.ledger import current_run, ledgers
 from accel.platform.options import refuse
@@ -127,9 +127,7 @@ def run(plan: CommandLine, settings: config.Settings, start: Start, history: His
             choice = RunChoice(start) if chooses(start, named=plan.names_functions, asked=plan.auto) else None
             logs.to_stderr()
             if not plan.quiet and ranks.is_first():
-                status.enable()
-                if not status.is_terminal(sys.stderr):
-                    minutes.start()
+                minutes.start()
             if plan.profile is not None:
                 timeline.start()
             joining = None

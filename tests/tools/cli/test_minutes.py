@@ -1,4 +1,4 @@
-"""What a batch log says while a program runs."""
+"""What is said while a program runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from accel.platform import observers, status
+from accel.backend.underway import queues
+from accel.platform import observers
 from accel.tools.cli import minutes
 from accel.tools.plugins import lines, notebook
 
@@ -19,8 +20,7 @@ def test_a_line_says_what_is_compiled_and_what_that_gains(books: ModuleType, mon
     assert minutes.state() == "1 function compiled (model:step); +3.0 s so far"
     books.current_run().fair_s(4.0, 1.0)
     assert minutes.state() == "1 function compiled (model:step)", "nobody can tell the gain on a busy machine"
-    monkeypatch.setattr(status, "_look", None)
-    status.follow(lambda: "accel: compiling 1 of 2, model:warm for 4 s")
+    monkeypatch.setattr(queues, "progress", lambda: "compiling 1 of 2, model:warm for 4 s")
     assert minutes.state() == "1 function compiled (model:step); compiling 1 of 2, model:warm for 4 s"
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
-from accel.platform.status import Erasing
 from accel.record.state.opaque import WARNINGS
 
 
@@ -59,7 +58,7 @@ class TextObserver:
 
 def own_names(value: Any) -> set[str]:
     """The names of what an object has of its own, but for what stands before its methods and hands all on."""
-    return {name for name, each in getattr(value, "__dict__", {}).items() if type(each) not in (TextObserver, Erasing)}
+    return {name for name, each in getattr(value, "__dict__", {}).items() if type(each) is not TextObserver}
 
 
 def is_plain(stream: Any) -> bool:
@@ -91,7 +90,7 @@ def _hands_on(stream: Any, name: str) -> bool:
         write = real
     kind = type(stream)
     is_method = type(write) in (MethodType, BuiltinMethodType)
-    return type(write) in (TextObserver, Erasing) or (is_method and write == getattr(kind, name).__get__(stream, kind))
+    return type(write) is TextObserver or (is_method and write == getattr(kind, name).__get__(stream, kind))
 
 
 def is_standard(stream: Any) -> bool:
