@@ -154,7 +154,7 @@ def _check(named: Catalogue | None, rows: Iterable[Row], **patterns: Iterable[st
     except config.SettingError as error:
         if named is not None or is_catalogued():
             raise
-        possible = "--catalogue FILE.py as well; `accel run --chosen FILE.py` writes one"
+        possible = "--catalogue FILE.py as well; `accel doctor` writes one"
         problem = "selects no function: no catalogue is for this program"
         raise config.SettingError(error.name, error.value, possible, problem) from None
 

@@ -1,12 +1,12 @@
 """The command line.
 
 commands     `accel`: the list of its commands
-run          `accel run`, `accel compare`; a run that is too short to gain is left alone
+run          `accel run`; a run that is too short to gain is left alone
 running      installs accel, runs a program, writes the reports
 lengths      how long earlier runs of a program took, and whether another one can gain
-commandline  the options and settings of these two, checked
+commandline  the options and settings of the commands that run a program, checked
 starts       the ways in which Python starts a program
-choices      what accel chose without a catalogue: kept on disk, as a line, and as a catalogue
+choices      what accel chose without a catalogue: kept on disk, and as a line
 joining      the members that `--ensemble` asks for, and the loop that they step beside
 program      a program, run as Python itself would run it
 report       `accel report`: the report of the last run

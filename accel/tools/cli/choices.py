@@ -3,7 +3,7 @@
 They are names alone, in one small file in the folder of the disk cache: nothing that is read there runs. A choice holds
 as long as the program's main file is the same.
 
-A line tells the user what was chosen, and a catalogue serves later runs without `--auto`.
+A line tells the user what was chosen.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _digest(start: Start) -> str:
     return hashlib.sha256(source(start)).hexdigest()
 
 
-# -- what is said and written of a choice -----------------------------------------------------------------------------
+# -- what is said of a choice -----------------------------------------------------------------------------------------
 
 
 _NAMED = 6
@@ -135,18 +135,3 @@ def without_source(target: str) -> str | None:
 
 def _title(row: Row) -> str:
     return "the script itself" if row.qualname.startswith("<") else row.qualname
-
-
-def as_catalogue(rows: Sequence[Row], target: str) -> str:
-    """Return Python text that `accel run --catalogue FILE` reads. target: the program, as the user named it."""
-    lines = [
-        f'"""The choice of accel run in {target}: `accel run --catalogue THIS_FILE {target}`."""',
-        "",
-        "from accel.catalogue import Catalogue, Row",
-        "",
-        "ROWS = (",
-    ]
-    for row in rows:
-        loops = ", loops=True" if row.loops else ""
-        lines.append(f"    Row({row.module!r}, {row.qualname!r}, {row.why!r}{loops}),")
-    return "\n".join([*lines, ")", 'CATALOGUE = Catalogue("chosen", ROWS)', ""])

@@ -23,7 +23,7 @@ from accel.reports.advice import IN_SHELL
 from accel.tools.cli.starts import TARGETS, StartCommand, home_of
 from accel.transform.ensembles import saving
 
-_SUFFIXES = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "text", "": "text"}
+_SUFFIXES = {".json": "json", ".md": "markdown", ".txt": "text"}
 
 
 class Option:
@@ -57,15 +57,12 @@ OPTIONS = (
         default=None,
         help="choose hot loops and functions; default where no catalogue names any",
     ),
-    Option("--chosen", metavar="FILE.py", help="as --auto, and write a catalogue of what was chosen here"),
     Option("--ensemble", metavar="N", type=count, help="step N members beside the program's own loop"),
     Option("--perturb", metavar="FILE.py", help="with --ensemble: how the members differ"),
     Option("--members", metavar="FILE", help="with --ensemble: save them here (.nc or .npz)"),
     Option("--report", metavar="FILE", help="write the report (.json, .md, .txt); - is standard error"),
     Option("--profile", metavar="FILE.html", help="write a page that shows where the time went"),
     Option("--lines", action="store_true", help="show where the time went line by line, and what to change"),
-    Option("--compare", action="store_true", help="the same as `accel compare`"),
-    Option("--out", metavar="DIR", help="the folder for the comparison; default: accel-comparison"),
     Option("--quiet", action="store_true", help="print no summary at the end"),
 )
 LONGEST = 200
@@ -82,19 +79,6 @@ def _run_parser() -> Parser:
         epilog="Everything after TARGET belongs to the program. `accel docs settings` lists environment variables.",
         usage="accel run [OPTION]... TARGET [ARGS...]",
     )
-
-
-def compare_parser() -> Parser:
-    """Return the parser of `accel compare`."""
-    parser = parser_with(
-        "--platform --mode --catalogue --only --exclude --auto --out".split(),
-        prog="accel compare",
-        description="Run a program three times: on NumPy, accelerated, and on NumPy perturbed in the last place. "
-        "Write times, memory and differences to DIR.",
-        usage="accel compare [OPTION]... TARGET [ARGS...]",
-    )
-    parser.set_defaults(compare=True)
-    return parser
 
 
 def parser_with(names: Collection[str], **about: Any) -> Parser:
@@ -136,11 +120,10 @@ class CommandLine(NamedTuple):
     """A checked command line: what to run, where, and how.
 
     options: as they were given; the other fields are made of them. catalogue: None for the installed catalogues.
-    catalogue_file: its absolute name, or None. profile: the file for the profile page, or None. compare: the folder for
-    the results of a comparison run, or None. auto: True if the targets with the most time are chosen at run time; None
-    if that depends on whether a catalogue names functions of the program. chosen: the file to write that choice to as a
-    catalogue, or None. quiet: True if only errors are shown. ensemble: None without one. unasked: True if QD_USE_JAX
-    started accel, and no command of accel's.
+    catalogue_file: its absolute name, or None. profile: the file for the profile page, or None. auto: True if the
+    targets with the most time are chosen at run time; None if that depends on whether a catalogue names functions of
+    the program. quiet: True if only errors are shown. ensemble: None without one. unasked: True if QD_USE_JAX started
+    accel, and no command of accel's.
     """
 
     options: argparse.Namespace
@@ -150,9 +133,7 @@ class CommandLine(NamedTuple):
     catalogue_file: str | None
     reports: tuple[Report, ...]
     profile: Path | None
-    compare: Path | None
     auto: bool | None
-    chosen: Path | None
     quiet: bool
     ensemble: EnsembleOptions | None
     unasked: bool = False
@@ -197,9 +178,7 @@ def parse(argv: Sequence[str] | None, parser: Parser | None = None) -> CommandLi
         None if options.catalogue is None else os.path.abspath(options.catalogue),
         _reports(options, settings),
         None if options.profile is None else _writable("--profile", options.profile, (".html", ".htm")),
-        _comparison(options, command),
-        options.auto or (True if options.chosen else None),
-        None if options.chosen is None else _writable("--chosen", options.chosen, (".py",)),
+        options.auto,
         options.quiet or settings.quiet,
         _ensemble(options, settings),
     )
@@ -223,38 +202,6 @@ def _ensemble(options: argparse.Namespace, settings: Settings) -> EnsembleOption
     if path.suffix == ".nc" and not saving.has_xarray():
         raise SettingError("--members", options.members, "a name that ends in .npz, or xarray", "needs xarray")
     return EnsembleOptions(options.ensemble, options.perturb, path)
-
-
-_NOT_WITH_COMPARE = {
-    "report": "describes a single run, but --compare makes three",
-    "profile": "describes a single run, but --compare makes three",
-    "chosen": "describes a single run, but --compare makes three",
-    "ensemble": "is not passed on to the runs of --compare",
-}
-"""Options that cannot be combined with --compare, and why."""
-
-
-def _comparison(options: argparse.Namespace, command: StartCommand) -> Path | None:
-    """Return the folder for a comparison run's results, made if needed; None without --compare."""
-    if not options.compare:
-        if options.out is not None:
-            raise SettingError("--out", options.out, "--compare as well", "has no effect on its own")
-        return None
-    for name, problem in _NOT_WITH_COMPARE.items():
-        if getattr(options, name) is not None:
-            raise SettingError(f"--{name}", getattr(options, name), "a run without --compare", problem)
-    if command.target == "-":
-        raise SettingError(
-            "TARGET", "-", "a program in a file, or -c CODE", "can be read once, but --compare runs thrice"
-        )
-    catalogue.default()  # an error comes now, and not in the three runs
-    folder = Path(options.out or "accel-comparison").absolute()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        problem = f"cannot be created ({error.strerror})"
-        raise SettingError("--out", str(folder), "a folder that can be created", problem) from None
-    return folder
 
 
 def command_of(options: argparse.Namespace, words: Sequence[str]) -> StartCommand:
@@ -308,13 +255,31 @@ def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, .
     reports = []
     quiet = options.quiet or settings.quiet
     if options.report not in (None, "-"):
-        path = _writable("--report", options.report, (".json", ".md", ".txt"), tuple(_SUFFIXES))
+        path = _report_path(options.report)
         reports.append(Report(_SUFFIXES[path.suffix.lower()], path))
     if options.report == "-" or (options.demo and not quiet):
         reports.append(Report("text", None, full=options.report == "-"))
     elif not quiet:
         reports.append(Report(None, None))
     return tuple(reports)
+
+
+def _report_path(name: str) -> Path:
+    """Return the path of the report. Raises SettingError if its suffix is unknown, or it cannot be written."""
+    path = Path(name).absolute()
+    if path.suffix.lower() not in _SUFFIXES:
+        raise SettingError("--report", name, "names that end in .json, .md or .txt", "has an unknown suffix")
+    fresh = not path.exists()
+    try:
+        # for appending, which does not empty a file that is there
+        with path.open("a"):
+            pass
+        if fresh:
+            path.unlink()
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror})"
+        raise SettingError("--report", name, "a file in a folder that exists and is writable", problem) from None
+    return path
 
 
 def _writable(option: str, name: str, named: tuple[str, ...], suffixes: tuple[str, ...] = ()) -> Path:

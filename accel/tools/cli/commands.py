@@ -49,7 +49,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "compile": Command("accel.tools.precompile.command:main", "compile before the first real run"),
     "compare": Command(
-        "accel.tools.cli.run:compare", "run a program on NumPy and accelerated: times, memory, differences"
+        "accel.tools.comparison.command:main", "run a program on NumPy and accelerated: times, memory, differences"
     ),
     "report": Command("accel.tools.cli.report:main", "show the report of the last run"),
     "enable": Command(

@@ -68,11 +68,11 @@ class Length:
 def counts(plan: CommandLine) -> bool:
     """Whether runs like this one may be left alone: nothing but speed was asked for."""
     settings = plan.settings
-    asked = (plan.profile, plan.chosen, plan.ensemble, plan.compare, settings.machines, settings.platform)
+    asked = (plan.profile, plan.ensemble, plan.options.lines, settings.machines, settings.platform)
     plain = settings.enabled and settings.mode == "auto" and settings.ahead_of_time
     plain = plain and settings.policy == config.BUDGET
     told = any(each.format is not None for each in plan.reports)
-    return plain and settings.cache_dir is not None and not (plan.options.lines or told or any(asked))
+    return plain and settings.cache_dir is not None and not (told or any(asked))
 
 
 def forget() -> None:

@@ -17,7 +17,7 @@ from accel.platform.config import SettingError
 from accel.platform.options import refuse
 from accel.tools.cli import lengths
 from accel.tools.cli.broken import without
-from accel.tools.cli.commandline import CommandLine, compare_parser, parse
+from accel.tools.cli.commandline import CommandLine, parse
 from accel.tools.cli.program import enter, execute, is_broken_off
 
 
@@ -37,8 +37,6 @@ def main(argv: Sequence[str] | None = None, *, unasked: bool = False) -> int:
     """
     try:
         plan = parse(argv)._replace(unasked=unasked)
-        if plan.compare is not None:
-            return _compare(plan)
         settings = _joined(plan.settings)  # before `enter`, which imports the packages of a module
         start = enter(plan.command)
     except SettingError as error:
@@ -63,19 +61,3 @@ def _end_alone(plan: CommandLine, process: int, history: lengths.History) -> Non
     sentence = history.note_alone(whole=not is_broken_off())
     if not plan.quiet:
         logs.say_at_end(f"accel: {sentence}\n")
-
-
-def compare(argv: Sequence[str]) -> int:
-    """Run `accel compare`: a comparison run. Returns the exit code."""
-    try:
-        plan = parse(argv, compare_parser())
-        return _compare(plan)
-    except SettingError as error:
-        return refuse(error)
-
-
-def _compare(plan: CommandLine) -> int:
-    from accel.tools.cli import running
-
-    assert plan.compare is not None, "the parser sets it"
-    return running.compare(plan, plan.compare, enter(plan.command))

@@ -1,4 +1,4 @@
-"""Run a program with accel installed, and write its reports; the comparison run of `accel compare`.
+"""Run a program with accel installed, and write its reports.
 
 accel's summary goes to standard error, after everything that the program does at exit. Mode `verify` has an exit code
 of its own, MISMATCH.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import atexit
 import os
-import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from accel.entry.hook import patching
-from accel.platform import config, files, freed, logs, project, ranks, timeline
+from accel.platform import config, freed, logs, ranks, timeline
 from accel.platform.config import SettingError
 from accel.platform.ledger import current_run, ledgers
 from accel.platform.options import refuse
@@ -24,7 +23,7 @@ from accel.reports import last, summary
 from accel.reports.advice import IN_SHELL, UNKEPT, Advice
 from accel.reports.figures import LOST, figures_of_run
 from accel.tools.cli import minutes
-from accel.tools.cli.choices import RunChoice, as_catalogue, chooses, summary_of_chosen, without_source
+from accel.tools.cli.choices import RunChoice, chooses, summary_of_chosen, without_source
 from accel.tools.cli.commandline import CommandLine, Report
 from accel.tools.cli.lengths import History
 from accel.tools.cli.program import execute, is_broken_off
@@ -69,16 +68,12 @@ def _finish(
         write_report(report, figures, advice)
     if lines is not None and plan.options.lines:
         told = ["", "to be faster", *(f"  {each}" for each in figures["faster"])] if figures["faster"] else []
-        _try_to_write("\n".join([str(lines.profile), *told, ""]), None, "line profile")
+        logs.say_at_end("\n".join([str(lines.profile), *told, ""]))
     if choice is None or summary.was_off(figures):
         return
     chosen = choice.settle(lost=figures["totals"]["net"] == LOST)
     if not plan.quiet and (chosen or plan.auto or without_source(plan.command.target)):
-        _try_to_write(summary_of_chosen(chosen, plan.command.target, again=bool(choice.before)), None, "choice")
-    if plan.chosen is not None and not chosen:
-        _write(f"accel: {plan.chosen.name} is not written: its catalogue would name no function\n", None)
-    elif plan.chosen is not None:
-        _try_to_write(as_catalogue(chosen, plan.command.target), plan.chosen, "catalogue")
+        logs.say_at_end(summary_of_chosen(chosen, plan.command.target, again=bool(choice.before)))
 
 
 def _write_page(program: str, path: Path) -> bool:
@@ -99,20 +94,16 @@ def write_report(report: Report, figures: dict[str, Any], advice: Advice) -> Non
 
 
 def _try_to_write(text: str, path: Path | None, what: str) -> bool:
-    """Write the text. Returns False if it cannot be written."""
+    """Write the text, to standard error without a path. Returns False if it cannot be written."""
+    if path is None:
+        logs.say_at_end(text)
+        return True
     try:
-        _write(text, path)
+        path.write_text(text, encoding="utf-8")
         return True
     except (OSError, ValueError) as error:
-        _write(f"accel: the {what} could not be written: {error}\n", None)
+        logs.say_at_end(f"accel: the {what} could not be written: {error}\n")
         return False
-
-
-def _write(text: str, path: Path | None) -> None:
-    if path is not None:
-        path.write_text(text, encoding="utf-8")
-    else:
-        logs.say_at_end(text)
 
 
 def run(plan: CommandLine, settings: config.Settings, start: Start, history: History | None, begun_s: float) -> int:
@@ -172,41 +163,3 @@ def _found_mismatch(plan: CommandLine, process: int) -> bool:
     if plan.settings.mode != "verify" or os.getpid() != process:
         return False
     return any(refusal.reason == "verify.mismatch" for book in ledgers() for refusal in book.refusals)
-
-
-def compare(plan: CommandLine, out: Path, start: Start) -> int:
-    """Make a comparison run. Returns the exit code: 1 if a run of the program fails."""
-    from accel.tools.comparison import runs
-
-    if plan.settings.machines is not None:
-        name = config.VARIABLES["machines"]
-        return refuse(SettingError(name, plan.settings.machines, "a single run", "cannot be compared"))
-    try:
-        patching.check_choice(plan.catalogue, only=plan.options.only, exclude=plan.options.exclude)
-        chooses_itself = chooses(start, named=plan.names_functions, asked=plan.auto)
-    except SettingError as error:
-        return refuse(error)
-    target, args = start.elsewhere
-    spec = {
-        "target": target,
-        "args": args,
-        "folder": plan.command.folder or files.current_folder(),
-        "home": project.home(),
-        "settings": {name: getattr(plan.settings, name) for name in ("platform", "mode")},
-        "catalogue": plan.catalogue_file,
-        "only": plan.options.only,
-        "exclude": plan.options.exclude,
-        "auto": chooses_itself,
-    }
-    try:
-        result = runs.compare(spec, out)
-    except runs.RunFailed as error:
-        sys.stderr.write(f"accel: {error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("accel: interrupted: nothing was compared\n")
-        return 128 + signal.SIGINT
-    for slip in result["slips"]:
-        sys.stderr.write(f"accel: {slip}\n")
-    sys.stderr.write(runs.one_line_summary(result, out))
-    return 0

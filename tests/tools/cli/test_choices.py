@@ -105,22 +105,6 @@ def test_the_next_run_outlines_the_loops_of_the_functions_that_held_them(books: 
         patching.uninstall()
 
 
-NOTHING = [
-    "accel: nothing that accel chose was compiled before the program ended",
-    "accel: chosen.py is not written: its catalogue would name no function",
-]
-
-
-def test_where_nothing_was_chosen_no_catalogue_is_written(bench: Bench, tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text("import numpy as np\nprint(np.arange(3.0).sum())\n")
-    (tmp_path / "chosen.py").write_text("# of an earlier run\n")
-    done = bench.accel("--chosen", "chosen.py", "script.py", cwd=str(tmp_path))
-    assert (done.code, done.out, done.err.splitlines()[-2:]) == (0, "3.0\n", NOTHING)
-    quiet = bench.accel("--quiet", "--chosen", "chosen.py", "script.py", cwd=str(tmp_path))
-    assert quiet.err.splitlines() == NOTHING[1:]
-    assert (tmp_path / "chosen.py").read_text() == "# of an earlier run\n"
-
-
 @pytest.mark.parametrize("command", ["run", "compile", "compare"])
 def test_a_pattern_is_told_that_no_catalogue_is_for_this_program(bench: Bench, tmp_path: Path, command: str) -> None:
     (tmp_path / "script.py").write_text("print(1)\n")
@@ -129,5 +113,5 @@ def test_a_pattern_is_told_that_no_catalogue_is_for_this_program(bench: Bench, t
     assert (done.code, done.err.splitlines()[-1]) == (
         2,
         "accel: --exclude='work' selects no function: no catalogue is for this program; "
-        "expected: --catalogue FILE.py as well; `accel run --chosen FILE.py` writes one",
+        "expected: --catalogue FILE.py as well; `accel doctor` writes one",
     )

@@ -15,9 +15,8 @@ import pytest
 from accel.catalogue import Row
 from accel.platform import config
 from accel.tools.cli.choices import summary_of_chosen
-from accel.tools.cli.commandline import compare_parser, parse
-from accel.tools.cli.run import compare
-from accel.tools.comparison import runs
+from accel.tools.cli.commandline import parse
+from accel.tools.comparison import command, runs
 from tests.tools.cli.bench import MIRROR, Bench, Done
 
 # -- the program finds itself as ever ---------------------------------------------------------------------------------
@@ -368,7 +367,7 @@ def test_ctrl_c_in_a_comparison_is_one_line(
     monkeypatch.setattr(runs, "compare", interrupted)
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "a.py").write_text("", encoding="utf-8")
-    assert compare(["--out", str(tmp_path / "out"), str(tmp_path / "a.py")]) == 130
+    assert command.main(["--out", str(tmp_path / "out"), str(tmp_path / "a.py")]) == 130
     assert capsys.readouterr().err == "accel: interrupted: nothing was compared\n"
 
 
@@ -395,7 +394,8 @@ def test_slips_in_a_catalogue_are_told_of_by_compare(bench: Bench, tmp_path: Pat
     script.write_text("import numpy as np\n\ndef smooth(t):\n    return t + 1.0\n\nsmooth(np.ones(3))\n")
     made = "Row('__main__', 'smooth', 'why'), Row('__main__', 'smoth', 'why'), Row('model', 'wram', 'why')"
     rows.write_text(f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('mine', ({made}))\n")
-    done = bench.accel("--compare", "--out", str(tmp_path / "out"), "--catalogue", str(rows), str(script))
+    named = ("--out", str(tmp_path / "out"), "--catalogue", str(rows))
+    done = bench.python("-m", "accel", "compare", *named, str(script))
     assert done.code == 0, done.err
     assert f"accel: {rows}, row 2: __main__ has no smoth (did you mean smooth?)\n" in done.err
     assert f"accel: {rows}, row 3: the program has not imported model\n" in done.err
@@ -427,7 +427,6 @@ def test_the_advice_names_the_command_that_compiles_this_program(
     plan = parse(["--catalogue", _rows(tmp_path).name, "--only", "smooth", "short.py", "4", "a b"])
     assert plan.compile_first == "`accel compile --catalogue rows.py --only smooth short.py 4 'a b'`"
     assert parse(["--auto", "short.py"]).compile_first == "`accel compile --auto short.py`"
-    assert parse(["--chosen", "new.py", "short.py"]).compile_first == "`accel compile --auto short.py`"
     assert parse(["-m", "short", "1"]).compile_first == "`accel compile -m short 1`"
     assert parse(["-c", "a\nb"]).compile_first == "`accel compile ...`"
     assert parse(["-"]).compile_first is None, "it can be read once"
@@ -488,11 +487,6 @@ _TARGETS = (
         (["./hollow"], {}, f"accel: TARGET='./hollow' holds no __main__.py; {_TARGETS}"),
         (["-c"], {}, "accel: -c='' is missing its argument; expected: code"),
         (["-m", "gone"], {}, "accel: -m='gone' does not exist; expected: a module that can be imported from here"),
-        (
-            ["--compare", "-"],
-            {},
-            "accel: TARGET='-' can be read once, but --compare runs thrice; expected: a program in a file, or -c CODE",
-        ),
         (["empty"], {}, f"accel: TARGET='empty.__main__' holds no Python code to run; {_TARGETS}"),
         (
             ["--pygcm", "pack", "scripts.go"],
@@ -504,8 +498,8 @@ _TARGETS = (
             ["--fast", "scripts.go"],
             {},
             "accel: unrecognized arguments: --fast; expected: --pygcm, --demo, --platform, --mode, --catalogue, "
-            "--only, --exclude, --auto, --chosen, --ensemble, --perturb, --members, --report, --profile, --lines, "
-            "--compare, --out, --quiet (see --help)",
+            "--only, --exclude, --auto, --ensemble, --perturb, --members, --report, --profile, --lines, --quiet "
+            "(see --help)",
         ),
         (["--mode"], {}, "accel: argument --mode: expected one argument (see --help)"),
         (
@@ -538,17 +532,6 @@ _TARGETS = (
             ["--profile", "p.svg", "scripts.go"],
             {},
             "accel: --profile='p.svg' has an unknown suffix; expected: names that end in .html or .htm",
-        ),
-        (
-            ["--out", "found", "scripts.go"],
-            {},
-            "accel: --out='found' has no effect on its own; expected: --compare as well",
-        ),
-        (
-            ["--compare", "--report", "r.json", "scripts.go"],
-            {},
-            "accel: --report='r.json' describes a single run, but --compare makes three; "
-            "expected: a run without --compare",
         ),
         (["scripts.go"], {"QD_USE_JAX": "2"}, "accel: QD_USE_JAX='2' cannot be used; expected: 1 or 0"),
         (
@@ -591,13 +574,17 @@ def test_a_platform_that_is_not_there_names_those_that_are(
 
 def test_cuda_is_a_name_for_a_gpu(tmp_path: Path) -> None:
     assert config.from_environment({"QD_JAX_PLATFORM": "CUDA"}).platform == "gpu"
-    options = compare_parser().parse_args(["--platform", "cuda", "a.py"])
+    options = command._parser().parse_args(["--platform", "cuda", "a.py"])
     assert options.platform == "gpu"
 
 
 def test_compare_checks_its_options_before_it_starts_anything(bench: Bench, tmp_path: Path) -> None:
-    done = bench.python("-m", "accel", "compare", "--only", "nope", "--out", str(tmp_path / "out"), "scripts.go")
+    compare = ("-m", "accel", "compare", "--out", str(tmp_path / "out"))
+    done = bench.python(*compare, "--only", "nope", "scripts.go")
     assert done == Done(2, "", "accel: --only='nope' selects no function; expected: patterns such as model:warm\n")
+    expected = "expected: a program in a file, or -c CODE"
+    done = bench.python(*compare, "-")
+    assert done == Done(2, "", f"accel: TARGET='-' can be read once, and is run thrice; {expected}\n")
 
 
 @pytest.mark.parametrize(

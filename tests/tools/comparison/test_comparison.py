@@ -157,7 +157,7 @@ def compare(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("QD_")}
     settings = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "QD_JAX_CACHE_DIR": "off", "QD_JAX_AOT": "0"}
     return subprocess.run(
-        [sys.executable, "-m", "accel.run", "--compare", *args],
+        [sys.executable, "-m", "accel", "compare", *args],
         cwd=folder / "work",
         env={**inherited, **settings},
         capture_output=True,
