@@ -7,7 +7,7 @@ words                 figures as people read them; columns and groups that the v
 advice                the commands by which the user follows a report's advice
 summary               the summary line, and the heading of a report
 brief                 the most important figures, in about fifteen lines
-text, markdown        the whole report as text, and as Markdown
+text, markdown, html  the whole report as text, as Markdown, and in a notebook
 reporting             `accel.report`
 drawing               the charts of a profile, and the steps that they show
 profiling             the page of a profile

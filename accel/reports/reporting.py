@@ -14,17 +14,9 @@ from accel.reports.advice import IN_PYTHON, Advice
 from accel.reports.brief import brief
 from accel.reports.children import of_all
 from accel.reports.figures import figures_of_run, finite
+from accel.reports.html import HtmlReport
 from accel.reports.markdown import markdown
 from accel.reports.text import text
-
-
-class ReportText(str):
-    """Text that a notebook shows as it is: without quotes, and with its lines."""
-
-    __slots__ = ()
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))
 
 
 def _json(figures: dict[str, Any], _: Advice) -> str:
@@ -64,7 +56,7 @@ def report(format: str = "text", *, full: bool = False, children: bool = False, 
     full: text with all functions, reasons, programs and differences, instead of only the most important. The other
     formats always have all. children: add the figures of child processes that started after `accel.gather_children()`.
     transfers: full text with the bytes that programs copy, by field, on a CPU too. On other devices full text always
-    has them.
+    has them. A notebook shows the text as tables.
 
     Raises ValueError for another format.
     """
@@ -72,4 +64,4 @@ def report(format: str = "text", *, full: bool = False, children: bool = False, 
         raise ValueError(f"format={format!r} cannot be used; expected: {', '.join(FORMATS)}")
     figures = of_all() if children else figures_of_run()
     shown = render(figures, format, full=full, transfers=transfers)
-    return ReportText(shown) if format == "text" else shown
+    return HtmlReport(shown, figures) if format == "text" else shown

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from html import escape
 from types import FrameType
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from accel.platform import background, ledger
 from accel.platform.clocks import time
 from accel.platform.own_code import is_project_file
 from accel.platform.reasons import place_of, source_line
+from accel.reports.html import table
 from accel.reports.words import in_s
 
 INTERVAL_S, RARE_S = 1e-3, 0.05
@@ -70,7 +72,7 @@ class Line(NamedTuple):
 
 
 class LineProfile:
-    """The time of each line. `str()` is a table."""
+    """The time of each line. `str()` is text; a notebook shows a table."""
 
     def __init__(self, interval_s: float = INTERVAL_S) -> None:
         self.interval_s = interval_s
@@ -125,7 +127,20 @@ class LineProfile:
         return "\n".join(shown)
 
     def __repr__(self) -> str:
-        return str(self)  # as IPython and notebooks show it
+        return str(self)  # IPython's representation in a terminal
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                f"{_title(line.filename).rpartition('/')[2]}:{line.number}",
+                line.text.strip(),
+                *(_in_s(line, what) for what in COLUMNS),
+                "; ".join(line.reasons),
+            )
+            for line in self.lines()
+        ]
+        titles = ("line", "source", *(f"{what} s" for what in COLUMNS), "what keeps it on NumPy")
+        return f"<p>{escape(in_s(self.seconds))} in all</p>" + table(titles, rows, left=2, wrapped=True)
 
 
 def _functions_of(frame: FrameType | None) -> Iterator[tuple[str, int]]:

@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 import warnings
+from html import escape
+from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any
@@ -148,10 +150,11 @@ lines = {line.number: line for line in profile.lines() if "ipython" in line.file
 assert lines[3].seconds["NumPy"] > 0.005 and lines[3].text.strip().startswith("y = np.sin("), str(profile)
 assert any("[shape.dynamic]" in reason for line in lines.values() for reason in line.reasons), str(profile)
 assert any(each.startswith("In[") for each in str(profile).splitlines()), str(profile)
-assert "shape.dynamic" in str(profile) and "trimmed" in str(profile)
+assert ">In[" in profile._repr_html_()
+assert "<table" in profile._repr_html_() and "shape.dynamic" in profile._repr_html_() and "trimmed" in str(profile)
 
 run("import accel")
-assert "trimmed" in run("accel.report()")
+assert "<table" in run("accel.report()")._repr_html_()
 run("%unload_ext accel")
 assert "accel" not in shell.magics_manager.magics["cell"]
 print("done")
@@ -203,14 +206,14 @@ def test_a_notebook_in_a_kernel_of_its_own(tmp_path: Path, monkeypatch: pytest.M
         nbclient.NotebookClient(notebook, timeout=300, allow_errors=True).execute(cwd=str(tmp_path))
     shown = [cell.outputs for cell in notebook.cells]
     assert shown[0] == [] and shown[1][0].text.startswith("accel: this cell took ")
-    for outputs, word in ((shown[2], "calls compiled"), (shown[3], "compiled s"), (shown[4], "recorded")):
+    for outputs, word in ((shown[2], "<table>"), (shown[3], "compiled s"), (shown[4], "recorded")):
         (output,) = outputs
-        assert word in output.data["text/plain"] and len(output.data["text/plain"].splitlines()) > 1
+        assert word in output.data["text/html"]
     assert "run_cell_magic" not in shown[3][0].data["text/plain"]
     (error,) = shown[5]
     assert "mode='bogus' cannot be used; expected: off, auto, verify, strict" in str(error)
     # cells have the numbers that stand beside them, and lines are counted from the cell's first one
-    report, explained = shown[6][0].data["text/plain"], shown[7][0].data["text/plain"]
+    report, explained = shown[6][0].data["text/plain"], shown[7][0].data["text/html"]
     assert "In[7]:4" in report and "where  In[7]:3" in report
     assert "In[7]:3 in g  [shape.dynamic]" in explained and "return np.trim_zeros(x)\n" in explained
     failed = "\n".join(re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown[8][0].traceback)
@@ -273,20 +276,44 @@ def test_the_frame_of_a_cell_is_at_the_line_of_its_entry() -> None:
     assert with_lines_of_frames(there, "cell") is there and with_lines_of_frames(elsewhere, "other") is elsewhere
 
 
+class Balanced(HTMLParser):
+    """Fails where tags are not balanced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.cells: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "td":
+            self.cells.append(data)
+
+
 def trimmed(x: Any) -> Any:
     return np.trim_zeros(x)
 
 
 @pytest.mark.usefixtures("foreground")
-def test_the_report_and_an_explanation_show_themselves_without_quotes() -> None:
+def test_the_report_and_an_explanation_show_themselves_in_html() -> None:
     fast = accel.accelerate(trimmed, name="<trimmed>")
     for _ in range(4):
         fast(np.ones(3))
     shown = accel.report()
-    assert isinstance(shown, str) and shown.startswith("accel: ")
+    assert isinstance(shown, str) and shown.startswith("accel: ") and not hasattr(accel.report("json"), "_repr_html_")
+    page = Balanced()
+    page.feed(shown._repr_html_())  # type: ignore[attr-defined]
+    assert page.open == [] and page.cells[:3] == ["<trimmed>", "numpy", "4"]
     explained = accel.explain(trimmed, np.ones(3))
+    assert explained._repr_html_() == f"<pre>{escape(explained.text)}</pre>"
     pretty = pytest.importorskip("IPython.lib.pretty").pretty
-    assert pretty(shown) == str(shown) and pretty(explained) == explained.text
+    assert pretty(shown) == str(shown) and pretty(explained) == explained.text, "in a terminal, without quotes"
 
 
 class Frame:

@@ -10,6 +10,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 from accel.dispatch.preconditions import unmet_precondition
@@ -61,7 +62,10 @@ class Explanation:
         return self.text
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))  # as IPython and notebooks show it
+        printer.text(str(self))  # IPython's representation in a terminal
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
 
     def __repr__(self) -> str:
         return f"<explanation of {self.data['target']}: {self.data['verdict']}>"
