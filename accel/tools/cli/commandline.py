@@ -255,7 +255,7 @@ def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, .
     reports = []
     quiet = options.quiet or settings.quiet
     if options.report not in (None, "-"):
-        path = _report_path(options.report)
+        path = _writable("--report", options.report, tuple(_SUFFIXES))
         reports.append(Report(_SUFFIXES[path.suffix.lower()], path))
     if options.report == "-" or (options.demo and not quiet):
         reports.append(Report("text", None, full=options.report == "-"))
@@ -264,32 +264,11 @@ def _reports(options: argparse.Namespace, settings: Settings) -> tuple[Report, .
     return tuple(reports)
 
 
-def _report_path(name: str) -> Path:
-    """Return the path of the report. Raises SettingError if its suffix is unknown, or it cannot be written."""
+def _writable(option: str, name: str, suffixes: tuple[str, ...]) -> Path:
+    """Return the path of `name`. Raises `SettingError` unless it has one of `suffixes` and can be written."""
     path = Path(name).absolute()
-    if path.suffix.lower() not in _SUFFIXES:
-        raise SettingError("--report", name, "names that end in .json, .md or .txt", "has an unknown suffix")
-    fresh = not path.exists()
-    try:
-        # for appending, which does not empty a file that is there
-        with path.open("a"):
-            pass
-        if fresh:
-            path.unlink()
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror})"
-        raise SettingError("--report", name, "a file in a folder that exists and is writable", problem) from None
-    return path
-
-
-def _writable(option: str, name: str, named: tuple[str, ...], suffixes: tuple[str, ...] = ()) -> Path:
-    """Return the path of `name`. Raises `SettingError` unless it has one of `suffixes` and can be written.
-
-    named: the suffixes that the message lists; also the default of `suffixes`.
-    """
-    path = Path(name).absolute()
-    if path.suffix.lower() not in (suffixes or named):
-        possible = f"names that end in {', '.join(named[:-1])} or {named[-1]}"
+    if path.suffix.lower() not in suffixes:
+        possible = f"names that end in {', '.join(suffixes[:-1])} or {suffixes[-1]}"
         raise SettingError(option, name, possible, "has an unknown suffix")
     fresh = not path.exists()
     try:

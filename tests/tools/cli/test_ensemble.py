@@ -112,10 +112,6 @@ def test_the_file_names_the_loop(bench: Bench, folder: Path, name: str, state: s
         (["--ensemble", "2", "--perturb", "late.py"], "BEGIN=0 cannot be used; expected: an integer from 1 on"),
         (["--ensemble", "2", "--perturb", "loop.py"], "LOOP=2.5 cannot be used; expected: a line, "),
         (["--ensemble", "2", "--perturb", "u.py", "--members", "u.txt"], "--members='u.txt' has an unknown suffix"),
-        (
-            ["--ensemble", "2", "--perturb", "u.py", "--compare"],
-            "--ensemble=2 is not passed on to the runs of --compare",
-        ),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
