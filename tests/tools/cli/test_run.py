@@ -280,9 +280,7 @@ def test_the_report_is_written_however_the_program_ends(bench: Bench, tmp_path: 
     assert books["model:fail" if name == "fails" else "model:warm"]["calls"] == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "start"), [("r.json", "{"), ("r.md", "# accel report"), ("r.txt", "accel: "), ("r", "accel: ")]
-)
+@pytest.mark.parametrize(("name", "start"), [("r.json", "{"), ("r.md", "# accel report"), ("r.txt", "accel: ")])
 def test_the_suffix_chooses_the_format(bench: Bench, tmp_path: Path, name: str, start: str) -> None:
     bench.accel("--quiet", "--report", str(tmp_path / name), "scripts.go")
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
