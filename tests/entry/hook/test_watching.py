@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import accel
-from accel import catalogue
 from accel.catalogue import Catalogue, Row
 from accel.entry.hook import patching, watching
 from accel.entry.hook.watching import Watch
@@ -187,26 +186,6 @@ for n in range(150):
     u = 0.5 * (u + work(u))
 print(f"{u.sum():.9f}")
 """
-
-
-def test_what_was_chosen_is_said_and_written_as_a_catalogue(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(SCRIPT)
-
-    def run(*options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "accel.run", *options, "script.py"]
-        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=120)
-
-    plain = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, check=True, capture_output=True, text=True)
-    made = run("--auto", "--chosen", "chosen.py")
-    assert made.stdout == plain.stdout
-    said = made.stderr.splitlines()
-    if (tmp_path / "chosen.py").exists():  # how much of so short a run is compiled depends on the machine
-        written = catalogue.load(str(tmp_path / "chosen.py"))
-        assert said[-1] == "accel: chose the loops of the script itself"
-        assert [(row.module, row.qualname, row.loops) for row in written.rows] == [("__main__", "<module>", True)]
-        assert run("--catalogue", "chosen.py").stdout == plain.stdout
-    else:
-        assert said[-1] == "accel: chosen.py is not written: its catalogue would name no function"
 
 
 def test_a_catalogue_may_name_functions_of_the_script_itself(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from accel.platform import config
+from accel.platform import config, project
 from accel.platform.ledger import current_run
 from accel.tools.cli import lengths
 from accel.tools.cli.commandline import parse
@@ -128,6 +128,7 @@ def test_a_run_is_left_alone_if_it_is_short_or_accel_has_lost(length: Length, al
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], History]:
     monkeypatch.setenv("QD_JAX_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(project, "_home", None)  # `parse` sets it
     config.set_current(None)
     (tmp_path / "program.py").write_text("")
     plan = parse([str(tmp_path / "program.py")])
