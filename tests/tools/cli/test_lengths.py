@@ -128,7 +128,8 @@ def test_a_run_is_left_alone_if_it_is_short_or_accel_has_lost(length: Length, al
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], History]:
     monkeypatch.setenv("QD_JAX_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(project, "_home", None)  # `parse` sets it
+    monkeypatch.setattr(project, "_home", None)  # `parse` sets it, and `enter` the path's first entry
+    monkeypatch.setattr(sys, "path", [*sys.path])
     config.set_current(None)
     (tmp_path / "program.py").write_text("")
     plan = parse([str(tmp_path / "program.py")])
