@@ -36,6 +36,28 @@ def found(words: Sequence[str], find: Callable[[StartCommand], Start] = program.
         raise error.renamed("--run") from None
 
 
+INTERRUPTED = "was interrupted"
+
+
+def run(start: Start, change: Change = lambda code: code) -> str:
+    """Run a program, with nothing installed. Returns in words how it ended; "" if it came to its end.
+
+    change: transforms the program's own code. Raises SettingError.
+    """
+    try:
+        program.execute(start, hooked=False, change=change)
+    except SettingError:
+        raise
+    except SystemExit as error:
+        return f"ended with exit code {error.code}" if error.code else ""
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        return f"failed ({type(error).__name__}: {error})".splitlines()[0]
+    return ""
+
+
 @contextmanager
 def output_to_stderr() -> Iterator[int]:
     """Redirect the process's standard output to standard error. Yields a descriptor of the real standard output."""

@@ -139,7 +139,7 @@ def test_a_program_that_leaves_no_measurements_is_told(bench_of: Any) -> None:
     bench = bench_of({"abrupt.py": "import os\n\ndef f(x):\n    return x\n\nf(1)\nos._exit(4)\n"})
     done = bench.doctor("abrupt.py", "--run", "abrupt.py")
     assert done.returncode == 1
-    assert "the process that ran it ended with exit code 4 and left no measurements" in " ".join(done.stdout.split())
+    assert "the program ended with exit code 4 and left no measurements" in " ".join(done.stdout.split())
 
 
 def test_without_fork_functions_are_only_timed(

@@ -16,7 +16,7 @@ from accel.platform.options import Parser, refuse
 from accel.tools.cli import starts
 from accel.tools.inspect import programs
 from accel.tools.inspect.doctor import advise, write
-from accel.tools.inspect.doctor.measure import INTERRUPTED, Answer, measured
+from accel.tools.inspect.doctor.measure import Answer, measured
 
 PACKAGES = "a package or module that python -m would find, a folder, or a .py file"
 
@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
     account = advise.account(options.target, measurements, shlex.join(options.run))
     written = _write_catalogue(account, file) if file is not None else None
     sys.stdout.write(write.VIEWS[options.format](account, written))
-    return 0 if account["ending"] in ("", INTERRUPTED) else 1
+    return 0 if account["ending"] in ("", programs.INTERRUPTED) else 1
 
 
 def _places(target: str) -> list[str]:

@@ -22,10 +22,9 @@ from typing import Any
 from accel.entry.hook.attributes import wrappable
 from accel.platform import config
 from accel.platform.clocks import time
-from accel.tools.cli.program import execute
 from accel.tools.inspect.explain import apart, explain_call
 from accel.tools.inspect.explain.capture import call_of_frame, profiled, real_path
-from accel.tools.inspect.programs import found, output_to_stderr
+from accel.tools.inspect.programs import found, output_to_stderr, run
 from accel.tools.inspect.sources import is_function
 
 TRY_AT = (2, 8, 32)
@@ -39,9 +38,6 @@ TRY_SECONDS = 30.0
 
 JAX_S = 30.0
 """Total seconds of attempts after which recordings are no longer checked with JAX."""
-
-INTERRUPTED = "the program was interrupted"
-"""Ending of a run that the user stopped by Ctrl-C."""
 
 Answer = dict[str, Any]
 
@@ -65,7 +61,7 @@ def measured(program: Sequence[str], places: Iterable[str]) -> Answer:
             with open(result, encoding="utf-8") as stream:
                 return dict(json.load(stream))
         except (OSError, ValueError):
-            ending = f"the process that ran it ended with exit code {code} and left no measurements"
+            ending = f"ended with exit code {code} and left no measurements"
             return {"ending": ending, "wall_s": 0.0, "functions": []}
 
 
@@ -203,19 +199,9 @@ def main(plan_file: str, result_file: str) -> None:
     process = os.getpid()
     config.set_current(replace(config.current(), mode="off"))  # what it accelerates itself runs on NumPy as well
     profile = Profile(plan["places"], tries=plan["tries"])
-    ending = ""
     with output_to_stderr():
-        try:
-            with profiled(profile):
-                execute(start, hooked=False)
-        except SystemExit as error:
-            if error.code:
-                ending = f"the program ended with exit code {error.code}"
-        except KeyboardInterrupt:
-            ending = INTERRUPTED
-        except BaseException as error:
-            sys.excepthook(type(error), error, error.__traceback__)
-            ending = f"the program failed ({type(error).__name__}: {error})".splitlines()[0]
+        with profiled(profile):
+            ending = run(start)
         if os.getpid() != process:  # a child that the program forked off, on its way out
             os._exit(0)
         wall_s = profile.now()

@@ -51,7 +51,7 @@ def _heading(account: Answer) -> list[str]:
     )
     lines = [f"accel doctor: {account['target']} ({plural(len(account['functions']), 'function')} called), {how}"]
     if account["ending"]:
-        lines.append(f"note: {account['ending']}; the results are those until then")
+        lines.append(f"note: the program {account['ending']}; the results are those until then")
     if not account["tried"]:
         lines.append("note: functions were timed, but not recorded: that needs os.fork, which this platform lacks")
     return lines

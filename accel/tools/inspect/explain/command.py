@@ -22,12 +22,11 @@ from accel.entry.hook.lifts import TOP
 from accel.platform import config
 from accel.platform.config import SettingError
 from accel.platform.options import Parser, count, refuse
-from accel.tools.cli.program import execute
 from accel.tools.cli.starts import Start
 from accel.tools.inspect.explain import explain_call
 from accel.tools.inspect.explain.capture import nth_call, profiled
 from accel.tools.inspect.explain.iterations import LoopOf, nth_iteration
-from accel.tools.inspect.programs import Change, found, output_to_stderr
+from accel.tools.inspect.programs import Change, found, output_to_stderr, run
 from accel.tools.inspect.sources import Source, functions_of, nearest, parse
 
 _EPILOG = """examples:
@@ -77,26 +76,12 @@ def _run_until_call(options: argparse.Namespace) -> NoReturn:
     with output_to_stderr() as real:
         end = functools.partial(_explain_and_end, options, real)
         with _watched(options.target, source, qualname, line, options.nth, end) as change:
-            try:
-                execute(start, hooked=False, change=change)
-            except SettingError:
-                raise
-            except SystemExit as ending:
-                what = "ended"
-                if ending.code:
-                    what = f"ended with exit code {ending.code}"
-            except KeyboardInterrupt:
-                what = "was interrupted"
-            except BaseException as error:
-                sys.excepthook(type(error), error, error.__traceback__)
-                what = "failed"
-            else:
-                what = "ended"
+            ending = run(start, change)
     done = "called" if line is None else "run"
     often = f"not {done}" if options.nth == 1 else f"{done} fewer than {options.nth} times"
     what_is = "a function that this program calls" if line is None else "a loop that this program runs"
     possible = what_is + ("" if options.nth == 1 else ", or a smaller --nth")
-    raise SettingError("FUNCTION", options.target, possible, f"was {often} before the program {what}")
+    raise SettingError("FUNCTION", options.target, possible, f"was {often} before the program {ending or 'ended'}")
 
 
 @contextmanager
