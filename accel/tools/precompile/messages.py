@@ -9,7 +9,7 @@ from typing import Any
 
 from accel.backend.disk.cache import size_text
 from accel.reports.words import from_shared, plural
-from accel.tools.precompile.watch import ENDED, Progress
+from accel.tools.precompile.watch import Progress
 
 Figures = Mapping[str, Any]
 """The figures of a run, as its report has them."""
@@ -68,8 +68,8 @@ def _all_programs(figures: Figures) -> list[tuple[str, Figures]]:
     return [(each["target"], program) for each in figures["functions"] for program in each["programs"]]
 
 
-def after(figures: Figures, found: Progress, ending: str, folder: Path) -> str:
-    """Return which programs the next run will find, and which it will not."""
+def after(figures: Figures, found: Progress, folder: Path, *, killed: bool) -> str:
+    """Return which programs the next run will find, and which it will not. killed: it was not yet at its end."""
     kept = kept_programs(figures)
     if not found.calls:
         return (
@@ -91,8 +91,8 @@ def after(figures: Figures, found: Progress, ending: str, folder: Path) -> str:
     lines += _not_kept(figures)
     lines += _on_numpy(figures)
     lines.append("accel report shows it function by function.")
-    killed = "Then the program was killed: a file that it was writing may be incomplete."
-    lines.append("The program came to its end." if ending == ENDED else killed)
+    end = "Then the program was killed: a file that it was writing may be incomplete."
+    lines.append(end if killed else "The program came to its end.")
     return "\n".join(lines)
 
 

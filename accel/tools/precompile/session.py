@@ -26,7 +26,7 @@ from accel.tools.cli.choices import RunChoice
 from accel.tools.cli.commandline import CommandLine
 from accel.tools.cli.running import write_report
 from accel.tools.precompile import messages
-from accel.tools.precompile.watch import ENDED, NewsCounter
+from accel.tools.precompile.watch import NewsCounter
 
 RARELY_S = 20.0
 """Seconds between two lines about the progress."""
@@ -67,16 +67,15 @@ class Session:
         self._targets[id(target)] = target
         if nested or os.getpid() != self._process:  # a child that the program forked
             return
-        enough = self._watch.after(target.name)
-        if enough is not None:
-            self.finish(enough)
+        if self._watch.after(target.name):
+            self.finish(kills=True)
         options = self._plan.options
         if time.perf_counter() - self._told >= RARELY_S and not options.quiet:
             self._told = time.perf_counter()
             _say(messages.progress(self._watch.progress(), options.settled, options.steps))
 
-    def finish(self, ending: str = ENDED) -> None:
-        """Compile the remaining paths, say what is kept, and end the process.
+    def finish(self, *, kills: bool = False) -> None:
+        """Compile the remaining paths, say what is kept, and end the process. kills: the program is not yet at its end.
 
         Does nothing in a forked child of the program.
         """
@@ -97,7 +96,7 @@ class Session:
         if not plan.options.quiet:
             folder = config.current().cache_dir
             assert folder is not None, "it was checked"
-            _say(messages.after(figures, progress, ending, folder))
+            _say(messages.after(figures, progress, folder, killed=kills))
         _end(0 if not self.code and messages.kept_programs(figures) else 1)
 
     def _stop(self, number: int, frame: object) -> None:

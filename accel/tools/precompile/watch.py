@@ -23,9 +23,6 @@ LOOK_S = 0.5
 MAX_NEWS = 4
 """Maximum events that count as new, per program that a target may have. Paths that never recur would be new forever."""
 
-SETTLED, STEPS, ENDED = "settled", "steps", "ended"
-"""Why the run ends: nothing was new, the number of steps was reached, or the program came to its own end."""
-
 
 class Progress(NamedTuple):
     """The progress of the program.
@@ -59,18 +56,17 @@ class NewsCounter:
         self._last_news = time.perf_counter()
         self._quiet_from = 0
 
-    def after(self, target: str) -> str | None:
-        """Record the end of a target's call. Returns SETTLED or STEPS if the run should end, else None."""
+    def after(self, target: str) -> bool:
+        """Record the end of a target's call. Returns whether the run should end."""
         pace = self._find_pace()
         if self._has_news():
             self._last_news = time.perf_counter()
             self._start_counting(pace)
         if pace is None or pace.target != target:
-            return None
+            return False
         if self._steps is not None:
-            return STEPS if pace.calls >= self._steps else None
-        quiet = pace.calls - self._quiet_from >= self._settled and time.perf_counter() - self._last_news >= QUIET_S
-        return SETTLED if quiet else None
+            return pace.calls >= self._steps
+        return pace.calls - self._quiet_from >= self._settled and time.perf_counter() - self._last_news >= QUIET_S
 
     def progress(self) -> Progress:
         """Return the progress so far."""

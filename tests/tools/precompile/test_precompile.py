@@ -20,7 +20,7 @@ from accel.platform import ledger, timeline
 from accel.platform.config import Settings
 from accel.tools.precompile import messages, watch
 from accel.tools.precompile.command import settings_for_later
-from accel.tools.precompile.watch import SETTLED, STEPS, NewsCounter, Progress
+from accel.tools.precompile.watch import NewsCounter, Progress
 from tests.helpers import LONG
 from tests.processes import Done, without_settings
 
@@ -297,7 +297,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def _calls(watched: NewsCounter, book: ledger.Ledger, count: int) -> list[str | None]:
+def _calls(watched: NewsCounter, book: ledger.Ledger, count: int) -> list[bool]:
     answers = []
     for _ in range(count):
         book.count_numpy(0.01)
@@ -307,20 +307,20 @@ def _calls(watched: NewsCounter, book: ledger.Ledger, count: int) -> list[str | 
 
 def test_it_is_enough_after_so_many_steps_without_news(books: ModuleType, clock: list[float]) -> None:
     book, watched = books.open_ledger("m.step"), NewsCounter(settled=5)
-    assert set(_calls(watched, book, 4)) == {None}
+    assert set(_calls(watched, book, 4)) == {False}
     timeline.note_event(timeline.COMPILE, "m.other")
     clock[0] += 10.0
-    assert set(_calls(watched, book, 1)) == {None}
-    assert set(_calls(watched, book, 4)) == {None}
+    assert set(_calls(watched, book, 1)) == {False}
+    assert set(_calls(watched, book, 4)) == {False}
     clock[0] += 10.0
-    assert _calls(watched, book, 1) == [SETTLED]
+    assert _calls(watched, book, 1) == [True]
 
 
 def test_steps_that_pass_in_no_time_are_not_enough(books: ModuleType, clock: list[float]) -> None:
     book, watched = books.open_ledger("m.small"), NewsCounter(settled=5)
-    assert set(_calls(watched, book, 500)) == {None}
+    assert set(_calls(watched, book, 500)) == {False}
     clock[0] += watch.QUIET_S
-    assert _calls(watched, book, 1) == [SETTLED]
+    assert _calls(watched, book, 1) == [True]
 
 
 def test_refusals_and_paths_that_never_recur_are_no_news(books: ModuleType, clock: list[float]) -> None:
@@ -332,8 +332,8 @@ def test_refusals_and_paths_that_never_recur_are_no_news(books: ModuleType, cloc
     for _ in range(4):
         timeline.note_event(timeline.RECORDED, "m.restless")
         timeline.note_event(timeline.REFUSED, "m.step")
-        assert _calls(watched, book, 1) == [None]
-    assert _calls(watched, book, 1) == [SETTLED]
+        assert _calls(watched, book, 1) == [False]
+    assert _calls(watched, book, 1) == [True]
 
 
 def test_a_catalogues_step_is_waited_for(
@@ -344,23 +344,23 @@ def test_a_catalogues_step_is_waited_for(
     before, step, watched = books.open_ledger("m:before"), books.open_ledger("m:step"), NewsCounter(settled=5)
     _calls(watched, before, 100)
     clock[0] += 10.0
-    assert set(_calls(watched, before, 100)) == {None}
+    assert set(_calls(watched, before, 100)) == {False}
     _calls(watched, step, 1)
     clock[0] += 10.0
-    assert _calls(watched, step, 5)[-1] == SETTLED
+    assert _calls(watched, step, 5)[-1]
     assert watched.progress().named
 
 
 def test_the_step_of_another_program_is_not_waited_for(books: ModuleType, clock: list[float]) -> None:
     books.current_run().step = "another.program.step"
     books.open_ledger("another.program.step")
-    assert _calls(NewsCounter(settled=5, steps=3), books.open_ledger("m.other"), 3) == [None, None, STEPS]
+    assert _calls(NewsCounter(settled=5, steps=3), books.open_ledger("m.other"), 3) == [False, False, True]
 
 
 def test_a_step_that_is_left_alone_is_not_waited_for(books: ModuleType, clock: list[float]) -> None:
     books.current_run().step = "m.step"
     books.open_ledger("m.step").state = ledger.State.NUMPY
-    assert _calls(NewsCounter(settled=5, steps=3), books.open_ledger("m.other"), 3) == [None, None, STEPS]
+    assert _calls(NewsCounter(settled=5, steps=3), books.open_ledger("m.other"), 3) == [False, False, True]
 
 
 # -- messages and settings --
@@ -373,7 +373,7 @@ def _after(**program: Any) -> list[str]:
     """What is told at the end of a run with two programs, of which the second one is as given."""
     kept = {"kept_bytes": 2_000_000, "unkept": None, "found_on_disk": False}
     function = {"target": "m.f", "calls": 9, "state": "compiled", "programs": [kept, {**kept, **program}]}
-    return messages.after({"functions": [function]}, PROGRESS, SETTLED, Path("cache")).splitlines()
+    return messages.after({"functions": [function]}, PROGRESS, Path("cache"), killed=True).splitlines()
 
 
 def test_what_could_not_be_kept_is_named_with_the_reason() -> None:
