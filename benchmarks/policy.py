@@ -193,10 +193,15 @@ class Clock:
         return whole_s
 
 
-def play(score: Score, machine: Machine, folder: Path) -> dict[str, Any]:
-    """Play a score once, with accel's own targets. folder: of the disk cache, which a second run finds filled."""
+def play(score: Score, machine: Machine, folder: Path, without: str | None = None) -> dict[str, Any]:
+    """Play a score once, with accel's own targets. folder: of the disk cache, which a second run finds filled.
+
+    without: the name of a mechanism to take out first.
+    """
     clock = Clock(machine)
-    _set_the_clock(clock)
+    _set_the_clock(clock)  # before any of accel is imported
+    if without is not None:
+        _take_out(without)
     from accel.platform import processors
 
     processors.usable = lambda: machine.processors
@@ -402,7 +407,7 @@ WITHOUT: dict[str, tuple[str, object]] = {
 """Mechanisms that may be taken out, by name: where each is, and what stands in its place."""
 
 
-def take_out(name: str) -> None:
+def _take_out(name: str) -> None:
     """Take a mechanism out of this process."""
     place, value = WITHOUT[name]
     module, path = place.split(":")
@@ -452,9 +457,8 @@ def main(args: Sequence[str] | None = None) -> int:
     options = parser.parse_args(args)
     scores = options.scores or sorted(SCORES.glob("*.json"))
     if options.folder is not None:
-        if options.without:
-            take_out(options.without)
-        print(json.dumps(play(read(scores[0]), MACHINES[options.machine or "two"], options.folder)))
+        machine = MACHINES[options.machine or "two"]
+        print(json.dumps(play(read(scores[0]), machine, options.folder, options.without)))
         return 0
     names = [options.machine] if options.machine else list(MACHINES)
     print(f"{'':44}{'NumPy':>8}     first best   second best    third best")

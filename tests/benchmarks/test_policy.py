@@ -19,9 +19,9 @@ SHORT = [
 ]
 ALL = [(path.stem, name) for path, name in itertools.product(sorted(SCORES.glob("*.json")), MACHINES)]
 
-BEHIND = {("slower", "one"), ("pygcm-060", "busy")}
-"""First runs that take 1.18 and 1.13 times NumPy's time, 1.3 and 1.9 s more: a worker's start takes a second
-of the only processor; and functions are recorded in a loop of 4 s."""
+BEHIND = {("slower", "one"), ("pygcm-unknown", "busy"), ("rare_kind", "busy")}
+"""A first run that takes 1.17 times NumPy's time: a worker's start takes a second of the only processor. And runs that
+have 83 and 78 % of hindsight's gain."""
 
 
 @pytest.mark.parametrize(("score", "machine"), ALL if LONG else SHORT)
@@ -43,7 +43,7 @@ def test_a_second_run_finds_what_the_first_has_compiled_and_does_the_same_each_t
 def test_each_mechanism_can_be_taken_out(name: str) -> None:
     """In a process of its own: what stands in its place has to be there."""
     without = policy.runs_of(SCORES / "flat.json", "two", name)
-    assert all(run["seconds"] > 0.0 for run in without)
+    assert all(run["counts"]["compiled calls"] for run in without)
 
 
 def test_a_clock_shares_the_processor_with_the_compiler() -> None:
