@@ -14,7 +14,7 @@ from accel.rules.core import cast, in_common_dtype, namespace_of
 from accel.rules.derivatives import derived_from
 from accel.rules.lowering import Array, jnp, join, lax, number, where
 from accel.rules.quotients import remainder
-from accel.rules.rule import Unsupported, rewritten, rule
+from accel.rules.rule import Unsupported, rule
 from accel.rules.tables.statistics.sorting import find_places
 from accel.rules.tracing import current
 
@@ -49,25 +49,6 @@ def _edge(given: Any, a: Any, axis: int) -> Any:
         return None
     given = jnp.asarray(given)
     return given if given.ndim else jnp.broadcast_to(given, (*a.shape[:axis], 1, *a.shape[axis + 1 :]))
-
-
-def _flat(part: Any) -> Any:
-    """An array, a number or a list of numbers as one of the arrays that np.concatenate takes."""
-    if hasattr(part, "ndim"):
-        return np.ravel(part) if part.ndim else [part]
-    if isinstance(part, (list, tuple)) and any(np.ndim(each) for each in part):
-        raise Unsupported("rule.parameter", "numpy.ediff1d with lists in lists")
-    return list(part) if isinstance(part, (list, tuple)) else [part]
-
-
-@rewritten(np.ediff1d, "ary to_end to_begin")
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    flat = np.ravel(ary)
-    inner = flat[1:] - flat[:-1]
-    if to_end is None and to_begin is None:
-        return inner
-    parts = [_flat(part) for part in (to_begin, to_end) if part is not None]
-    return np.concatenate([*parts[: to_begin is not None], inner, *parts[to_begin is not None :]], dtype=ary.dtype)
 
 
 @rule(np.trapezoid, "y x dx | axis")

@@ -13,8 +13,10 @@ on_host(
     apply_along_axis: arr
     apply_over_axes: a
     argpartition: a
+    ediff1d: ary to_end to_begin
     geomspace: start stop
     histogramdd: sample *bins weights
+    packbits: a
     partition: a
     poly: seq_of_zeros
     polyadd: a1 a2
@@ -28,6 +30,7 @@ on_host(
     unique_counts: x
     unique_inverse: x
     unique_values: x
+    unpackbits: a
     """,
 )
 on_host(
@@ -37,7 +40,9 @@ on_host(
     eig: a
     eigvals: a
     lstsq: a b
+    matrix_power: a
     matrix_rank: A
+    multi_dot: *arrays
     tensorinv: a
     tensorsolve: a b
     """,

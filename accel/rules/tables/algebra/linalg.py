@@ -285,31 +285,3 @@ def vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: Any = 2) 
 @rewritten(np.linalg.matrix_norm, "x | keepdims ord")
 def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
     return np.linalg.norm(x, ord, (-2, -1), keepdims)
-
-
-@rewritten(np.linalg.matrix_power, "a | n")
-def matrix_power(a: Any, n: int) -> Any:
-    """By squaring, from the lowest bit, as NumPy does."""
-    if n == 0:
-        raise Unsupported("rule.parameter", "a matrix to the power of 0")
-    if n < 0:
-        a, n = np.linalg.inv(a), -n
-    if n <= 3:
-        square = a if n == 1 else np.matmul(a, a)
-        return np.matmul(square, a) if n == 3 else square if n == 2 else np.positive(a)
-    result = power = None
-    while n > 0:
-        power = a if power is None else np.matmul(power, power)
-        n, bit = divmod(n, 2)
-        if bit:
-            result = power if result is None else np.matmul(result, power)
-    return result
-
-
-@rewritten(np.linalg.multi_dot, "*arrays")
-def multi_dot(arrays: Any) -> Any:
-    """From left to right; NumPy's order of multiplication may differ, its result not by more than rounding."""
-    result = arrays[0]
-    for factor in arrays[1:]:
-        result = np.dot(result, factor)
-    return result

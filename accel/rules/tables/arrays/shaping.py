@@ -273,16 +273,6 @@ add_rule(np.resize, same("resize"), "a | new_shape")
 add_rule(np.matrix_transpose, spread("matrix_transpose", "x"), "x", view=_permuted_last)
 
 
-@rule(np.packbits, "a | axis bitorder")
-def packbits(*, a: Array, **bound: object) -> Any:
-    if not a.ndim:
-        raise Unsupported("rule.parameter", "numpy.packbits of a single value")
-    return jnp.packbits(a, **bound)
-
-
-add_rule(np.unpackbits, same("unpackbits"), "a | axis count bitorder")
-
-
 # -- windows ----------------------------------------------------------------------------------------------------------
 
 

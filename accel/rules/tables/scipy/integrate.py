@@ -8,7 +8,7 @@ import numpy as np
 from scipy import integrate
 
 from accel.rules.hosted import on_host
-from accel.rules.rule import Unsupported, rewritten
+from accel.rules.rule import rewritten
 
 
 @rewritten(integrate.trapezoid, "y x dx | axis")
@@ -30,9 +30,9 @@ def _steps(x: Any, dx: Any, ndim: int, axis: int) -> Any:
     return np.reshape(np.diff(x), tuple(shape))
 
 
-def _part(a: Any, axis: int, start: int | None, stop: int | None, step: int | None = None) -> Any:
+def _part(a: Any, axis: int, start: int | None, stop: int | None) -> Any:
     index = [slice(None)] * a.ndim
-    index[axis] = slice(start, stop, step)
+    index[axis] = slice(start, stop)
     return a[tuple(index)]
 
 
@@ -47,63 +47,11 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
     return np.concatenate([np.full(tuple(shape), initial, dtype=found.dtype), found], axis=axis)
 
 
-@rewritten(integrate.simpson, "y x dx | axis")
-def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
-    """Simpson's rule; for an even number of samples, the last interval by the parabola through the last three.
-
-    Source: Cartwright, "Simpson's Rule Cumulative Integration with MS Excel and Irregularly-spaced Data", J. Math. Sci.
-    Math. Educ. 12 (2017), as SciPy.
-    """
-    count = y.shape[axis]
-    if count < 3:
-        raise Unsupported("rule.parameter", "scipy.integrate.simpson of fewer than three samples")
-    if (x is None and not isinstance(dx, (int, float))) or (x is not None and x.dtype.kind == "c"):
-        raise Unsupported("rule.parameter", "scipy.integrate.simpson: dx as an array, or complex x")
-    last = count - 1 if count % 2 else count - 2
-    steps = dx if x is None else _steps(x, dx, y.ndim, axis).astype(float)
-    found = _parabolas(y, steps, axis, last)
-    if count % 2:
-        return found
-    total = found + _last_interval(y, steps, axis)
-    return total.astype(found.dtype) if total.ndim else total  # SciPy adds to an array in place
-
-
-def _parabolas(y: Any, steps: Any, axis: int, last: int) -> Any:
-    """The integral up to sample `last`, an even one."""
-    first, middle, end = (_part(y, axis, at, last - 1 + at, 2) for at in range(3))
-    if isinstance(steps, (int, float)):
-        return np.sum(first + 4.0 * middle + end, axis=axis) * (steps / 3.0)
-    h0, h1 = _part(steps, axis, 0, last, 2), _part(steps, axis, 1, last, 2)
-    both = h0 + h1
-    ends = first * (2.0 - _ratio(1.0, _ratio(h0, h1))) + end * (2.0 - _ratio(h0, h1))
-    return np.sum(both / 6.0 * (ends + middle * (both * _ratio(both, h0 * h1))), axis=axis)
-
-
-def _last_interval(y: Any, steps: Any, axis: int) -> Any:
-    y = y.astype(np.result_type(y.dtype, float))  # SciPy's factors are float64, whatever the samples are
-    before, at, end = (np.squeeze(_part(y, axis, -3 + i, -2 + i or None), axis=axis) for i in range(3))
-    if isinstance(steps, (int, float)):
-        h0 = h1 = 1.0 * steps
-    else:
-        h0, h1 = (np.squeeze(_part(steps, axis, -2 + i, -1 + i or None), axis=axis) for i in range(2))
-    alpha = _ratio(2 * h1 * h1 + 3 * h0 * h1, 6 * (h1 + h0))
-    beta = _ratio(h1 * h1 + 3.0 * h0 * h1, 6 * h0)
-    eta = _ratio(h1**3, 6 * h0 * (h0 + h1))
-    return alpha * end + beta * at - eta * before
-
-
-def _ratio(a: Any, b: Any) -> Any:
-    """The quotient, 0 where the divisor is, as SciPy has it."""
-    if isinstance(b, float):
-        return a / b if b else 0.0
-    none = np.equal(b, 0)
-    return np.where(none, 0.0, a / np.where(none, 1.0, b))
-
-
 on_host(
     integrate,
     """
     cumulative_simpson: y x dx
     romb: y dx
+    simpson: y x dx
     """,
 )

@@ -68,16 +68,6 @@ def eigh(a: Any, lower: bool = True, eigvals_only: bool = False, check_finite: b
     return eigvalsh(a, lower, check_finite)
 
 
-@rewritten(linalg.norm, "a | ord axis keepdims check_finite", holds=_finite)
-def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
-    if axis is not None or keepdims or ord not in (None, 2) or a.ndim != 1 or a.dtype.char not in "fdFD" or not a.size:
-        return np.linalg.norm(a, ord, axis, keepdims)
-    # BLAS's, of which no square overflows or underflows
-    largest = np.abs(a).max()
-    scale = np.where((largest > 0) & (largest < np.inf), largest, largest.dtype.type(1))
-    return (np.linalg.norm(a / scale) * scale).astype(float)
-
-
 @rule(linalg.solve_triangular, "a b | trans lower unit_diagonal check_finite", holds=_finite, special=Finite())
 def solve_triangular(
     *,
@@ -169,6 +159,7 @@ on_host(
     lu_factor: a
     lu_solve: *lu_and_piv b
     matmul_toeplitz: *c_or_cr x
+    norm: a
     null_space: A
     orth: A
     orthogonal_procrustes: A B
