@@ -74,23 +74,8 @@ class NanToNum(Special):
     """np.nan_to_num, which changes its operand with copy=False."""
 
 
-class Indices(Special):
-    """A result with one index for each true element: np.nonzero."""
-
-
 class Where(Special):
-    """np.where: as `Indices` with one argument, a computation with three."""
-
-
-class Split(Special):
-    """Views of consecutive parts of an array: np.split."""
-
-
-@dataclass(frozen=True, slots=True)
-class Flip(Special):
-    """A view with reversed axes: np.flip. axis: the one that is reversed where the call names none; None means all."""
-
-    axis: int | None
+    """np.where, np.nonzero: with one argument an index for each true element, with three a computation."""
 
 
 class Shaped(Special):

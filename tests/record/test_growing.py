@@ -558,7 +558,7 @@ class Stack:
     hidden = 0
 
 
-def test_the_length_of_an_object(check: Any) -> None:
+def test_the_length_of_an_object_is_fixed(check: Any) -> None:
     def step(self: Any, x: Any) -> Any:
         self.stack.push(x).push(x * 2)
         return len(self.stack), self.stack[-1], type(len(self.stack))
@@ -566,7 +566,7 @@ def test_the_length_of_an_object(check: Any) -> None:
     def between(i: int, state: Any) -> None:
         state.stack.hidden = 100 if i == 20 else 0
 
-    check(step, worlds=world(lambda: SimpleNamespace(stack=Stack()), between), calls=CALLS, replays=15)
+    check(step, worlds=world(lambda: SimpleNamespace(stack=Stack()), between), calls=CALLS, replays=0)
 
 
 @pytest.mark.parametrize("given", [-1, 2.5, "text", None])

@@ -19,7 +19,7 @@ from accel.record.values.methods import METHODS
 from accel.reports.layout import markdown_table
 from accel.rules import load
 from accel.rules.rule import RULES, Rule, Unsupported
-from accel.rules.special import ArrayOf, Flip, Indices, Like, NanToNum, Split, Static, Unrecordable, Where
+from accel.rules.special import ArrayOf, Like, NanToNum, Static, Unrecordable, Where
 from accel.rules.tables import ufuncs
 
 SCIPY = "fft integrate interpolate linalg ndimage optimize signal spatial.distance special stats".split()
@@ -50,10 +50,7 @@ ALWAYS_DEFAULT = frozenset(
 
 SPECIAL_LIMITS: dict[type, tuple[str, ...]] = {
     ArrayOf: ("ndmin",),
-    Indices: ("as indices of a selection",),
     NanToNum: (),
-    Split: (),
-    Flip: (),
     Like: (),
     Static: (),
     Where: (),

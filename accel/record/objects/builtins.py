@@ -6,7 +6,7 @@ import builtins
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from accel.record.objects.computed import guard_none_before, property_of
@@ -15,7 +15,7 @@ from accel.record.objects.modules import ModuleProxy
 from accel.record.objects.names.cells import locals_
 from accel.record.objects.names.namespaces import SubstitutedGlobals, programs_own
 from accel.record.objects.objects import GENERIC, ObjectProxy, class_attribute, class_proxy, object_method
-from accel.record.objects.proxy import find_in_class, one_per_object
+from accel.record.objects.proxy import one_per_object
 from accel.record.objects.sinks.show import print_
 from accel.record.state import inputs
 from accel.record.state.on_behalf import on_behalf
@@ -61,36 +61,14 @@ def _sum(recording: Recording, values: Any, /, start: Any = 0) -> Any:
 
 
 def _length(recording: Recording, value: Any, /) -> Any:
-    """len: a recorded number for containers that grow and for selections; that of an object's own `__len__`."""
+    """len: a recorded number for containers that grow and for selections."""
     if not recording.active:
         return len(value)
     if issubclass(type(value), ContainerProxy):
         return value.length()
     if issubclass(type(value), CompressedArray):
         return value.count()
-    if _has_length(value):
-        found = value.__len__()
-        is_recorded = issubclass(type(found), RecordedScalar) and type(unwrap(found)) is int
-        return found if is_recorded and found >= 0 else len(_Sized(found))
     return len(value)
-
-
-def _has_length(value: object) -> bool:
-    """Whether an object is of a class with a `__len__` of its own."""
-    return issubclass(type(value), ObjectProxy) and isinstance(
-        find_in_class(type(unwrap(value)), "__len__")[1], FunctionType
-    )
-
-
-class _Sized:
-    """Lets Python judge the result of a `__len__`."""
-
-    def __init__(self, length: Any) -> None:
-        self._length = length
-
-    def __len__(self) -> int:
-        length: int = self._length
-        return length
 
 
 def _ending(function: Callable[..., Any], reason: str, recording: Recording, *args: object, **kwargs: object) -> Any:

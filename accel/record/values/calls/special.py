@@ -24,7 +24,6 @@ from accel.record.values.calls.general import (
     rule_node,
     templates,
 )
-from accel.record.values.indexing import get_item
 from accel.record.values.operands import assume_holds, check_casts, flat, view
 from accel.record.values.wrapping import known, wrap
 from accel.rules import core
@@ -35,15 +34,12 @@ from accel.rules.special import (
     BroadcastArrays,
     CallOnHost,
     Finite,
-    Flip,
-    Indices,
     Like,
     NanToNum,
     OfArray,
     Rewrite,
     Shaped,
     Special,
-    Split,
     Unrecordable,
     Where,
     WritesInto,
@@ -141,40 +137,12 @@ def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     return result
 
 
-@records(Indices)
-def _record_indices(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
-    """nonzero and one-argument where: as many indices as there are true elements."""
-    condition = next(iter(bound.values()))
-    return compressed.record_nonzero(recording, condition, result)
-
-
 @records(Where)
 def _record_where(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
+    """nonzero and one-argument where: as many indices as there are true elements."""
     if "x" not in bound:
-        return compressed.record_nonzero(recording, bound["condition"], result)
+        return compressed.record_nonzero(recording, next(iter(bound.values())), result)
     return record_bound(recording, rule, bound, result)
-
-
-def _sliceable(rule: Rule, source: object) -> Any:
-    """An array that the result is slices of."""
-    if not issubclass(type(source), RecordedArray):
-        raise Unsupported("shape.dynamic", f"{rule.name} of a masked selection or a list")
-    return source
-
-
-@records(Split)
-def _record_split(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
-    """Parts of an array along an axis, each a view: taken as slices of it."""
-    source = _sliceable(rule, next(iter(bound.values())))
-    axis = as_static(bound.get("axis", 0))
-    where = as_static(bound["indices_or_sections"])
-    parts = []
-    for positions in np.array_split(np.arange(unwrap(source).shape[axis]), where):  # need not follow one another
-        start = int(positions[0]) if positions.size else 0
-        key = [slice(None)] * unwrap(source).ndim
-        key[axis] = slice(start, start + positions.size)
-        parts.append(get_item(source, tuple(key)))
-    return parts
 
 
 @records(Unrecordable)
@@ -281,18 +249,6 @@ def _record_finite(recording: Recording, rule: Rule, bound: dict[str, Any], resu
     wrapped = record_bound(recording, rule, bound, result)
     recording.writer.assume(core.ALL_FINITE, (wrapped.node(),))
     return wrapped
-
-
-@records(Flip)
-def _record_flip(recording: Recording, rule: Rule, bound: dict[str, Any], result: Any) -> Any:
-    """flip and kin: a view with reversed axes."""
-    source = _sliceable(rule, bound["m"])
-    flip = rule.recorded.special
-    assert isinstance(flip, Flip)
-    axes = as_static(bound.get("axis", flip.axis))
-    chosen = range(result.ndim) if axes is None else np.atleast_1d(axes) % result.ndim
-    key = tuple(slice(None, None, -1) if axis in chosen else slice(None) for axis in range(result.ndim))
-    return get_item(source, key)
 
 
 @records(BroadcastArrays)

@@ -11,7 +11,7 @@ from accel.rules.columns import Rounding
 from accel.rules.core import in_bounds
 from accel.rules.lowering import Array, from_start, jnp, number
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
-from accel.rules.special import Indices
+from accel.rules.special import Where
 
 
 def _fixed(name: str) -> Any:
@@ -89,7 +89,7 @@ for _function, _of_size in ((np.tril_indices_from, np.tril_indices), (np.triu_in
 
 # -- of true elements -------------------------------------------------------------------------------------------------
 
-add_rule(np.nonzero, None, "a", special=Indices())
+add_rule(np.nonzero, None, "a", special=Where())
 
 
 @rewritten(np.argwhere, "a")

@@ -13,7 +13,7 @@ from accel.rules.columns import Rounding
 from accel.rules.core import all_finite, cast
 from accel.rules.lowering import Array, jnp, join, lax, same, spread
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
-from accel.rules.special import BroadcastArrays, Flip, OfArray, Split
+from accel.rules.special import BroadcastArrays, OfArray
 
 _function: Any
 
@@ -96,8 +96,19 @@ def broadcast_arrays(args: tuple[Any, ...]) -> Any:
     return tuple(array if np.shape(array) == shape and shape else np.broadcast_to(array, shape) for array in args)
 
 
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """Slices of the array, each a view."""
+    parts = []
+    for positions in np.array_split(np.arange(ary.shape[axis]), indices_or_sections):  # need not follow one another
+        start = int(positions[0]) if positions.size else 0
+        key = [slice(None)] * ary.ndim
+        key[axis] = slice(start, start + positions.size)
+        parts.append(ary[tuple(key)])
+    return parts
+
+
 for _function in (np.split, np.array_split):
-    add_rule(_function, None, "ary | indices_or_sections axis", special=Split())
+    rewritten(_function, "ary | indices_or_sections axis")(_split)
 for _function, _axis_of in (
     (np.vsplit, lambda ary: 0),
     (np.hsplit, lambda ary: 1 if ary.ndim > 1 else 0),
@@ -114,8 +125,14 @@ def unstack(x: Any, axis: int = 0) -> Any:
     return tuple(lines[i] for i in range(len(lines)))
 
 
-for _function, _axis in ((np.flip, None), (np.fliplr, 1), (np.flipud, 0)):
-    add_rule(_function, None, "m | axis", special=Flip(_axis))
+@rewritten(np.flip, "m | axis")
+def flip(m: Any, axis: Any = None) -> Any:
+    axes = range(m.ndim) if axis is None else [each % m.ndim for each in (axis if type(axis) is tuple else (axis,))]
+    return m[tuple(slice(None, None, -1) if each in axes else slice(None) for each in range(m.ndim))]
+
+
+rewritten(np.fliplr, "m")(lambda m: m[:, ::-1])
+rewritten(np.flipud, "m")(lambda m: m[::-1])
 
 
 @rule(np.roll, "a | shift axis", rounding=Rounding.EXACT, work=9.0)
