@@ -161,7 +161,7 @@ def _computed(function: Any, about: About, /, **bound: Any) -> tuple[Any, ...]:
 @derived
 def with_operands(rule: Rule, names: tuple[str, ...]) -> Rule:
     """The row for calls on the host in which these parameters are recorded values."""
-    parameters = rule.signature.parameters if rule.signature else ()
+    parameters = (*rule.signature.parameters, *rule.operands, *rule.static) if rule.signature else ()
     known = {name for name in parameters if name in rule.operands or not WRITES.fullmatch(name)}
     others = known.difference(rule.operands)  # a pair of numbers there is no array
     return replace(

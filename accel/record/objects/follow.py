@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 import wrapt
 
@@ -187,21 +187,10 @@ def _defaults(recording: Recording, function: FunctionType) -> tuple[Any, ...] |
             value,
             ("default", id(function), i),
             f"{function.__name__}'s default {i}",
-            inputs.of_object(_Peek(function, i), "default"),
+            inputs.of_default(function, i),
         )
         for i, value in enumerate(values)
     )
-
-
-class _Peek(NamedTuple):
-    """Reads a function's default by place."""
-
-    function: FunctionType
-    position: int
-
-    @property
-    def default(self) -> Any:
-        return (self.function.__defaults__ or ())[self.position]
 
 
 def _keyword_defaults(recording: Recording, function: FunctionType) -> dict[str, Any] | None:

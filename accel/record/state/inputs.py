@@ -209,6 +209,11 @@ def of_namespace(namespace: Mapping[str, Any], name: str) -> Fetch:
     return Code("{0}[{1}]", (namespace, name))
 
 
+def of_default(function: object, place: int) -> Fetch:
+    """Fetch a function's default of a parameter, by its place among the defaults."""
+    return Code("{0}.__defaults__[{1}]", (function, place))
+
+
 def of_keyword_default(function: object, name: str) -> Fetch:
     """Fetch a function's default of a keyword-only parameter."""
     return Code("{0}.__kwdefaults__[{1}]", (function, name))

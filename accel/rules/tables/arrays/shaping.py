@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from accel.ir.views import Broadcast, Diagonal, Reshape, Step, StridedElements, Transpose
 from accel.rules.columns import Rounding
-from accel.rules.core import all_finite, cast
+from accel.rules.core import cast
 from accel.rules.lowering import Array, jnp, join, lax, same, spread
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import BroadcastArrays, OfArray
@@ -214,35 +214,20 @@ add_rule(np.block, same("block"), "*arrays", cast="arrays", nested=True)
 add_rule(np.tile, same("tile"), "A | reps")
 
 
-def _pad(*, array: Any, mode: str = "constant", **bound: Any) -> Any:
-    if array.dtype.kind == "c" and mode in ("maximum", "minimum", "median"):
-        raise Unsupported("rule.parameter", "the order of complex numbers")
-    width = bound["pad_width"]
-    if isinstance(width, dict):
-        raise Unsupported("rule.parameter", "numpy.pad: widths by axis")
-    if bound.get("reflect_type") == "odd" and (array.dtype.kind == "b" or np.max(width) >= min(array.shape, default=0)):
-        raise Unsupported("rule.parameter", "numpy.pad: odd reflections of truths, or of reflections")
-    if not isinstance(bound.get("end_values", 0), (int, float)):
-        raise Unsupported("rule.parameter", "numpy.pad: several end_values, or one that changes")
-    if mode == "linear_ramp" and array.dtype.kind in "iu":
-        raise Unsupported("rule.parameter", "numpy.pad: ramps of whole numbers, which the last place decides")
-    if mode in ("mean", "median") and array.dtype.kind in "iu":  # of which JAX computes some in float32
-        wide = cast(array, np.result_type(array.dtype, np.uint64 if array.dtype.kind == "u" else np.int64))
-        return cast(jnp.pad(wide, mode=mode, **bound), array.dtype)
-    return jnp.pad(array, mode=mode, **bound)
-
-
-def _ramps_are_finite(*, array: Any, mode: Any = "constant", **_: Any) -> Any:
-    """NumPy's ramps from an infinity are NaN at their end."""
-    return all_finite(array=array) if mode == "linear_ramp" else None
+def _is_plainly_padded(*, pad_width: Any, mode: Any = "constant", reflect_type: str = "even", **_: Any) -> bool | None:
+    """None where jax.numpy does as NumPy, of one width for each side; False for other modes."""
+    is_copied = mode in ("constant", "edge", "wrap", "reflect", "symmetric", "empty") and reflect_type == "even"
+    return None if is_copied and not isinstance(pad_width, dict) else False
 
 
 add_rule(
     np.pad,
-    _pad,
-    "array constant_values end_values | pad_width mode stat_length reflect_type",
+    same("pad"),
+    "array constant_values | pad_width mode stat_length reflect_type end_values",
     careful=True,
-    holds=_ramps_are_finite,
+    holds=_is_plainly_padded,
+    otherwise="a mode that computes what it pads with",
+    or_on_host=True,
 )
 
 

@@ -7,7 +7,6 @@ floats are mapped to integers that sort alike (*keys*), where NumPy cannot be ca
 from __future__ import annotations
 
 import functools
-import operator
 from typing import Any
 
 import numpy as np
@@ -78,13 +77,25 @@ def _sort_selected(*, a: Array, mask: Array, axis: int | None = -1, kind: str | 
     return order.in_order(from_keys(keys, a.dtype), 0, functools.partial(_by_keys, axis=0))
 
 
-@rule(np.sort, "a | axis kind stable", rounding=Rounding.EXACT, rows=_sort_selected, reorders=True, work=20.0)
+def _is_real(*, a: Any, **rest: object) -> bool | None:
+    """False for complex numbers, which programs let NumPy sort; None: there is nothing to check."""
+    return False if a.dtype.kind == "c" else None
+
+
+@rule(
+    np.sort,
+    "a | axis kind stable",
+    holds=_is_real,
+    or_on_host=True,
+    rounding=Rounding.EXACT,
+    rows=_sort_selected,
+    reorders=True,
+    work=20.0,
+)
 def sort(*, a: Array, axis: int | None = -1, kind: str | None = None, stable: object = None) -> Any:
     """By keys; equal elements cannot be told apart, so stability does not matter."""
     _check_kind(kind)
-    a, axis = _line_up(a, axis)
-    if a.dtype.kind == "c":
-        return _sort_complex(a, axis)
+    a, axis = _line_up(real_only(a), axis)
     if current().has_derivatives and a.dtype.kind == "f":
         return jnp.take_along_axis(a, jnp.argsort(keys_of(a), axis=axis), axis)
     return order.in_order(a, axis, functools.partial(_by_keys, axis=axis))
@@ -94,32 +105,14 @@ def _by_keys(a: Any, axis: int) -> Any:
     return from_keys(lax.sort(keys_of(a), dimension=axis), a.dtype)
 
 
-def _sort_complex(a: Array, axis: int) -> Any:
-    """By real part, then by imaginary part, NaN in either last, as NumPy orders complex numbers."""
-    *_, real, imag = lax.sort((*_complex_keys(a), a.real, a.imag), dimension=axis, num_keys=3)
-    return lax.complex(real, imag)
-
-
-def _complex_keys(a: Any) -> tuple[Any, Any, Any]:
-    """NumPy's order: numbers without NaN, then those with NaN in the imaginary part, the real part, both."""
-    real, imag = a.real, a.imag
-    group = (real != real).astype(np.int8) * 2 + (imag != imag).astype(np.int8)
-    zero = number(0, real)
-    first = keys_of(one_zero(where(real != real, zero, real)))
-    second = keys_of(one_zero(where(imag != imag, zero, imag)))
-    return group, first, second
-
-
 def one_zero(x: Any) -> Any:
     """Floats with every zero positive; adding 0 would do, if XLA left that alone."""
     return where(x == number(0, x), number(0, x), x) if x.dtype.kind == "f" else x
 
 
-def _sort_keys(a: Any) -> tuple[Any, ...]:
+def _sort_keys(a: Any) -> Any:
     """Keys by which equal elements, the two zeros among them, stay equal."""
-    if a.dtype.kind == "c":
-        return _complex_keys(a)
-    return (keys_of(one_zero(a)),)
+    return keys_of(one_zero(a))
 
 
 def _is_stable(kind: str | None = None, stable: bool | None = None) -> bool:
@@ -137,6 +130,8 @@ def _determined(
 
     Otherwise the order is NumPy's own: its unstable sorts differ between dtypes, sizes and processors.
     """
+    if a.dtype.kind == "c":
+        return False
     if _is_stable(kind, stable):
         return None
     a, axis = _line_up(a, axis)
@@ -146,9 +141,8 @@ def _determined(
         in_order = np.sort(a, axis)
         return bool((_differ(in_order, axis) & (in_order == in_order).swapaxes(0, axis)[:-1]).all())
     keys = _sort_keys(a)
-    places = _order(keys, a.shape, axis)  # as in `argsort`: XLA sorts once for both
-    differ = (_differ(jnp.take_along_axis(part, places, axis), axis) for part in keys)
-    return functools.reduce(operator.or_, differ).all()
+    places = _order((keys,), a.shape, axis)  # as in `argsort`: XLA sorts once for both
+    return _differ(jnp.take_along_axis(keys, places, axis), axis).all()
 
 
 def _differ(in_order: Array | NDArray[Any], axis: int) -> Any:
@@ -171,7 +165,7 @@ def argsort(*, a: Any, axis: Any = -1, kind: object = None, stable: object = Non
     if not a.ndim:
         return jnp.zeros(1, np.int64)
     a, axis = _line_up(a, axis)
-    return _order(_sort_keys(a), a.shape, axis)
+    return _order((_sort_keys(a),), a.shape, axis)
 
 
 def _order(keys: tuple[Any, ...], shape: tuple[int, ...], axis: int) -> Any:
@@ -190,7 +184,7 @@ def lexsort(*, keys: tuple[Any, ...], axis: int = -1) -> Any:
     columns = [real_only(jnp.asarray(key)) for key in keys]
     if not columns[0].ndim:
         raise Unsupported("rule.parameter", "lexsort of scalars")
-    sorted_by = tuple(part for column in reversed(columns) for part in _sort_keys(column))
+    sorted_by = tuple(map(_sort_keys, reversed(columns)))
     return _order(sorted_by, columns[0].shape, axis % columns[0].ndim)
 
 
