@@ -16,13 +16,13 @@ from accel.record.run.loops.code import begins_statement, may_set_parts
 from accel.record.run.monitoring import Monitored
 from accel.record.run.stepping import Stepper
 from accel.record.run.tracing import Traced
-from accel.record.state.events import Events, Listener
+from accel.record.state.events import Events
 from accel.record.state.flow import is_loop_head
 from accel.record.state.recording import IS_TRACED, Recording, Unwound
 from accel.record.state.wrapper import isinstance_wrapper
 from accel.record.values.arrays import RecordedValue
 
-_TELLER: Callable[[Recording, Listener], Events] = Traced if IS_TRACED else Monitored
+_TELLER: Callable[[Recording, Any], Events] = Traced if IS_TRACED else Monitored
 
 
 def _recorded_frames() -> Iterator[FrameType]:
@@ -73,18 +73,21 @@ class FrameWatch:
         self.events.follow(code)
         self._steps.follow(code)
 
-    # -- what Python tells (see Listener) -----------------------------------------------------------------------------
+    # -- what Python tells --------------------------------------------------------------------------------------------
 
     def on_call(self, frame: FrameType) -> None:
+        """The frame begins, or goes on after a `yield`."""
         if not self._recording.active:
             self._make_plain(frame)
         else:
             self._recording.heads.enter(frame)
 
     def on_return(self, frame: FrameType) -> None:
+        """The frame is left, by `return`, by `yield`, or by an exception."""
         self._tell_joins(self._recording.joins.returned, frame)
 
     def on_exception(self, frame: FrameType, error: BaseException, traceback: TracebackType | None) -> None:
+        """An exception was raised in the frame, or comes out of a call that it made."""
         # a `for` loop ends by StopIteration, where its code says
         if not (isinstance(error, StopIteration) and is_loop_head(frame.f_code, frame.f_lasti)):
             self._recording.joins.interrupted()
@@ -99,9 +102,11 @@ class FrameWatch:
             self._recording.note_exception(error, (frame.f_code.co_filename, frame.f_lineno))
 
     def on_step(self, frame: FrameType) -> None:
+        """The frame, whose code is stepped, is about to run an instruction."""
         self._steps.before(frame, frame.f_code, frame.f_lasti)
 
     def on_instruction(self, frame: FrameType) -> bool:
+        """The frame, which was asked for, is about to run an instruction. Returns whether to tell of the next one."""
         if self._recording.active:
             self._recording.heads.exchange(frame)
             return bool(self._tell_joins(self._recording.joins.at, frame))
@@ -114,6 +119,7 @@ class FrameWatch:
         return not is_next
 
     def on_line(self, frame: FrameType) -> None:
+        """The frame, which was asked for, is about to run a line; told once."""
         if not self._recording.active:
             self._make_plain(frame)
 

@@ -17,7 +17,7 @@ from typing import Any
 from accel.platform import interrupts
 from accel.platform.codes import with_nested
 from accel.record.objects.names.namespaces import SubstitutedGlobals
-from accel.record.state.events import Events, Listener
+from accel.record.state.events import Events
 from accel.record.state.recording import Recording, gap_text
 
 _MONITORING: Any = getattr(sys, "monitoring", None)
@@ -29,7 +29,7 @@ TOOLS = (4, 3, 5)
 class Monitored(Events):
     """Events of one recording by `sys.monitoring`."""
 
-    def __init__(self, recording: Recording, listener: Listener) -> None:
+    def __init__(self, recording: Recording, listener: Any) -> None:
         self.recording = recording
         self.thread = threading.get_ident()
         # by the id of the code: equal code is not the same code

@@ -11,14 +11,14 @@ from types import CodeType, FrameType
 from typing import Any
 
 from accel.record.objects.names.namespaces import SubstitutedGlobals
-from accel.record.state.events import Events, Listener
+from accel.record.state.events import Events
 from accel.record.state.recording import Recording
 
 
 class Traced(Events):
     """By a trace function."""
 
-    def __init__(self, recording: Recording, listener: Listener) -> None:
+    def __init__(self, recording: Recording, listener: Any) -> None:
         self._listener = listener
         self._stepped: set[CodeType] = set()
         self._before: Any = None

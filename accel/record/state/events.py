@@ -6,34 +6,15 @@ Who tells: see accel.record.run.tracing and accel.record.run.monitoring.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import CodeType, FrameType, TracebackType
-from typing import Any, Protocol
-
-
-class Listener(Protocol):
-    """Receives events of the frames of recorded code, in the recording's own thread."""
-
-    def on_call(self, frame: FrameType) -> None:
-        """The frame begins, or goes on after a `yield`."""
-
-    def on_return(self, frame: FrameType) -> None:
-        """The frame is left, by `return`, by `yield`, or by an exception."""
-
-    def on_exception(self, frame: FrameType, error: BaseException, traceback: TracebackType | None) -> None:
-        """An exception was raised in the frame, or comes out of a call that it made."""
-
-    def on_step(self, frame: FrameType) -> None:
-        """The frame, whose code is stepped, is about to run an instruction."""
-
-    def on_instruction(self, frame: FrameType) -> bool:
-        """The frame, which was asked for, is about to run an instruction. Returns whether to tell of the next one."""
-
-    def on_line(self, frame: FrameType) -> None:
-        """The frame, which was asked for, is about to run a line; told once."""
+from types import CodeType, FrameType
+from typing import Any
 
 
 class Events:
-    """Reports frames of one recording to a listener, between `begin` and `end`. This base reports nothing."""
+    """Reports frames of one recording to its listener (accel.record.run.frames), between `begin` and `end`.
+
+    In the recording's own thread. This base reports nothing.
+    """
 
     def begin(self) -> bool:
         """Tell from now on. Returns whether that is possible."""
