@@ -199,12 +199,12 @@ def play(score: Score, machine: Machine, folder: Path, without: str | None = Non
     without: the name of a mechanism to take out first.
     """
     clock = Clock(machine)
-    _set_the_clock(clock)  # before any of accel is imported
-    if without is not None:
-        _take_out(without)
+    _set_the_clock(clock)
     from accel.platform import processors
 
     processors.usable = lambda: machine.processors
+    if without is not None:
+        _take_out(without)  # which imports more of accel
     from accel.dispatch import accelerated
     from accel.platform import config
     from accel.platform.ledger import current_run
