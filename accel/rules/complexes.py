@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.tape import Node
+from accel.rules.columns import Rounding
 from accel.rules.derivatives import derived_from
 from accel.rules.lowering import Array, jnp, lax, number, where
 
@@ -14,6 +16,11 @@ from accel.rules.lowering import Array, jnp, lax, number, where
 def is_complex(*operands: object) -> bool:
     """Whether any operand is complex."""
     return any(jnp.result_type(operand).kind == "c" for operand in operands)
+
+
+def rounding(node: Node) -> Rounding:
+    """Rounding of a sign or an absolute value: NumPy's sizes of complex numbers depend on the function and the CPU."""
+    return Rounding.FREE if np.dtype(getattr(node.args[0], "dtype", type(node.args[0]))).kind == "c" else Rounding.EXACT
 
 
 def absolute(x: Array) -> Any:

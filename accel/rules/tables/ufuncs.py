@@ -268,7 +268,7 @@ ROWS: dict[str, UfuncRow] = {
     **_row("power", powers.power, rounding=powers.rounding, work=powers.work, singular=True),
     **_row("float_power", powers.float_power, work=powers.work, singular=True),
     # signs, order, truths
-    **_row("absolute", complexes.absolute, rounding=EXACT, arithmetic=True),
+    **_row("absolute", complexes.absolute, rounding=complexes.rounding, arithmetic=True),
     **_rows("negative", rounding=EXACT, arithmetic=True),
     **_rows("copysign fabs positive", rounding=EXACT),
     **_rows("maximum fmax", complexes.ordered, rounding=EXACT, arithmetic=True, reads=Reads((0, 1), _larger)),
@@ -279,7 +279,7 @@ ROWS: dict[str, UfuncRow] = {
     **_rows("logical_and logical_not logical_or logical_xor", rounding=EXACT),
     # what jumps
     **_rows("ceil floor rint trunc", rounding=EXACT, jumps=True),
-    **_row("sign", complexes.sign, rounding=EXACT, jumps=True),
+    **_row("sign", complexes.sign, rounding=complexes.rounding, jumps=True),
     **_row("floor_divide", quotients.floor_divide, rounding=ROUNDED, jumps=True),
     **_row("remainder", quotients.remainder, rounding=ROUNDED, jumps=True),
     **_row("fmod", quotients.fmod, rounding=ROUNDED, jumps=True),
