@@ -187,6 +187,16 @@ def test_resampling(x: NDArray[Any], order: int, mode: str, cval: float, data: s
         compare(name, x, 100 * factor, reshape=data.draw(st.booleans()), **options)
 
 
+@pytest.mark.parametrize("cval", [1.7, 300.0, np.nan])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_splines_extend_by_the_fill_value_in_the_dtype_of_the_array(dtype: Any, cval: float) -> None:
+    x = (np.random.default_rng(0).uniform(0.0, 3.0, (7, 12)) * 60).astype(dtype)
+    points = np.indices(x.shape) * 1.07 - 0.3
+    with np.errstate(invalid="ignore"):
+        compare("map_coordinates", x, points, order=2, mode="grid-constant", cval=cval, slack=10.0)
+        compare("zoom", x, 1.7, order=3, mode="grid-constant", cval=cval, slack=10.0)
+
+
 @given(x=arrays(), order=st.integers(2, 5), mode=st.sampled_from(["mirror", "reflect", "grid-wrap"]))
 @few
 def test_spline_filter(x: NDArray[Any], order: int, mode: str) -> None:

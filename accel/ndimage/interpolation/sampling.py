@@ -43,6 +43,9 @@ def _prepared(input: Array, order: int, mode: str, cval: complex, prefilter: boo
     x, reach = casting.to_working(input), 0
     if mode in _UNFOLDED:
         reach, rule = PREPAD, boundary.TAP_RULES[mode]
+        if isinstance(cval, float):  # SciPy extends before it converts to double
+            with np.errstate(all="ignore"):
+                cval = float(np.pad(np.zeros(1, input.dtype), 1, constant_values=cval)[0])
         x = kernels.pad_all(x, [reach] * x.ndim, [2 * reach + 1] * x.ndim, rule, cval)
     return spline.prefilter(x, order, mode), reach
 
