@@ -146,6 +146,9 @@ def _unless_unknown(a: Any, b: Any, part: Any) -> Any:
 
 def _arctan(a: Any, b: Any, p: Any, q: Any) -> tuple[Any, Any]:
     unknown = jnp.isnan(a) | (jnp.isnan(b) & ~jnp.isinf(a))
+    # beside the poles, where XLA's is infinite as soon as a * a underflows
+    beside = (abs(b) == number(1, b)) & (abs(a) < number(1e-10, a))
+    q = where(beside, jnp.copysign((number(np.log(2), a) - jnp.log(abs(a))) / number(2, a), b), q)
     return where(unknown, number(np.nan, p), p), where(jnp.isnan(a) & (b == number(0, b)), b, q)
 
 

@@ -251,6 +251,18 @@ def test_complex_functions_near_poles_and_near_the_largest_number(name: str, dty
         assert not wrong.size, [(values[i], part[i], its[i]) for i in wrong[:5]]
 
 
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+def test_complex_arctan_beside_its_poles(dtype: Any) -> None:
+    apart = np.array([0.0, 1e-200, 1e-37, 1e-30, 1e-20, 1e-12, 1e-9, 1e-3])
+    values = np.concatenate([1j * pole + side * apart for pole in (1, -1) for side in (1, -1)]).astype(dtype)
+    for ufunc, points in ((np.arctan, values), (np.arctanh, 1j * values)):
+        with np.errstate(all="ignore"):
+            expected = ufunc(points)
+        found = lowered(ufunc, points)
+        np.testing.assert_allclose(found.real, expected.real, rtol=1e-6)
+        np.testing.assert_allclose(found.imag, expected.imag, rtol=1e-6)
+
+
 def lowered(ufunc: np.ufunc, *operands: Any) -> Any:
     import jax
 
