@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from accel.reports.words import outward
 from benchmarks import harness
 from benchmarks.harness import BadInput
 
@@ -144,7 +145,7 @@ def judged(way: str, plain: tuple[Run, Run], run: Run) -> dict[str, Any]:
     # the account begins after the process and ends before it
     outside_s = run.wall_s - figures.get("wall_s", run.wall_s)
     claimed, net, share = totals.get("numpy_range_s"), str(totals.get("net")), run.fair_s / run.wall_s
-    ends = None if claimed is None else [share * (float(f"{each:.2g}") + outside_s) for each in claimed]
+    ends = None if claimed is None else [share * (each + outside_s) for each in outward(claimed)]
     signed = {"gained": high > run.fair_s, "lost": low < run.fair_s}
     said = ends is not None and net in signed
     return {

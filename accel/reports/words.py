@@ -5,6 +5,7 @@ An unknown figure is None, and is shown as "-".
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -45,13 +46,25 @@ def in_s(seconds: float) -> str:
     return f"{seconds:.1f} s" if abs(seconds) >= 1 else f"{seconds:.3f} s"
 
 
-def in_range(ends: Sequence[float]) -> str:
-    """Return a range of seconds to two digits, without the unit; once, if both ends read alike.
+def outward(ends: Sequence[float]) -> list[float]:
+    """Round a range of seconds to two digits, the least down and the most up."""
+    return [_to_two_digits(seconds, how) for seconds, how in zip(ends, (math.floor, math.ceil), strict=True)]
 
-    >>> [in_range(ends) for ends in ([12.2, 13.9], [12.2, 12.4], [0.0421, 0.3], [268.0, 274.0])]
-    ['12 to 14', '12', '0.042 to 0.3', '270']
+
+def _to_two_digits(seconds: float, how: Callable[[float], int]) -> float:
+    if seconds <= 0.0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(seconds)) - 1)
+    return how(round(seconds / unit, 9)) * unit  # 0.29 / 0.01 lies below 29
+
+
+def in_range(ends: Sequence[float]) -> str:
+    """Return a range of seconds, rounded outward, without the unit; once, if both ends read alike.
+
+    >>> [in_range(ends) for ends in ([12.2, 13.9], [12.0, 12.0], [0.0421, 0.29], [268.0, 274.0])]
+    ['12 to 14', '12', '0.042 to 0.29', '260 to 280']
     """
-    return " to ".join(dict.fromkeys(f"{float(f'{each:.2g}'):.15g}" for each in ends))
+    return " to ".join(dict.fromkeys(f"{float(f'{each:.2g}'):.15g}" for each in outward(ends)))
 
 
 def in_time(seconds: float) -> str:
