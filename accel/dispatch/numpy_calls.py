@@ -32,7 +32,7 @@ class NumPyCalls:
         """
         looked_s = time.perf_counter() - call.began
         try:
-            return call.run(fair=is_quiet())
+            return call.run(fair=quiet or is_quiet())
         finally:
             if call.seconds is not None:
                 self._account.count_numpy(call, quiet=quiet)

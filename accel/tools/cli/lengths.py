@@ -126,8 +126,7 @@ class History:
         numpy_s = max(known.numpy_s, took_s + saved_s)
         more_s = _more_s(figures, took_s)
         has_lost = _has_lost(figures)
-        # rounded here, as it is kept: `is_left_alone` compares a multiple of it
-        lost_s = round(known.lost_s + (max(0.0, -saved_s) if has_lost else 0.0), 3)
+        lost_s = known.lost_s + (max(0.0, -saved_s) if has_lost else 0.0)
         if totals["net"] == GAINED:
             self._keep(Length(numpy_s, gain_s=max(by_programs_s, more_s), freed=factor))
         elif more_s > max(START_S, lost_s):
@@ -142,7 +141,7 @@ class History:
     def _keep(self, length: Length) -> None:
         known = files.known(self._path)
         known.pop(self._key, None)
-        known[self._key] = [round(each, 3) for each in astuple(length)]
+        known[self._key] = list(astuple(length))  # unrounded: `is_left_alone` compares multiples
         if self._path is not None:
             files.keep_known(self._path, known, MOST)
 
