@@ -15,8 +15,8 @@ from accel.compiler.kernels.plan import Index, placed
 
 INT64 = np.dtype(np.int64)
 
-_LARGE = 1 << 17
-"""Minimum elements of arrays that are not found in a cache: 1 MB of float64."""
+_LARGE = 1 << 13
+"""Minimum elements of arrays to fetch ahead: 64 kB of float64. A loop nest reads dozens, a program hundreds."""
 
 _AHEAD = 256
 """Bytes by which loads are ahead of the iteration that needs them."""
