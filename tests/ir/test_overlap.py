@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any
 
 import numpy as np
 import pytest
 
-from accel.ir.overlap import may_share
+from accel.ir.overlap import are_apart, may_share
 
 DTYPES = (
     np.dtype([("x", float), ("y", float), ("n", np.int32), ("pos", float, (3,))]),
@@ -32,6 +33,18 @@ def test_never_apart_where_memory_is_shared(dtype: Any, shape: tuple[int, ...]) 
         if np.shares_memory(one, other):
             assert may_share(one, other)
             assert may_share(other, one)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_several_are_apart_as_each_pair_is(seed: int) -> None:
+    draw = random.Random(seed)
+    bases = [np.zeros((4, 6)), np.zeros((4, 6), order="F"), np.zeros(24)[::2], np.broadcast_to(np.zeros(5), (3, 5))]
+    found = [each for dtype in DTYPES for each in views(np.zeros(7, dtype))]
+    found += [each[i:j] for each in bases for i, j in ((0, 1), (1, 3), (2, 2), (0, None))]
+    arrays = dict(enumerate(draw.sample(found, draw.randrange(2, 9))))
+    written = set(draw.sample(sorted(arrays), draw.randrange(1, len(arrays))))
+    pairs = [pair for pair in itertools.combinations(arrays, 2) if written.intersection(pair)]
+    assert are_apart(arrays, written) is not any(may_share(arrays[one], arrays[other]) for one, other in pairs)
 
 
 @pytest.mark.parametrize("dtype", DTYPES[:2])

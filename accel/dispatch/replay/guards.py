@@ -16,7 +16,7 @@ from accel.compiler.merge import ABSENT, Matched, MergedTrace
 from accel.compiler.merge.sides import assumed_on_host, of_some
 from accel.dispatch.replay.draws import drawn_nodes
 from accel.dispatch.replay.host import HostTape
-from accel.ir.overlap import may_share
+from accel.ir.overlap import are_apart
 from accel.ir.tape import Outcome, needed_by
 from accel.platform import interrupts
 from accel.record import Trace
@@ -47,8 +47,8 @@ class Guards:
             return list(own) if slots is None else [slots[slot] for slot in own]
 
         self._same = [tuple(placed(pair)) for pair in (*trace.aliases, *trace.same)]
-        self._changed = placed(slot for slot, _ in trace.outputs.changed)
-        self._others = placed(trace.array_slots)
+        self._changed = set(placed(slot for slot, _ in trace.outputs.changed))
+        self._arrays = self._changed | set(placed(trace.array_slots))
         objects = set(trace.objects) if trace.outputs.writes or trace.identity else set()
         if trace.identity:
             objects |= set(trace.array_slots)
@@ -68,12 +68,7 @@ class Guards:
         if self._objects and len({id(values[slot]) for slot in self._objects}) != len(self._objects):
             return False
         # f(a, b) with `a += 1; return a + b`: recorded with separate arrays, it must not be replayed for f(x, x[:])
-        for slot in self._changed:
-            written = values[slot]
-            for other in self._others:
-                if other != slot and may_share(written, values[other]):
-                    return False
-        return True
+        return not self._changed or are_apart({slot: values[slot] for slot in self._arrays}, self._changed)
 
 
 class HostOutcomes:
