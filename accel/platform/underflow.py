@@ -76,7 +76,8 @@ def _environment() -> tuple[Callable[..., Any], Callable[..., Any]]:
 def _calls() -> tuple[Callable[[], Any], Callable[[], Any]]:
     """C's `feclearexcept` and `fetestexcept` of the flag; what does nothing where they cannot be called."""
     try:
-        library, flag = ctypes.CDLL(None), _FLAG[platform.machine().lower()]
+        # without giving up the interpreter's lock: another thread might take it for 5 ms
+        library, flag = ctypes.PyDLL(None), _FLAG[platform.machine().lower()]
         return functools.partial(library.feclearexcept, flag), functools.partial(library.fetestexcept, flag)
     except (OSError, AttributeError, TypeError, KeyError):
         return int, int  # 0 each time
