@@ -17,7 +17,7 @@ from accel.compiler.kernels import importing, jaxprs, machine_code
 from accel.compiler.kernels.graph import reachable
 from accel.compiler.kernels.importing import Importer
 from accel.compiler.kernels.indexing import SCATTERED
-from accel.compiler.kernels.iterating import is_small
+from accel.compiler.kernels.iterating import has_kernels_alone
 from accel.compiler.kernels.jaxprs import Atom, Equation, Flat, Literal, Variable
 from accel.compiler.kernels.module import module_of
 from accel.compiler.kernels.nested import Choice, Nested, Scan, While
@@ -28,10 +28,9 @@ from accel.compiler.lower.rounding import rounded_as_numpy
 from accel.platform import callbacks, config, logs, underflow
 from accel.platform.config import FLOAT64
 
-_LEAST_BY_ROWS, _LEAST_OF_SEGMENTS = 15_000, 200_000
-"""Minimum number of elements that a loop's iteration computes, all operations together: of kernels on small arrays that
-are handed rows or collect some, and of other segments. An iteration takes 2 us and 25 us more than one of XLA's, but
-computes twice as fast. Kernels on small arrays without rows take no longer."""
+_LEAST_OF_SEGMENTS = 200_000
+"""Minimum number of elements that a loop's iteration computes, all operations together, where other segments than
+kernels take part. An iteration takes 25 us more than one of XLA's, but computes twice as fast."""
 
 _WRITES = {"dynamic_update_slice": 1, **dict.fromkeys(SCATTERED, 2)}
 """Operations that write to a part of an array: by name, which operand is written. A segment copies all of the array."""
@@ -254,8 +253,7 @@ def _scan(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     params = step.eqn.params
     fixed, state = scan_counts(step.eqn)
     forms = tuple((each.shape, each.dtype) for each in step.results[state:])
-    by_rows = bool(forms) or len(step.operands) > fixed + state
-    body = _round(jaxprs.flat(params["jaxpr"]), range(fixed, fixed + state), options, by_rows=by_rows)
+    body = _round(jaxprs.flat(params["jaxpr"]), range(fixed, fixed + state), options)
     return partial(
         Scan,
         programs=(body,),
@@ -275,7 +273,7 @@ def _while(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     first, second, count = params["cond_nconsts"], params["body_nconsts"], len(step.results)
     body = jaxprs.iteration(params["cond_jaxpr"], params["body_jaxpr"], first)
     state = range(first + second, first + second + count)
-    iteration = _round(body, state, options, by_rows=False)
+    iteration = _round(body, state, options)
     return partial(While, programs=(_inner(goes_on, options), iteration), fixed=(first, second))
 
 
@@ -288,14 +286,11 @@ _PROGRAMS: Mapping[str, Callable[[Equation, Mapping[str, Any]], Callable[[_Numbe
 raises NotWorthwhile."""
 
 
-def _round(body: Flat, state: range, options: Mapping[str, Any], *, by_rows: bool) -> Segmented:
-    """The program of a loop's iteration. state: the arguments that one iteration hands to the next. by_rows: whether an
-    iteration is handed rows, or makes some."""
+def _round(body: Flat, state: range, options: Mapping[str, Any]) -> Segmented:
+    """The program of a loop's iteration. state: the arguments that one iteration hands to the next."""
     computed = sum(map(_computed, body.steps))
-    if by_rows and computed < _LEAST_BY_ROWS:
-        raise NotWorthwhile("it has a loop with little to compute in an iteration")
     program = body_of(_inner(body, options), state)
-    if computed < _LEAST_OF_SEGMENTS and not is_small(program):
+    if computed < _LEAST_OF_SEGMENTS and not has_kernels_alone(program):
         raise NotWorthwhile("it has a loop with little to compute in an iteration")
     in_place = {body.inputs[number] for number in program.changed}
     copied = 0

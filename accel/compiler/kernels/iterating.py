@@ -1,16 +1,15 @@
 """Iterating: the body of a loop, run again and again on memory that is found once.
 
 To find the arrays and addresses of one run takes 25 us, longer than many a body computes. Iterations whose memory is
-that of earlier ones are run by machine code: Python takes 3 us for each.
+that of earlier ones, or the next rows of the same arrays, are run by machine code.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +20,8 @@ from accel.compiler.kernels.segments import Form, Kernel, Made, Segmented, point
 from accel.platform.addresses import address_of
 from accel.platform.alignment import made_at
 
-_MOST_BYTES = 1 << 18
-"""Maximum size of one argument of a body. Where arrays are larger, finding them is quick beside computing."""
-
-
 _MANY = 256
-"""Maximum kernels that run without a look at signals: of small arrays, they take some milliseconds."""
+"""Maximum kernels, or chunks of large ones, that run without a look at signals: some milliseconds."""
 
 _DRIVER = """
 define i64 @drive(ptr %calls, i64 %count, i64 %most) {
@@ -35,14 +30,36 @@ start:
 call:
   %made = phi i64 [ 0, %start ], [ %more, %next ]
   %at = phi i64 [ 0, %start ], [ %following, %next ]
-  %first = mul i64 %at, 3
+  %first = mul i64 %at, 5
   %place = getelementptr ptr, ptr %calls, i64 %first
   %function = load ptr, ptr %place
   %second = getelementptr ptr, ptr %place, i64 1
   %table = load ptr, ptr %second
   %third = getelementptr ptr, ptr %place, i64 2
   %flag = load ptr, ptr %third
+  %fourth = getelementptr ptr, ptr %place, i64 3
+  %moving = load ptr, ptr %fourth
+  %fifth = getelementptr ptr, ptr %place, i64 4
+  %all = load i64, ptr %fifth
   call void %function(ptr %table, i64 0, i64 1)
+  br label %moves
+moves:
+  %moved = phi i64 [ 0, %call ], [ %moved_more, %move ]
+  %is_left = icmp slt i64 %moved, %all
+  br i1 %is_left, label %move, label %end_of_moves
+move:
+  %twice = mul i64 %moved, 2
+  %where = getelementptr i64, ptr %moving, i64 %twice
+  %entry = load i64, ptr %where
+  %behind = getelementptr i64, ptr %where, i64 1
+  %step = load i64, ptr %behind
+  %address = getelementptr i64, ptr %table, i64 %entry
+  %old = load i64, ptr %address
+  %new = add i64 %old, %step
+  store i64 %new, ptr %address
+  %moved_more = add i64 %moved, 1
+  br label %moves
+end_of_moves:
   %more = add i64 %made, 1
   %asks = icmp ne ptr %flag, null
   br i1 %asks, label %ask, label %next
@@ -61,7 +78,8 @@ end:
 }
 """
 """Calls functions in a circle until a flag is 0, and at most `most` of them. Returns how many. calls: a row for each:
-the function, its pointer table, and the flag to look at afterwards, or null."""
+the function, its pointer table, the flag to look at afterwards or null, and a list with its length: of numbers of
+addresses in the table, each with the bytes by which to move it afterwards."""
 
 
 @functools.cache
@@ -73,20 +91,55 @@ def _driver() -> tuple[machine_code.Loaded, Callable[[bytes, int, int], int]]:
     )
 
 
+class _Moving(NamedTuple):
+    """An array of which each iteration has another row. base: its address. lag: the number of iterations since a row
+    was the current one's."""
+
+    array: np.ndarray[Any, Any]
+    base: int
+    backwards: bool
+    lag: int = 0
+
+    @property
+    def step(self) -> int:
+        """Bytes to the next iteration's row."""
+        return -self.array.strides[0] if self.backwards else self.array.strides[0]
+
+    def _place(self, iteration: int) -> int:
+        number = iteration - self.lag
+        return len(self.array) - 1 - number if self.backwards else number
+
+    def address(self, iteration: int) -> int:
+        return self.base + self._place(iteration) * self.array.strides[0]
+
+    def row(self, iteration: int) -> np.ndarray[Any, Any]:
+        """Return an iteration's row, as a view."""
+        row: np.ndarray[Any, Any] = self.array[self._place(iteration), ...]
+        return row
+
+
+class _Call(NamedTuple):
+    """One kernel's run in an iteration. table: its pointers. moving: the place of each in it that moves."""
+
+    entry: Entry
+    table: np.ndarray[Any, Any]
+    moving: Sequence[tuple[int, _Moving]]
+
+    def set(self, iteration: int) -> None:
+        for place, each in self.moving:
+            self.table[place] = each.address(iteration)
+
+    def moves(self, iterations: int) -> np.ndarray[Any, Any]:
+        """Return the driver's list: how to move them by so many iterations."""
+        return np.array([(place, each.step * iterations) for place, each in self.moving], np.int64)
+
+
 class _Tables(NamedTuple):
-    """One iteration: its kernels with their pointer tables. results: numbers of arrays."""
+    """One iteration. results, state: numbers of its results, and of the next one's state."""
 
-    calls: Sequence[tuple[Entry, bytes]]
+    calls: Sequence[_Call]
     results: tuple[int, ...]
-
-    def rows(self, flag: int) -> list[int]:
-        """The driver's rows. flag: the address of what is looked at after the iteration, or 0."""
-        found: list[int] = []
-        for call, table in self.calls:
-            # of the bytes object, which this holds
-            found += [_address(call), _address(ctypes.c_char_p(table)), 0]
-        found[-1] = flag
-        return found
+    state: tuple[int, ...]
 
 
 def _address(pointer: Any) -> int:
@@ -94,26 +147,53 @@ def _address(pointer: Any) -> int:
 
 
 class LoopRun:
-    """A loop in progress. arguments: the first iteration's. state: numbers of arrays that the next one is given.
+    """A loop in progress.
 
-    An iteration whose state lies where that of an earlier one did has the same tables.
+    An iteration whose state lies where that of an earlier one did, or as many rows behind its own, has the same tables.
     """
 
-    def __init__(self, body: Segmented, given: Sequence[Any], state: range) -> None:
-        """given: the body's arguments. state: which of them are an iteration's first results in the next one."""
-        self._body = body
+    def __init__(
+        self,
+        body: Segmented,
+        given: Sequence[Any],
+        state: range,
+        rows: Sequence[Any] = (),
+        collected: Sequence[Any] = (),
+        *,
+        backwards: bool = False,
+    ) -> None:
+        """given: the body's arguments but for `rows`, arrays of which it is passed one row after the other.
+
+        state: which arguments are an iteration's first results in the next one. collected: arrays whose rows become the
+        other results.
+        """
+        self._body, self._state, self._done = body, state, 0
         self._arrays: list[Made] = []
-        self._state = state
-        self.arguments = given
-        self._rooms = [(kernel, kernel.take_room()) for kernel in body.segments if isinstance(kernel, Kernel)]
+        self._moving: dict[int, _Moving] = {}
+        self._later: dict[int, int] = {}  # by number of a row: that of the same row in the next iteration
+        self._rooms = [(kernel, kernel.take_room()) for kernel in _kernels(body)]
+        self._chunks = sum(max(kernel.size.chunks, 1) for kernel, _ in self._rooms)
         self._spare = body.take_memory()
         known = [*body.constants.items(), *enumerate(given)]
         made = {number: (array, address_of(array)) for number, array in known} | self._spare
         self._known = {number: self._add(each) for number, each in made.items()}
         self.state = tuple(self._known[number] for number in state)
+        self._known |= {
+            state.stop + at: self._add_rows(_Moving(each, address_of(each), backwards)) for at, each in enumerate(rows)
+        }
+        # results that are written where they are collected, and those that are copied there
+        self._targets: dict[int, int] = {}
+        self._copied: list[tuple[int, _Moving]] = []
+        written = {each for kernel, _ in self._rooms for each in kernel.outputs if each not in kernel.in_place}
+        for at, (number, array) in enumerate(zip(body.results[len(state) :], collected, strict=False)):
+            target = _Moving(array, address_of(array), backwards)
+            if number in written and number not in self._targets:
+                self._targets[number] = self._add_rows(target)
+            else:
+                self._copied.append((len(state) + at, target))
         self._buffers: dict[int, list[int]] = defaultdict(list)
         self._tables: dict[tuple[int, ...], _Tables] = {}
-        self._rows: dict[tuple[tuple[int, ...], bool], bytes] = {}
+        self._rows: dict[tuple[tuple[int, ...], bool], tuple[bytes, Any]] = {}
 
     def array(self, number: int) -> np.ndarray[Any, Any]:
         return self._arrays[number][0]
@@ -123,12 +203,16 @@ class LoopRun:
         tables = self._tables.get(self.state)
         if tables is None:
             tables = self._tables[self.state] = self._made()
-        for call, table in tables.calls:
-            call(table, 0, 1)
-        return self._after(tables)
+        for call in tables.calls:
+            call.set(self._done)
+            call.entry(call.table.tobytes(), 0, 1)
+        for at, target in self._copied:
+            target.row(self._done)[...] = self._value(tables.results[at], self._done)
+        return self._after(tables, 1)
 
-    def _after(self, tables: _Tables) -> Sequence[int]:
-        self.state = tables.results[: len(self._state)]
+    def _after(self, tables: _Tables, made: int) -> Sequence[int]:
+        self._done += made
+        self.state = tables.state
         return tables.results[len(self._state) :]
 
     def iterate_on(self, most: int = _MANY, *, asks: bool = False) -> tuple[int, Sequence[int]]:
@@ -136,19 +220,31 @@ class LoopRun:
 
         asks: whether to end after an iteration whose first result behind the state is False.
         """
-        circle = self._circle() if self._rooms else []
-        rounds = min(most, _MANY // len(self._rooms)) // len(circle) if circle else 0
-        if rounds < 2:
+        circle = self._circle() if self._rooms and not self._copied else []
+        rounds = min(most, _MANY // self._chunks) // len(circle) if circle else 0
+        if rounds < 1 or len(circle) * rounds < 2:
             return 1, self.iterate()
         key = self.state, asks
         if key not in self._rows:
-            behind = len(self._state)
-            flags = [self._arrays[each.results[behind]][1] if asks else 0 for each in circle]
-            rows = [number for each, flag in zip(circle, flags, strict=True) for number in each.rows(flag)]
-            self._rows[key] = pointer_table(rows)
+            self._rows[key] = self._driven(circle, asks=asks)
+        for at, tables in enumerate(circle):
+            for call in tables.calls:
+                call.set(self._done + at)
         calls = len(circle) * len(self._rooms)
-        made = _driver()[1](self._rows[key], calls, rounds * calls) // len(self._rooms)
-        return made, self._after(circle[(made - 1) % len(circle)])
+        made = _driver()[1](self._rows[key][0], calls, rounds * calls) // len(self._rooms)
+        return made, self._after(circle[(made - 1) % len(circle)], made)
+
+    def _driven(self, circle: Sequence[_Tables], *, asks: bool) -> tuple[bytes, Any]:
+        """Return the driver's rows, and what holds the memory of their lists."""
+        rows, kept = list[int](), list[Any]()
+        for tables in circle:
+            for call in tables.calls:
+                moves = call.moves(len(circle))
+                kept.append(moves)
+                rows += [_address(call.entry), address_of(call.table), 0, address_of(moves), len(moves)]
+            if asks:
+                rows[-3] = self._arrays[tables.results[len(self._state)]][1]
+        return pointer_table(rows), kept
 
     def _circle(self) -> list[_Tables]:
         """The tables of the next iterations, up to the one whose state lies where the next one's does; none if these
@@ -157,7 +253,7 @@ class LoopRun:
         state = self.state
         while (tables := self._tables.get(state)) is not None and len(found) <= len(self._tables):
             found.append(tables)
-            state = tables.results[: len(self._state)]
+            state = tables.state
             if state == self.state:
                 return found
         return []
@@ -167,14 +263,35 @@ class LoopRun:
         for kernel, room in self._rooms:
             kernel.give_room(room)
         self._body.spare.append(self._spare)
-        return [self.array(each) for each in self.state]
+        return [
+            np.array(self._value(each, self._done)) if each in self._moving else self.array(each) for each in self.state
+        ]
+
+    def _value(self, number: int, iteration: int) -> np.ndarray[Any, Any]:
+        """Return an array, or the row of it that an iteration has."""
+        return self._moving[number].row(iteration) if number in self._moving else self.array(number)
 
     def _add(self, made: Made) -> int:
         self._arrays.append(made)
         return len(self._arrays) - 1
 
+    def _add_rows(self, moving: _Moving) -> int:
+        """Return the number of an array of which each iteration has a row."""
+        number = self._add((moving.array, moving.base))
+        self._moving[number] = moving
+        return number
+
+    def _next(self, number: int) -> int:
+        """Return the number, in the next iteration, of what has this one in the current one."""
+        row = self._moving.get(number)
+        if row is None:
+            return number
+        if number not in self._later:
+            self._later[number] = self._add_rows(row._replace(lag=row.lag + 1))
+        return self._later[number]
+
     def _made(self) -> _Tables:
-        numbers = self._known | dict(zip(self._state, self.state, strict=True))
+        numbers = self._known | dict(zip(self._state, self.state, strict=True)) | self._targets
         calls = []
         for kernel, room in self._rooms:
             for output, form in zip(kernel.outputs, kernel.forms, strict=True):
@@ -182,9 +299,12 @@ class LoopRun:
                     numbers[output] = numbers[kernel.in_place[output]]
                 elif output not in numbers:
                     numbers[output] = self._buffer(output, form)
-            addresses = [self._arrays[numbers[each]][1] for each in (*kernel.inputs, *kernel.outputs)]
-            calls.append((kernel.load(), pointer_table([*addresses, room[1]])))
-        return _Tables(calls, tuple(numbers[each] for each in self._body.results))
+            used = [numbers[each] for each in (*kernel.inputs, *kernel.outputs)]
+            table = np.array([*(self._arrays[each][1] for each in used), room[1]], np.uint64)
+            moving = [(place, self._moving[each]) for place, each in enumerate(used) if each in self._moving]
+            calls.append(_Call(kernel.load(), table, moving))
+        results = tuple(numbers[each] for each in self._body.results)
+        return _Tables(calls, results, tuple(map(self._next, results[: len(self._state)])))
 
     def _buffer(self, output: int, form: Form) -> int:
         """Return the number of an array for a result that this iteration does not read."""
@@ -195,22 +315,30 @@ class LoopRun:
         return self._buffers[output][-1]
 
 
-def loop_run(body: Segmented, given: Sequence[Any], state: range) -> LoopRun | None:
-    """Return the loop, or None where the body's own runs are as quick or needed.
+def loop_run(
+    body: Segmented,
+    given: Sequence[Any],
+    state: range,
+    rows: Sequence[Any] = (),
+    collected: Sequence[Any] = (),
+    *,
+    backwards: bool = False,
+) -> LoopRun | None:
+    """Return the loop, or None where the body's own runs are needed. Arguments as `LoopRun`'s.
 
-    These are needed for segments that are no kernels, and where several threads compute them. given: the first
-    iteration's arguments. Those behind the state are copied, so that the next one's can be written to them.
+    They are needed for segments that are no kernels, and where several threads compute them.
     """
-    if any(number in range(state.stop, len(given)) for number in body.results[: len(state)]):
-        return None  # a row stays in the state
-    kernels = [each for each in body.segments if isinstance(each, Kernel)]
-    if not is_small(body) or any(helpers.threads_for(each.size.chunks) > 1 for each in kernels):
+    if not has_kernels_alone(body) or any(helpers.threads_for(each.size.chunks) > 1 for each in _kernels(body)):
         return None
-    arrays = [np.asarray(array, dtype, order="C") for array, (_, dtype) in zip(given, body.forms, strict=True)]
-    return LoopRun(body, [*arrays[: state.stop], *map(np.array, arrays[state.stop :])], state)
+    forms = [dtype for _, dtype in body.forms]
+    arrays = [np.asarray(array, dtype, order="C") for array, dtype in zip((*given, *rows), forms, strict=True)]
+    return LoopRun(body, arrays[: state.stop], state, arrays[state.stop :], collected, backwards=backwards)
 
 
-def is_small(body: Segmented) -> bool:
-    """Whether a body has kernels alone, and small arrays."""
-    small = all(math.prod(shape) * dtype.itemsize <= _MOST_BYTES for shape, dtype in body.forms)
-    return small and all(type(each) is Kernel for each in body.segments)
+def has_kernels_alone(body: Segmented) -> bool:
+    """Whether kernels compute all of a body."""
+    return all(type(each) is Kernel for each in body.segments)
+
+
+def _kernels(body: Segmented) -> Iterator[Kernel]:
+    return (each for each in body.segments if isinstance(each, Kernel))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compiler.kernels.iterating import LoopRun, loop_run
+from accel.compiler.kernels.iterating import loop_run
 from accel.compiler.kernels.segments import ArrayTable, Form, Made, Segment, Segmented
 from accel.platform.alignment import aligned_array
 
@@ -53,11 +53,13 @@ class Scan(Nested):
         collected = [aligned_array(*form) for form in self.forms]
         order = range(self.rounds)[:: -1 if self.backwards else 1]
         if self.rounds > 1:
-            rows = [array[0, ...] for array in given[first:]]
-            loop = loop_run(body, (*given[: self.fixed], *state, *rows), range(self.fixed, first))
+            arguments = (*given[: self.fixed], *state), range(self.fixed, first), given[first:], collected
+            loop = loop_run(body, *arguments, backwards=self.backwards)
             if loop is not None:
-                state = _iterated(loop, order, given[first:], collected)
-                return [*_apart(state, given, body), *collected]
+                left = self.rounds
+                while left:
+                    left -= loop.iterate_on(left)[0]
+                return [*_apart(loop.end(), given, body), *collected]
         for number in order:
             rows = [array[number, ...] for array in given[first:]]
             found = body((*given[: self.fixed], *state, *rows), (), {})
@@ -91,22 +93,6 @@ class While(Nested):
         while goes_on:
             *state, goes_on = body((*fixed, *state), (), {})
         return _apart(state, given, body)
-
-
-def _iterated(loop: LoopRun, order: range, rows: Sequence[Any], collected: Sequence[Any]) -> Sequence[Any]:
-    """Run a loop. Returns its last state. rows: arrays that it is passed row by row; collected: those that it fills."""
-    if not rows and not collected:
-        left = len(order)
-        while left:
-            left -= loop.iterate_on(left)[0]
-        return loop.end()
-    buffers = loop.arguments[len(loop.arguments) - len(rows) :]
-    for number in order:
-        for buffer, array in zip(buffers, rows, strict=True):
-            buffer[...] = array[number]
-        for array, found in zip(collected, loop.iterate(), strict=True):
-            array[number] = loop.array(found)
-    return loop.end()
 
 
 def _own(state: Sequence[Any], body: Segmented, first: int) -> Sequence[Any]:

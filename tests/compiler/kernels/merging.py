@@ -57,7 +57,6 @@ def all_in_kernels(threads: int) -> Iterator[None]:
     """Leave nothing to XLA because it is small, and divide loops of small arrays among threads."""
     with contextlib.ExitStack() as stack:
         for module, name, value in (
-            (segmented, "_LEAST_BY_ROWS", 0),
             (segmented, "_LEAST_OF_SEGMENTS", 0),
             (segmented, "_STEPS_PER_PART", 0),
             (segmented, "_MOST_SEGMENTS", 10_000),

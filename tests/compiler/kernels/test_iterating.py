@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.backend import segmented
 from accel.compiler.kernels import iterating, nested
 from accel.compiler.kernels.iterating import LoopRun
 from tests.compiler.kernels.merging import all_in_kernels
@@ -26,8 +25,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[LoopRun]:
     """The loops that find their memory once."""
     found: list[LoopRun] = []
 
-    def noted(*given: Any) -> LoopRun | None:
-        loop = iterating.loop_run(*given)
+    def noted(*given: Any, **rest: Any) -> LoopRun | None:
+        loop = iterating.loop_run(*given, **rest)
         found.extend([] if loop is None else [loop])
         return loop
 
@@ -91,16 +90,56 @@ def test_rows_come_one_by_one_and_results_are_collected(made: list[LoopRun]) -> 
     np.testing.assert_array_equal(back, state)
 
 
-def test_a_row_that_stays_in_the_state_is_none_of_the_next_iteration(made: list[LoopRun]) -> None:
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rows_stay_in_the_state_for_some_iterations(made: list[LoopRun], reverse: bool) -> None:
+    """Rows that come, and rows that an iteration computes: both are read two iterations later."""
     from jax import lax
 
-    def before(rows: Any) -> Any:
-        return list(lax.scan(lambda s, row: (row, s + row), rows[0] * 0.0, rows))
+    def recurrence(rows: Any) -> Any:
+        def step(s: Any, row: Any) -> Any:
+            last, before, given, given_before = s
+            new = row * 0.5 + last * 0.25 - before * 0.125 + given - given_before * 3.0
+            return (new, last, row, given), new
 
-    last, sums = results(before, X)
-    assert not made
-    np.testing.assert_array_equal(last, X[-1])
-    np.testing.assert_array_equal(sums[1:], X[:-1] + X[1:])
+        start = rows[0] * 0.0, rows[0] + 1.0, rows[0] - 1.0, rows[0] * 2.0
+        state, all_of_them = lax.scan(step, start, rows, reverse=reverse)
+        return [*state, all_of_them]
+
+    rows = np.random.default_rng(0).normal(size=(300, 5))
+    *state, found = results(recurrence, rows)
+    assert len(made) == 2
+    last, before, given, given_before = rows[0] * 0.0, rows[0] + 1.0, rows[0] - 1.0, rows[0] * 2.0
+    for number in range(300)[:: -1 if reverse else 1]:
+        row = rows[number]
+        new = row * 0.5 + last * 0.25 - before * 0.125 + given - given_before * 3.0
+        last, before, given, given_before = new, last, row, given
+        np.testing.assert_array_equal(found[number], new)
+    for mine, theirs in zip(state, (last, before, given, given_before), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4, 255, 256, 257, 600])
+def test_results_are_collected_once_or_twice_or_are_none_of_a_kernels(rounds: int) -> None:
+    from jax import lax
+
+    def several(rows: Any, held: Any) -> Any:
+        def step(s: Any, row: Any) -> Any:
+            new = s[1] + row
+            return (new, s[0] * 0.5), (new, new, row, held, s[0], row.sum())
+
+        state, collected = lax.scan(step, (held, held * 2.0), rows)
+        return [*state, *collected]
+
+    rows, held = np.random.default_rng(1).normal(size=(rounds, 3)), np.arange(3.0)
+    one, other, *collected = results(several, rows, held)
+    first, second = held, held * 2.0
+    for number, row in enumerate(rows):
+        expected = second + row, second + row, row, held, first, row.sum()
+        for mine, theirs in zip(collected, expected, strict=True):
+            np.testing.assert_array_equal(mine[number], theirs)
+        first, second = second + row, first * 0.5
+    np.testing.assert_array_equal(one, first)
+    np.testing.assert_array_equal(other, second)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3, 4, 5, 255, 256, 257, 1000, 1001])
@@ -202,7 +241,7 @@ def test_threads_run_one_loop_at_once() -> None:
     assert not wrong
 
 
-def test_parts_of_large_arrays_are_left_to_xla() -> None:
+def test_parts_of_large_arrays_are_written_in_place(made: list[LoopRun]) -> None:
     from jax import lax
 
     def halved(x: Any) -> Any:
@@ -211,15 +250,18 @@ def test_parts_of_large_arrays_are_left_to_xla() -> None:
 
         return [lax.fori_loop(0, 300, step, x)]
 
-    with pytest.raises(segmented.NotWorthwhile, match="1 would be XLA's"):
-        built(halved, np.ones((300, 400)))
+    x = np.random.default_rng(0).normal(size=(300, 400))
+    (found,) = results(halved, x)
+    expected = x.copy()
+    for n in range(300):
+        expected[:, n : n + 100] *= 0.5
+    np.testing.assert_array_equal(found, expected)
+    assert made
 
 
-def test_large_arrays_and_several_threads_find_their_memory_anew(made: list[LoopRun]) -> None:
+def test_several_threads_find_their_memory_anew(made: list[LoopRun]) -> None:
     from jax import lax
 
-    large = np.ones((200, 200))
-    results(lambda x: [lax.fori_loop(0, 3, lambda n, s: s + 1.0, x)], large)
     with all_in_kernels(threads=3):
         program = built(lambda x: [lax.fori_loop(0, 3, lambda n, s: s + 1.0, x)], np.ones((90, 90)))
         np.testing.assert_array_equal(program([np.ones((90, 90))], [], {})[0][0], np.full((90, 90), 4.0))

@@ -223,7 +223,9 @@ def test_a_branch_or_loop_that_xla_computes_better_leaves_the_rest_to_kernels() 
         for _ in range(60):
             x = jnp.roll(x, 1, 0) * 0.25 + x * 0.5
         filtered = lax.cond(rarely, lambda y: jnp.fft.ifft(jnp.fft.fft(y) * 0.5).real + 1.0, lambda y: y * 2.0, x)
-        few, _ = lax.scan(lambda total, each: (total + each, None), x[0, 0], np.array([0.0, 0.5, 1.0]))
+        few, _ = lax.scan(
+            lambda total, each: (total + each + jnp.fft.fft(x[0, :2]).imag[0], None), x[0, 0], np.array([0.0, 0.5, 1.0])
+        )
         return [filtered, few]
 
     made = built(stepped, WIDE, np.array(True))
