@@ -340,3 +340,20 @@ def test_frequencies_of_spacings_without_a_finite_reciprocal(module: Any) -> Non
     assert open_ledger(step._self_target.name).compiled_calls
     for _ in range(5):
         assert [each.dtype for each in step(np.array([0.3], np.float32))] == [np.float64] * 2
+
+
+@pytest.mark.usefixtures("foreground")
+@pytest.mark.parametrize("endpoint", [True, False])
+def test_spacings_beside_a_column_that_does_not_move(endpoint: bool) -> None:
+    """One step of 0 has NumPy divide before it multiplies, in all columns: another last place."""
+
+    @accel.accelerate
+    def step(low: Any, high: Any) -> Any:
+        return np.linspace(low, high, 7, endpoint=endpoint)
+
+    for seed in range(40):
+        low, high = np.random.default_rng(seed).random((2, 5))
+        if seed > 10:
+            high[1] = low[1]
+        np.testing.assert_array_equal(step(low, high), step.__wrapped__(low, high))
+    assert open_ledger(step._self_target.name).compiled_calls

@@ -80,8 +80,10 @@ def linspace(*, start: Any, stop: Any, num: int = 50, endpoint: bool = True, dty
     line = cast(jnp.arange(num), exact).reshape((-1,) + (1,) * start.ndim)
     delta = stop - start
     step = delta / number(max(count, 1), delta)
-    # a step may underflow to 0: NumPy then divides first
-    values = where(jnp.broadcast_to(step == number(0, step), (num, *step.shape)), line / count * delta, line * step)
+    # if one step is 0, perhaps by underflow, NumPy divides first, in all columns
+    values = where(
+        jnp.broadcast_to(jnp.any(step == number(0, step)), (num, *step.shape)), line / count * delta, line * step
+    )
     values = (values if count > 0 else line * delta) + start
     if endpoint and num > 1:
         values = lax.concatenate([values[:-1], stop[None]], 0)
