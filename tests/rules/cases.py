@@ -333,7 +333,7 @@ ROWS: list[Row] = [
         np.ones_like: np.ones_like(a) | np.ones_like(a, dtype=int)
         np.full_like: np.full_like(a, 3) | np.full_like(a, z) | np.full_like(a, 2.5, dtype=float)
         np.empty_like: np.empty_like(a).shape
-        np.zeros: np.zeros(3) + z | np.zeros((2, 3), dtype=a.dtype) | np.zeros(a.shape) | np.ones(4, int) | np.ones((2, 2)) * z
+        np.zeros: np.zeros(3) + z | np.zeros((2, 3), dtype=a.dtype) | np.zeros(a.shape) | np.zeros((2, 3), order="F") + z | np.full((2, 3), z, order="F") | np.ones((2, 3), int, "F") * z | np.ones(4, int) | np.ones((2, 2)) * z
         np.empty: o = np.empty(a.shape); o[...] = 1; o
         np.full: np.full((2, 3), z) | np.full(3, 2) | np.full(3, z, dtype=complex)
         np.eye: np.eye(3) * z | np.eye(3, 4, k=1) | np.eye(2, dtype=int) | np.identity(3)

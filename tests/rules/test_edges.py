@@ -357,3 +357,17 @@ def test_spacings_beside_a_column_that_does_not_move(endpoint: bool) -> None:
             high[1] = low[1]
         np.testing.assert_array_equal(step(low, high), step.__wrapped__(low, high))
     assert open_ledger(step._self_target.name).compiled_calls
+
+
+@pytest.mark.usefixtures("foreground")
+def test_listed_edges_among_values_whose_number_varies() -> None:
+    @accel.accelerate
+    def step(x: Any) -> Any:
+        return np.digitize(x[x > 0.0], [0, 1, 2]).sum(), np.histogram(x[x < 0.0], bins=[-2, -1, 0])[0]
+
+    x = np.random.default_rng(5).normal(size=400)
+    for call in range(12):
+        given = x if call % 2 else -x
+        for found, expected in zip(step(given), step.__wrapped__(given), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    assert open_ledger(step._self_target.name).compiled_calls

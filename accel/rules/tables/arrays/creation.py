@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,19 @@ for _function in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.
 for _function, _fill in ((np.zeros_like, 0), (np.ones_like, 1), (np.empty_like, 0), (np.full_like, None)):
     add_rule(_function, None, special=Like(_fill))
 
-add_rule(np.zeros, same("zeros"), "| shape dtype order", by_shape=True)
-add_rule(np.ones, same("ones"), "| shape dtype order", by_shape=True)
-add_rule(np.full, same("full"), "fill_value | shape dtype order", cast="fill_value", by_shape=True)
+
+def _filled(name: str) -> Callable[..., Any]:
+    """As `same`: JAX's arrays have no memory order to choose."""
+
+    def lower(*, order: str = "C", **bound: object) -> Any:
+        return getattr(jnp, name)(**bound)
+
+    return lower
+
+
+add_rule(np.zeros, _filled("zeros"), "| shape dtype order", by_shape=True)
+add_rule(np.ones, _filled("ones"), "| shape dtype order", by_shape=True)
+add_rule(np.full, _filled("full"), "fill_value | shape dtype order", cast="fill_value", by_shape=True)
 add_rule(np.eye, same("eye"), "| N M k dtype order")
 add_rule(np.identity, same("identity"), "| n dtype")
 add_rule(np.tri, same("tri"), "| N M k dtype")

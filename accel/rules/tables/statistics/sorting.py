@@ -222,8 +222,10 @@ def find_places(a: object, v: object, side: str) -> Any:
     return low
 
 
-def rising(a: Array | NDArray[Any]) -> Any:
-    """Whether a vector is sorted, NaN last; works on NumPy and JAX."""
+def rising(a: Array | NDArray[Any] | list[Any] | tuple[Any, ...]) -> Any:
+    """Whether a vector is sorted, NaN last; works on NumPy, JAX and the program's own sequences."""
+    if isinstance(a, (list, tuple)):
+        a = np.asarray(a)
     return ((a[:-1] <= a[1:]) | (a[1:] != a[1:])).all()
 
 
