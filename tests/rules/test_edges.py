@@ -371,3 +371,21 @@ def test_listed_edges_among_values_whose_number_varies() -> None:
         for found, expected in zip(step(given), step.__wrapped__(given), strict=True):
             np.testing.assert_array_equal(found, expected)
     assert open_ledger(step._self_target.name).compiled_calls
+
+
+@pytest.mark.usefixtures("foreground")
+@pytest.mark.parametrize("size", [1, 2, 9, 40])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_medians_of_negative_zeros(dtype: Any, size: int) -> None:
+    """They are means, whose sums start at 0."""
+
+    @accel.accelerate
+    def step(x: Any) -> Any:
+        return np.median(x), np.nanmedian(x), np.median(x[None], axis=0)
+
+    for value in (*range(1, 30), -0.0):
+        x = np.full(size, value, dtype)
+        for found, expected in zip(step(x), step.__wrapped__(x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+    assert open_ledger(step._self_target.name).compiled_calls

@@ -104,7 +104,8 @@ def _median(*, a: Any, mask: Any = None, axis: Any = None, keepdims: bool = Fals
     keys, count, bad = _counted(flat, _selected(mask, a, axis), skip_nan)
     low, high = _two_of(flat, keys, jnp.maximum((count - 1) // 2, 0)[None])
     low, high = (cast(part[0], dtype) for part in (low, high))
-    middle = where(count % 2 == 1, low, _mean_of(low, high))
+    # a sum starts at 0: the mean of negative zeros is 0
+    middle = where(count % 2 == 1, low, _mean_of(low, high)) + number(0, low)
     return where(bad, number(np.nan, middle), middle).reshape(shape)
 
 
