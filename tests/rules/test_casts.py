@@ -152,6 +152,21 @@ def test_floats_reduced_as_whole_numbers_are_left_to_numpy(text: str, dtype: str
 
 
 @pytest.mark.usefixtures("foreground")
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "i2"])
+def test_constants_around_an_array_wrap(dtype: str) -> None:
+    @accel.accelerate
+    def step(a: Any, x: Any) -> Any:
+        return np.pad(a, 1, constant_values=(1.75, -3.5)), np.pad(a, 1, constant_values=x[:1]), np.pad(a, 1)
+
+    a = np.arange(6).astype(dtype)
+    for call in range(20):
+        x = np.array([7.5 - call if call > 12 else 7.5 + call])
+        for found, expected in zip(step(a, x), step.__wrapped__(a, x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    assert open_ledger(step._self_target.name).compiled_calls > 8
+
+
+@pytest.mark.usefixtures("foreground")
 @pytest.mark.parametrize("method", ["auto", "fft", "direct"])
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32, np.int64])
 @pytest.mark.parametrize("function", [signal.convolve, signal.correlate])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from accel.ir.views import Broadcast, Diagonal, Reshape, Step, StridedElements, Transpose
 from accel.rules.columns import Rounding
 from accel.rules.core import cast
-from accel.rules.lowering import Array, jnp, join, lax, same, spread
+from accel.rules.lowering import Array, jnp, join, lax, same, spread, where
 from accel.rules.rule import Unsupported, add_rule, rewritten, rule
 from accel.rules.special import BroadcastArrays, OfArray
 
@@ -220,9 +220,19 @@ def _is_plainly_padded(*, pad_width: Any, mode: Any = "constant", reflect_type: 
     return None if is_copied and not isinstance(pad_width, dict) else False
 
 
+def _pad(*, array: Any, constant_values: Any = 0, mode: Any = "constant", **bound: Any) -> Any:
+    """As jax.numpy's, whose negative floats become the 0 of unsigned numbers, where C's wrap."""
+    if mode == "constant":
+        constants = cast(constant_values, array.dtype)
+        if array.dtype.kind == "u" and (given := jnp.asarray(constant_values)).dtype.kind == "f":
+            constants = where(given < 0.0, cast(cast(given, np.dtype(np.int64)), array.dtype), constants)
+        bound["constant_values"] = constants
+    return jnp.pad(array, mode=mode, **bound)
+
+
 add_rule(
     np.pad,
-    same("pad"),
+    _pad,
     "array constant_values | pad_width mode stat_length reflect_type end_values",
     careful=True,
     holds=_is_plainly_padded,
