@@ -263,6 +263,8 @@ class Placed:
     starts: tuple[Any, ...]
 
     def read(self, base: Any) -> Any:
+        if isinstance(base, np.ndarray):  # what leaves is an array, of a single element too: `x[i, ...]`
+            return base[*self.extent.at(base.shape, self.starts).key, ...]
         return self.extent.read(base, self.starts)
 
 

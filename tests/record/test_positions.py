@@ -296,6 +296,13 @@ def test_a_view_that_leaves_the_call(check: Check) -> None:
     assert paths_of(check(row, lambda k: (table(k), k % 4))) == 1
 
 
+def test_an_array_of_one_element_that_leaves_the_call(check: Check) -> None:
+    def element(a: Any, i: int) -> Any:
+        return a[i, ..., 2], a[i][..., i], (a + 1.0)[i, i, ...], a[i, i]
+
+    assert paths_of(check(element, lambda k: (table(k), k % 4))) == 1
+
+
 def test_a_view_that_is_kept(check: Check) -> None:
     def worlds() -> Any:
         held = Held()
