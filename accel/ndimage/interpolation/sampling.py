@@ -21,6 +21,7 @@ from accel.ndimage import arguments, boundary, casting, dispatch, kernels
 from accel.ndimage.interpolation import spline
 
 _UNFOLDED = ("nearest", "grid-constant")  # modes whose coordinates are not folded
+_ENDLESS = ("wrap", "grid-wrap")  # modes in which infinity gives NaN, but minus infinity lies outside
 # Order -> modes in which a tap outside has weight 0, or reads the nearest cell: there the first tap is clipped.
 _CLIPPED = {0: ("constant", "wrap", "nearest", "reflect", "grid-mirror"), 1: ("constant", "wrap")}
 PREPAD = 12  # cells; SciPy extends the input by this much where its prefilter has no exact start value
@@ -91,7 +92,9 @@ def _sample(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval:
     base: Any = 0
     for c, n, stride in zip(coordinates, x.shape, strides, strict=True):
         c = boundary.fold(c + float(prepad) if prepad else c, n, mode)
-        c = jnp.clip(c, float(order // 2 - order - 1), float(n + order // 2))  # beyond, taps read the same
+        near = jnp.clip(c, float(order // 2 - order - 1), float(n + order // 2))  # beyond, taps read the same
+        # SciPy's weights at infinity are NaN
+        c = jnp.where(jnp.isfinite(c), near, np.nan) if order and mode in _UNFOLDED else near
         start = _first_tap(c, order, jnp)
         if not reach:  # nothing beyond the edges: see _CLIPPED
             start = jnp.clip(start, 0.0, float(n - order - 1))
@@ -113,7 +116,13 @@ def _sample(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval:
         return _total(term * w if order else term for term, w in zip(terms, all_weights[axis], strict=True))
 
     value = _linear(tapped, strides, all_weights) if order == 1 else along(0, 0)
-    return value if mode in _UNFOLDED else jnp.where(_inside(folded, mode), value, cval)
+    if mode in _UNFOLDED:
+        return value
+    if mode in _ENDLESS:
+        inside = _total(c if n > 1 else f for c, f, n in zip(coordinates, folded, x.shape, strict=True)) > -np.inf
+    else:
+        inside = _inside(folded, mode)
+    return jnp.where(inside, value, cval)
 
 
 def _linear(tapped: Callable[[int], Array], strides: Sequence[int], all_weights: Sequence[Sequence[Any]]) -> Any:
