@@ -241,7 +241,7 @@ ROWS: list[Row] = [
         np.take: np.take(a, i % 3, axis=0) | np.take(v, i) | np.take(a, 2) | np.take(a, j, axis=-1) | v.take(j) | np.take(v, n, mode="clip") | np.take(v, n + 9, mode="wrap") | np.take(v, -n - 9, mode="clip") | np.take(a, [[0, 1], [2, 0]], axis=-1)
         np.take_along_axis: np.take_along_axis(a, np.argsort(a, axis=-1), axis=-1) | np.take_along_axis(a, np.argmax(a, axis=0, keepdims=True), axis=0) | np.take_along_axis(v, j, axis=0) | np.take_along_axis(v, i, 0) | np.take_along_axis(a, i[:, None], -1) | np.take_along_axis(a, i.astype(np.int8), None)
         np.compress: np.compress([True, False, True], a, axis=0) | np.compress(m[0], a, axis=1) | a.compress([0, 1], axis=-1) | np.sum(np.compress(v > 0, v))
-        np.extract: np.extract(m, a) | np.sum(np.extract(a > 0, a))
+        np.extract: np.extract(m, a) | np.extract(m[0], a) | np.sum(np.extract(a > 0, a))
         np.isin: np.isin(a, v) | np.isin(a, [1, 2]) | np.isin(a, v, invert=True)
         # searching and sorting
         np.sort: np.sort(a) | np.sort(a, axis=0) | np.sort(a, axis=None) | a.sort(); a | a.sort(axis=0); a | np.sort(a, kind="stable")

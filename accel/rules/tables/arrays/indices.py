@@ -105,7 +105,7 @@ rewritten(np.flatnonzero, "a")(lambda a: np.nonzero(np.ravel(a))[0])
 @rewritten(np.extract, "condition arr")
 def extract(condition: Any, arr: Any) -> Any:
     """By the mask; selections that depend on values stay selections."""
-    return np.ravel(arr)[np.ravel(np.not_equal(condition, False))]
+    return compress(np.ravel(np.not_equal(condition, False)), arr)
 
 
 @rewritten(np.compress, "condition a | axis")
@@ -115,7 +115,9 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Any:
     key = (slice(None),) * axis
     if isinstance(condition, (list, tuple)):
         return source[(*key, [i for i, chosen in enumerate(condition) if chosen])]
-    if len(condition) != source.shape[axis]:
+    if len(condition) > source.shape[axis]:
+        raise Unsupported("rule.parameter", "a condition that is longer than what it selects from")
+    if len(condition) < source.shape[axis]:
         source = source[(*key, slice(0, len(condition)))]
     return source[(*key, np.not_equal(condition, False))]
 
