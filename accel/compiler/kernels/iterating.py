@@ -162,11 +162,14 @@ class LoopRun:
         *,
         backwards: bool = False,
     ) -> None:
-        """given: the body's arguments but for `rows`, arrays of which it is passed one row after the other.
+        """body: see `may_drive`. given: its arguments but for `rows`, arrays that it is passed row by row.
 
         state: which arguments are an iteration's first results in the next one. collected: arrays whose rows become the
         other results.
         """
+        forms = zip((*given, *rows), body.forms, strict=True)
+        arrays = [np.asarray(array, dtype, order="C") for array, (_, dtype) in forms]
+        given, rows = arrays[: state.stop], arrays[state.stop :]
         self._body, self._state, self._done = body, state, 0
         self._arrays: list[Made] = []
         self._moving: dict[int, _Moving] = {}
@@ -315,24 +318,9 @@ class LoopRun:
         return self._buffers[output][-1]
 
 
-def loop_run(
-    body: Segmented,
-    given: Sequence[Any],
-    state: range,
-    rows: Sequence[Any] = (),
-    collected: Sequence[Any] = (),
-    *,
-    backwards: bool = False,
-) -> LoopRun | None:
-    """Return the loop, or None where the body's own runs are needed. Arguments as `LoopRun`'s.
-
-    They are needed for segments that are no kernels, and where several threads compute them.
-    """
-    if not has_kernels_alone(body) or any(helpers.threads_for(each.size.chunks) > 1 for each in _kernels(body)):
-        return None
-    forms = [dtype for _, dtype in body.forms]
-    arrays = [np.asarray(array, dtype, order="C") for array, dtype in zip((*given, *rows), forms, strict=True)]
-    return LoopRun(body, arrays[: state.stop], state, arrays[state.stop :], collected, backwards=backwards)
+def may_drive(body: Segmented) -> bool:
+    """Whether a `LoopRun` may run a body: kernels compute all of it, each by one thread."""
+    return has_kernels_alone(body) and all(helpers.threads_for(each.size.chunks) == 1 for each in _kernels(body))
 
 
 def has_kernels_alone(body: Segmented) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accel.compiler.kernels.iterating import loop_run
+from accel.compiler.kernels.iterating import LoopRun, may_drive
 from accel.compiler.kernels.segments import ArrayTable, Form, Made, Segment, Segmented
 from accel.platform.alignment import aligned_array
 
@@ -52,14 +52,12 @@ class Scan(Nested):
         state = _own(given[self.fixed : first], body, self.fixed)
         collected = [aligned_array(*form) for form in self.forms]
         order = range(self.rounds)[:: -1 if self.backwards else 1]
-        if self.rounds > 1:
+        if self.rounds > 1 and may_drive(body):
             arguments = (*given[: self.fixed], *state), range(self.fixed, first), given[first:], collected
-            loop = loop_run(body, *arguments, backwards=self.backwards)
-            if loop is not None:
-                left = self.rounds
-                while left:
-                    left -= loop.iterate_on(left)[0]
-                return [*_apart(loop.end(), given, body), *collected]
+            loop, left = LoopRun(body, *arguments, backwards=self.backwards), self.rounds
+            while left:
+                left -= loop.iterate_on(left)[0]
+            return [*_apart(loop.end(), given, body), *collected]
         for number in order:
             rows = [array[number, ...] for array in given[first:]]
             found = body((*given[: self.fixed], *state, *rows), (), {})
@@ -84,8 +82,8 @@ class While(Nested):
         fixed = given[: first + second]
         state = _own(given[first + second :], body, first + second)
         (goes_on,) = begins((*given[:first], *state), (), {})
-        loop = loop_run(body, (*fixed, *state), range(first + second, len(given))) if goes_on else None
-        if loop is not None:
+        if goes_on and may_drive(body):
+            loop = LoopRun(body, (*fixed, *state), range(first + second, len(given)))
             while goes_on:
                 _, (last,) = loop.iterate_on(asks=True)
                 goes_on = loop.array(last)
