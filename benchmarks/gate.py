@@ -43,12 +43,10 @@ class Gate:
         self._unsettled = unsettled
         self.settled = 0
         self._pending: list[float] = []
-        self.started = False
         self.steps = 0
 
     def through(self, items: Iterable[Any]) -> Iterator[Any]:
         """Yield `items`, one a step, each when the parent's allowance reaches it."""
-        self.started = True
         source, exhausted = iter(items), object()
         allowance = self._ask("ready")
         while self.steps != self._limit and (item := next(source, exhausted)) is not exhausted:

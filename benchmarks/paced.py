@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks import harness, lockstep
 from benchmarks.lockstep import ChildFailed
-from benchmarks.planet import install_catalogue, override_grid, replace_tqdm, silence_plots
+from benchmarks.planet import install_catalogue, override_grid, silence_plots
 
 PACE = "pace.json"
 """What the child leaves in its working directory."""
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.way != "numpy":
         _install(stays=options.way == "accel", plays=options.plays_device)
     pace = Pace(options.warm, options.window, options.windows, options.steps)
-    replace_tqdm(pace.bar)
+    importlib.import_module("tqdm").tqdm = pace.bar  # type: ignore[attr-defined]
     if options.grid:
         override_grid(*options.grid)
     pace.module = importlib.import_module(options.module)

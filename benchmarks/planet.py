@@ -11,13 +11,14 @@ import argparse
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from benchmarks.bars import bar_class
 from benchmarks.fields import FIELDS
 from benchmarks.gate import Gate
 from benchmarks.harness import parse_grid, peak_rss_mb
@@ -67,7 +68,15 @@ class Planet:
                     self._set(part, name, array, state[key])
         self.nudge()
 
+    @staticmethod
+    def _bring_up_to_date() -> None:
+        """Give arrays their values that accel holds on a device: it takes no notice of what a bar does."""
+        resident = sys.modules.get("accel.backend.resident")
+        if resident is not None:
+            resident.current.bring_up_to_date("the benchmark reads the fields")
+
     def _arrays(self) -> Iterator[tuple[str, str, np.ndarray]]:
+        self._bring_up_to_date()
         for part, instance in self.parts.items():
             for name, value in vars(instance).items():
                 if isinstance(value, np.ndarray):
@@ -88,6 +97,7 @@ class Planet:
 
     def fields(self) -> dict[str, np.ndarray]:
         """Copies of all prognostic fields that exist, as the program holds them (float64 unless it says otherwise)."""
+        self._bring_up_to_date()
         return {
             name: np.array(getattr(self.parts[part], name))
             for part, names in FIELDS.items()
@@ -122,39 +132,6 @@ def override_grid(n_lat: int, n_lon: int) -> None:
         original(self, n_lat=n_lat, n_lon=n_lon)
 
     cls.__init__ = __init__
-
-
-def progress_bar(gate: Gate, program: str, at_start: Callable[[], None]) -> type:
-    """A stand-in for `tqdm.tqdm`: the first bar that `program` makes is gated, all others only iterate.
-
-    `at_start()` is called once all of the program's set-up is done, right before its first step.
-    """
-
-    class GatedBar:
-        def __init__(self, iterable: Iterable[Any] = (), *_: Any, **__: Any):
-            caller = sys._getframe(1).f_globals["__name__"]
-            self._iterable, self._gated = iterable, caller == program and not gate.started
-
-        def __iter__(self) -> Iterator[Any]:
-            if not self._gated:
-                return iter(self._iterable)
-            at_start()
-            return gate.through(self._iterable)
-
-        def __getattr__(self, name: str) -> Callable[..., None]:
-            """Every other thing that a bar can do (set_description, update, close, ...) does nothing."""
-            return nothing
-
-    return GatedBar
-
-
-def replace_tqdm(bar: Callable[..., Any]) -> None:
-    """Make `bar` what `from tqdm import tqdm` finds, whether tqdm is installed or not."""
-    try:
-        module = importlib.import_module("tqdm")
-    except ImportError:
-        module = sys.modules["tqdm"] = ModuleType("tqdm")
-    module.tqdm = bar  # type: ignore[attr-defined]
 
 
 def nothing(*_: Any, **__: Any) -> None:
@@ -203,7 +180,8 @@ def run(options: argparse.Namespace) -> None:
     gate = Gate(planet.save, options.checkpoints, options.steps, actions, compiling)
     sys.path.insert(0, str(options.program))
     report = install_accel(gate) if options.way == "accel" else lambda: "null"
-    replace_tqdm(progress_bar(gate, options.module, planet.nudge))
+    bar = bar_class(options.module, gate.through, options.steps, lambda _: planet.nudge())
+    importlib.import_module("tqdm").tqdm = bar  # type: ignore[attr-defined]
     planet.watch()
     if options.grid:
         override_grid(*options.grid)

@@ -3,22 +3,24 @@
 Started by `cases.py`. A checkout of PyGCM or the miniature is run as `python -m scripts.run_simulation` or as
 `accel run scripts.run_simulation`; a program of `benchmarks.programs` is told whether it is decorated. From
 outside come only a stand-in for tqdm, which counts, stamps and ends the steps and takes the program's plotting
-functions away, and one stamp when the program has run its last line. Nothing but the standard library is imported
-here, and of accel only `accel.run`: the tree that is measured may be any.
+functions away, and one stamp when the program has run its last line. Nothing but the standard library and tqdm is
+imported here, and of accel only `accel.run`: the tree that is measured may be any.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import runpy
 import sys
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+
+from benchmarks.bars import bar_class
 
 STAMPS = "times.bin"
 SUMMARY = "summary.json"
@@ -30,12 +32,10 @@ class Steps:
 
     def __init__(self, steps: int | None = None, seconds: float | None = None):
         self._steps, self._seconds = steps, seconds
-        self.started = False
         self.times = array("d")
 
     def through(self, items: Iterable[Any]) -> Iterator[Any]:
         """Yield `items`, one a step; at least one."""
-        self.started = True
         begin = first = time.perf_counter()
         for item in items:
             yield item
@@ -44,27 +44,6 @@ class Steps:
             if len(self.times) == self._steps or (self._seconds is not None and now - first >= self._seconds):
                 return
             begin = now
-
-
-def progress_bar(steps: Steps) -> type:
-    """A stand-in for `tqdm.tqdm`: the first bar that the program itself makes is `steps`, others only iterate."""
-
-    class Bar:
-        def __init__(self, iterable: Iterable[Any] = (), *_: Any, **__: Any):
-            names = sys._getframe(1).f_globals
-            self._items = iterable
-            if names["__name__"] == "__main__" and not steps.started:
-                self._items = steps.through(iterable)
-                silence_plots(names)
-
-        def __iter__(self) -> Iterator[Any]:
-            return iter(self._items)
-
-        def __getattr__(self, name: str) -> Callable[..., None]:
-            """Every other thing that a bar can do (set_description, update, close, ...) does nothing."""
-            return nothing
-
-    return Bar
 
 
 def nothing(*_: Any, **__: Any) -> None:
@@ -89,8 +68,7 @@ def command(options: argparse.Namespace) -> list[str]:
 def run(options: argparse.Namespace) -> None:
     """Run the program to its end, and leave what there is to know in files."""
     steps = Steps(options.steps, options.seconds)
-    sys.modules["tqdm"] = tqdm = ModuleType("tqdm")
-    tqdm.tqdm = progress_bar(steps)  # type: ignore[attr-defined]
+    importlib.import_module("tqdm").tqdm = bar_class("__main__", steps.through, options.steps, silence_plots)
     sys.argv = command(options)
     if options.folder is not None and options.way == "numpy":
         sys.path[0] = str(options.folder)

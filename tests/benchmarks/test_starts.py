@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from accel.entry.lift.between import iterations_of
 from benchmarks import cases, harness, started, starts
+from benchmarks.bars import bar_class
 from benchmarks.cases import CASES, Run, Start
 from benchmarks.harness import BadInput
 from benchmarks.lockstep import ChildFailed
@@ -177,13 +179,15 @@ def test_nothing_measured_is_nothing_met():
 
 
 def test_the_first_bar_of_the_program_counts_and_takes_its_plots_away(monkeypatch):
-    steps = started.Steps(steps=2)
-    names = {"bar": started.progress_bar(steps), "plot_all": print, "plots": 3, "__name__": "library"}
+    made = bar_class("__main__", started.Steps().through, 2, started.silence_plots)
+    names = {"bar": made, "plot_all": print, "plots": 3, "__name__": "library"}
     exec("other = list(bar(range(5)))", names)
     assert names["other"] == [0, 1, 2, 3, 4]
     names["__name__"] = "__main__"
-    exec("mine = bar(range(5)); mine.set_description('x'); mine = list(mine); later = list(bar('abc'))", names)
-    assert (names["mine"], names["later"]) == ([0, 1], ["a", "b", "c"])
+    exec("bar = (first := bar(range(5))), list(type(first)('abc')); first.set_description('x')", names)
+    bar, later = names["bar"]
+    assert iterations_of(bar) == iterations_of(enumerate(iter(bar))) == 2  # as of a bar of tqdm's own
+    assert (list(bar), later) == ([0, 1], ["a", "b", "c"])
     assert names["plot_all"] is started.nothing
     assert names["plots"] == 3
 
