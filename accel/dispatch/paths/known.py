@@ -309,12 +309,13 @@ class KnownPaths:
             return False
         if not self.with_program and any(other.stage is Stage.PENDING for other in self.alone):
             return False
-        # a path that joins a program of more paths has the whole compiled again
+        # a path that joins a program of more paths has the whole compiled again: most of their operations are the same
         again_s = self.joint.whole.price_s if self.joint is not None and joins_more(path, self) else 0.0
+        price_s = max(path.price_s, again_s)
         if self.with_program:  # as many kinds again are likely to come, each of which has all compiled anew
             certain_s /= len(self._paths)
         lost_s = path.lost_s + expected_gain_s(before_s)
-        return prices.are_paid(path.price_s + again_s, lost_s, certain_s, is_recorded=True)
+        return prices.are_paid(price_s, lost_s, certain_s, is_recorded=True)
 
     def stop_folding(self, names: Collection[str], changed_in: Program) -> None:
         """Constants of these names have changed in one program: those not compiled yet take them as inputs too."""
