@@ -67,7 +67,9 @@ def note_together(program: str, paths: Collection[str]) -> None:
 
 def note_lost(key: str, lost_s: float) -> None:
     """Note what calls of a path have lost in all runs so far, in seconds. key: the path's."""
-    save(key, replace(read(key), lost_s=lost_s))
+    known = read(key)
+    if known.lost_s != lost_s:
+        save(key, replace(known, lost_s=lost_s))
 
 
 def key_of_code(name: str, code: CodeType) -> str:

@@ -127,16 +127,16 @@ class History:
         more_s = _more_s(figures, took_s)
         has_lost = _has_lost(figures)
         lost_s = known.lost_s + (max(0.0, -saved_s) if has_lost else 0.0)
+        now = Length(numpy_s, lost_s, freed=factor)
         if totals["net"] == GAINED:
-            self._keep(Length(numpy_s, gain_s=max(by_programs_s, more_s), freed=factor))
+            now = replace(now, lost_s=0.0, gain_s=max(by_programs_s, more_s))
         elif more_s > max(START_S, lost_s):
             # what the next run may spend of that gain, it may spend once: the hope may come to nothing. On one
             # processor, three runs of 16 s in a row lost 2 to 4 s each where no loss ended it
-            self._keep(Length(numpy_s, lost_s, PAYS_FACTOR * lost_s, 0.0 if known.lost_s else more_s, factor))
-        elif has_lost:
-            self._keep(Length(numpy_s, lost_s, freed=factor))
-        else:
-            self._keep(Length(numpy_s, known.lost_s, known.alone_s, freed=factor))
+            now = replace(now, alone_s=PAYS_FACTOR * lost_s, gain_s=0.0 if known.lost_s else more_s)
+        elif not has_lost:
+            now = replace(now, alone_s=known.alone_s)
+        self._keep(now)
 
     def _keep(self, length: Length) -> None:
         known = files.known(self._path)
