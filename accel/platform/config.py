@@ -89,7 +89,8 @@ class Settings:
     in float64. The program sees NumPy's dtypes in any case.
     rtol: the largest accepted difference from NumPy (docs/settings.md says relative to what). A catalogue's row may
     override it. None: the default for the precision, from `RTOL`.
-    check_share: in mode "auto", the share of the time saved so far that comparisons with NumPy may take.
+    check_share: in mode "auto", the share that comparisons with NumPy may take of the time of compiled calls, and of
+    the time saved.
     cache_dir: the folder of the disk cache of compiled programs; None keeps nothing on disk.
     cache_shared: a second cache, for many users, that is read after the first and never written to; or None.
     quiet: True leaves out the summary line at the end of the process.

@@ -346,9 +346,8 @@ def test_an_error_away_from_every_threshold_is_none_of_that(monkeypatch: pytest.
 # -- how much time comparisons take ------------------------------------------------------------------------------------
 
 
-def test_comparisons_stay_within_their_share_of_what_is_saved_by_the_function_and_in_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("limited_by", ["gained", "compiled"])
+def test_comparisons_stay_within_their_share_by_the_function_and_in_all(limited_by: str) -> None:
     fast = accel.accelerate(exponential, name="budget")
     for i in range(CALLS):
         fast(field(i))
@@ -359,8 +358,10 @@ def test_comparisons_stay_within_their_share_of_what_is_saved_by_the_function_an
     path.replays, path.compared_at = 50, 40
     target._routing.replaying.comparisons.last_s = 1.0
     run = current_run()
-    for saved, in_all, expected in ((100.0, 100.0, True), (100.0, 20.0, False), (20.0, 100.0, False)):
-        ledger.gained_s, run.gained_s = saved, in_all
+    for own, in_all, expected in ((100.0, 100.0, True), (100.0, 20.0, False), (20.0, 100.0, False)):
+        ledger.gained_s = ledger.compiled_total_s = run.gained_s = run.compiled_s = 1e3
+        setattr(ledger, "gained_s" if limited_by == "gained" else "compiled_total_s", own)
+        setattr(run, f"{limited_by}_s", in_all)
         ledger.costs["comparing"] = run.costs["comparing"] = 1  # second
         assert target._routing.replaying.comparisons.is_due(path, "auto") is expected
     with config.override(check_share=0.5):

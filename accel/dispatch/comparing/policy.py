@@ -1,7 +1,7 @@
 """Comparison policy: which replays of a target are compared with NumPy, and which differences demote it.
 
 The first replays of a program are compared, then ever fewer. The time of comparisons stays below a share of the time
-that the compiled calls have gained.
+that the compiled calls have taken, and of the time that they have gained.
 """
 
 from __future__ import annotations
@@ -71,10 +71,13 @@ class Comparisons:
         if path.replays >= COMPARE_AGAIN_FACTOR * max(1, path.compared_at):
             return True
         share = config.current().check_share
-        # a share of what this target has gained, and of what all targets have. What a comparison takes from the program
-        # is NumPy's call, too, which a compiled call would have spared it
-        accounts = self._ledger, current_run()
-        return all(each.compared_s + self.last_s < share * each.gained_s for each in accounts)
+        # a share of this target's time, and of that of all targets. What a comparison takes from the program is NumPy's
+        # call, too, which a compiled call would have spared it: of a fast program, many calls' time
+        ledger, run = self._ledger, current_run()
+        accounts = (ledger, ledger.compiled_total_s), (run, run.compiled_s)
+        return all(
+            each.compared_s + self.last_s < share * min(each.gained_s, compiled_s) for each, compiled_s in accounts
+        )
 
     def not_due_for(self, path: RecordedPath) -> int:
         """How many of the path's next replays need not be compared, as far as their number tells."""
