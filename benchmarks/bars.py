@@ -62,5 +62,5 @@ def bar_class(
     std = importlib.import_module("tqdm.std")
     names = {"__name__": std.__name__, "tqdm": std.tqdm, "begin": begin, "through": through}
     exec(compile(_SOURCE, __file__, "exec"), names)
-    made_class: type[Iterable[Any]] = names["Bar"]  # type: ignore[assignment]
+    made_class: type[Iterable[Any]] = names["Bar"]
     return made_class

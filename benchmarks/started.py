@@ -68,7 +68,8 @@ def command(options: argparse.Namespace) -> list[str]:
 def run(options: argparse.Namespace) -> None:
     """Run the program to its end, and leave what there is to know in files."""
     steps = Steps(options.steps, options.seconds)
-    importlib.import_module("tqdm").tqdm = bar_class("__main__", steps.through, options.steps, silence_plots)
+    bar = bar_class("__main__", steps.through, options.steps, silence_plots)
+    importlib.import_module("tqdm").tqdm = bar  # type: ignore[attr-defined]
     sys.argv = command(options)
     if options.folder is not None and options.way == "numpy":
         sys.path[0] = str(options.folder)
