@@ -50,7 +50,8 @@ def array_at(
     """The memory at an address as an ndarray, which keeps `owner` alive. typestr: the dtype's `str`, such as "<f8"."""
     import numpy as np
 
-    return np.asarray(_Described(address, shape, typestr, owner, writeable))
+    # a view: NumPy makes an array writable again only if its base is a writable array
+    return np.asarray(_Described(address, shape, typestr, owner, writeable)).view()
 
 
 class _Described:

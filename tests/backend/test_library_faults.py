@@ -48,3 +48,12 @@ def test_several_transforms_in_one_program() -> None:
     fast = accel.accelerate(transforms)
     for _ in range(4):
         np.testing.assert_allclose(fast(x), transforms(x), rtol=1e-9, atol=1e-12)
+
+
+def test_results_are_made_writable_again() -> None:
+    """NumPy refuses that to an array of foreign memory, unless its base is a writable array."""
+    fast = accel.accelerate(transforms)
+    for i in range(6):
+        found = fast(np.ones((8, 8)) + i)
+        found.flags.writeable = False
+        found.flags.writeable = True
