@@ -210,4 +210,4 @@ def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, 
     # an empty array has no memory to share
     if 0 in shape:
         return np.array(array)
-    return memory.array_at(array.unsafe_buffer_pointer(), shape, typestr, owner=array, writeable=True)
+    return memory.array_at(array.unsafe_buffer_pointer(), shape, typestr, owner=array)

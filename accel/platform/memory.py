@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import math
 import mmap
 import re
 import sys
@@ -11,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
     from jax import Array
-    from numpy.typing import NDArray
 
 
 def peak_mb() -> float | None:
@@ -44,23 +46,18 @@ def addresses_left() -> int | None:
     return limit - pages * mmap.PAGESIZE
 
 
-def array_at(
-    address: int, shape: tuple[int, ...], typestr: str, *, owner: Array | NDArray[Any], writeable: bool
-) -> np.ndarray[Any, Any]:
-    """The memory at an address as an ndarray, which keeps `owner` alive. typestr: the dtype's `str`, such as "<f8"."""
+@functools.cache
+def _memory_of(size: int) -> type[ctypes.Array[ctypes.c_char]]:
+    return ctypes.c_char * size
+
+
+def array_at(address: int, shape: tuple[int, ...], typestr: str, *, owner: Array) -> np.ndarray[Any, Any]:
+    """The memory at an address as an ndarray, which keeps `owner` alive. typestr: the dtype's `str`, such as "<f8".
+
+    Its base is a writable buffer and no ndarray: so NumPy allows `flags.writeable = True`, and `x[1:].base is x`.
+    """
     import numpy as np
 
-    # a view: NumPy makes an array writable again only if its base is a writable array
-    return np.asarray(_Described(address, shape, typestr, owner, writeable)).view()
-
-
-class _Described:
-    """Describes memory by NumPy's array interface."""
-
-    __slots__ = ("__array_interface__", "_owner")
-
-    def __init__(
-        self, address: int, shape: tuple[int, ...], typestr: str, owner: Array | NDArray[Any], writeable: bool
-    ) -> None:
-        self._owner = owner
-        self.__array_interface__ = {"data": (address, not writeable), "shape": shape, "typestr": typestr, "version": 3}
+    memory: Any = _memory_of(math.prod(shape) * np.dtype(typestr).itemsize).from_address(address)
+    memory.owner = owner
+    return np.ndarray(shape, typestr, memory)

@@ -19,6 +19,7 @@ import numpy as np
 from accel.backend import resident
 from accel.ir.bits import Content
 from accel.ir.tape import nodes_in
+from accel.platform.alignment import Room
 from accel.record import Trace
 from accel.record.objects.names.variables import contents_of
 from accel.record.objects.own_attributes import own_attribute
@@ -202,7 +203,7 @@ def _ends_quietly(value: Any, depth: int = 2) -> bool:
 
 
 def _is_base(base: Any) -> bool:
-    return type(base) is np.ndarray and base.base is None and not base.dtype.hasobject and _is_unwatched(base)
+    return type(base) in (np.ndarray, Room) and base.base is None and not base.dtype.hasobject and _is_unwatched(base)
 
 
 def _is_unwatched(array: Any) -> bool:
