@@ -46,7 +46,7 @@ def addresses_left() -> int | None:
     return limit - pages * mmap.PAGESIZE
 
 
-@functools.cache
+@functools.lru_cache
 def _memory_of(size: int) -> type[ctypes.Array[ctypes.c_char]]:
     return ctypes.c_char * size
 
