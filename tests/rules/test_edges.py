@@ -389,3 +389,11 @@ def test_medians_of_negative_zeros(dtype: Any, size: int) -> None:
             np.testing.assert_array_equal(found, expected)
             np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
     assert open_ledger(step._self_target.name).compiled_calls
+
+
+@pytest.mark.usefixtures("foreground")
+def test_a_default_of_zero_and_a_negative_zero() -> None:
+    step = accel.accelerate(lambda x: np.nan_to_num(x, nan=-0.0))
+    for _ in range(9):
+        assert np.signbit(step(np.full(3, np.nan))).all()
+    assert open_ledger(step._self_target.name).compiled_calls

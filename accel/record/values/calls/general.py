@@ -36,10 +36,10 @@ def bind(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
 
 
 def is_default(value: object, default: object) -> bool:
-    """Whether an argument is its parameter's default; recorded values never are."""
+    """Whether an argument is its parameter's default; recorded values never are, and -0.0 is not 0.0."""
     if isinstance_wrapper(value) or isinstance(value, np.ndarray):
         return False
-    return value is default or (type(value) is type(default) and not isinstance(value, np.ndarray) and value == default)
+    return value is default or (type(value) is type(default) and value == default and repr(value) == repr(default))
 
 
 def check_parameters(rule: Rule, bound: dict[str, Any]) -> None:
