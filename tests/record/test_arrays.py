@@ -316,6 +316,27 @@ def test_overlapping_arguments_that_are_written(check: Any) -> None:
     check(work, make, reason="alias.overlap")
 
 
+OVERLAPS = """
+a[m] = a[: m.sum()] | np.place(a, m, a) | np.concatenate((a[1:], a[:1]), out=a) | m[m[::-1]] = False
+np.copyto(m, False, where=m[::-1]) | np.place(m[1:], m[:-1], [False]) | j[j] += 1
+"""
+"""Statements that read memory while they write to it: NumPy makes no copy, so that the order decides."""
+
+SAFE = "a[m] = a[3:4] | m[m] = a[m] > 0 | np.concatenate((a[1:], b[:1]), out=a) | np.copyto(a[1:], a[:-1], where=m[1:])"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [(line.strip(), "alias.overlap") for line in OVERLAPS.replace("\n", "|").split("|") if line.strip()]
+    + [(line.strip(), None) for line in SAFE.split("|")],
+)
+def test_what_is_read_while_it_is_written(check: Any, line: str, reason: str | None) -> None:
+    namespace: dict[str, Any] = {"np": np}
+    exec(f"def work(a, b, m, j):\n    {line}\n    return a * 2", namespace)
+    make = lambda i: (some(i, 9), some(i + 9, 9), some(i + 3, 9) > 0, np.arange(9) % 7)  # noqa: E731
+    check(namespace["work"], make, reason=reason)
+
+
 def test_overlap_on_a_later_call_only(check: Any) -> None:
     def work(x: Any, y: Any) -> Any:
         x += 1

@@ -15,7 +15,7 @@ from accel.record.state.recording import Recording
 from accel.record.state.wrapper import has_wrapper, unwrap
 from accel.record.values import compressed
 from accel.record.values.arrays import CompressedArray, RecordedArray, RecordedValue, as_static, as_template
-from accel.record.values.operands import check_casts, view
+from accel.record.values.operands import check_casts, refuse_shared, view
 from accel.record.values.positions import position_of, steps_of, within_axis
 from accel.record.values.settling import or_settled, settle
 from accel.record.values.wrapping import wrap
@@ -211,6 +211,9 @@ def _record_set(array: RecordedArray, key: tuple[Any, ...], value: object) -> No
     if not any(map(is_advanced, key)):
         _store(array, key, value)
         return
+    refuse_shared(array, (entry for entry in key if not (entry is array and is_mask(entry))))
+    if is_mask(key[0]) and key[0]._plain_.ndim == array._plain_.ndim and np.size(unwrap(value)) > 1:
+        refuse_shared(array, (value,))
     # `a[mask] = value` is a select on the full array, without a compressed one.
     _by_advanced(key, lambda: _set_selection(array, key, value), lambda: _scatter(array, key, value))
 

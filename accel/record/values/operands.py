@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,13 @@ def check_casts(recording: Recording, value: object, dtype: np.dtype[Any]) -> No
             assume_in_range(recording, node, dtype)
         elif issubclass(type(part), RecordedScalar) and not np.can_cast(node.dtype, dtype):
             assume_in_range(recording, node, dtype, unwrap(part))  # NumPy's raise like Python's where they are stored
+
+
+def refuse_shared(target: RecordedArray, others: Iterable[Any]) -> None:
+    """Refuse what NumPy reads in the memory of the target while it writes there, without a copy."""
+    for other in others:
+        if issubclass(type(other), RecordedArray) and np.shares_memory(target._plain_, other._plain_):
+            raise Unsupported("alias.overlap", "an array that is written is read through another view meanwhile")
 
 
 def view(recording: Recording, value: Any, storage: Storage, chain: Chain) -> Any:

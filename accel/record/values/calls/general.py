@@ -12,7 +12,7 @@ from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
 from accel.record.values import compressed
 from accel.record.values.arrays import CompressedArray, RecordedArray, as_static, as_template
-from accel.record.values.operands import STORED, assume_holds, check_casts, flat, host_node, view
+from accel.record.values.operands import STORED, assume_holds, check_casts, flat, host_node, refuse_shared, view
 from accel.record.values.ufuncs import one_out
 from accel.record.values.wrapping import known, wrap
 from accel.rules import core
@@ -117,6 +117,8 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
             raise Unsupported("shape.dynamic", f"{rule.name} with out on a masked selection")
         return compressed.record_call(recording, rule, bound, result)
     if out is not None:
+        if rule.function in (np.concatenate, np.stack):  # which store the first array before they read the next
+            refuse_shared(out, list(flat((bound[rule.operands[0]],)))[1:])
         if rule.recorded.out_decides and "dtype" not in bound:
             bound["dtype"] = np.promote_types(np.asarray(unwrap(bound[rule.operands[0]])).dtype, result.dtype)
         computed = call_by_name(rule, unwrap(bound))  # `out` may have another dtype

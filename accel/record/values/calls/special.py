@@ -24,7 +24,7 @@ from accel.record.values.calls.general import (
     rule_node,
     templates,
 )
-from accel.record.values.operands import assume_holds, check_casts, flat, view
+from accel.record.values.operands import assume_holds, check_casts, flat, refuse_shared, view
 from accel.record.values.wrapping import known, wrap
 from accel.rules import core
 from accel.rules.hosted import RESULTS, is_plain
@@ -121,6 +121,10 @@ def _record_nan_to_num(recording: Recording, rule: Rule, bound: dict[str, Any], 
     return view(recording, result, source._storage, source._chain)
 
 
+_READ_UNCOPIED: dict[Any, tuple[str, ...]] = {np.copyto: ("where",), np.place: ("mask", "vals")}
+"""Parameters of which NumPy makes no copy where they share the memory that it writes to."""
+
+
 @records(WritesInto)
 def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """Functions that change their first argument: its new value is computed and stored."""
@@ -129,6 +133,7 @@ def _record_write(recording: Recording, rule: Rule, bound: dict[str, Any], resul
     if not issubclass(type(target), RecordedArray):
         raise Unsupported("array.unknown", f"{rule.name} writes to an array whose origin the recording did not see")
     check_parameters(rule, bound)
+    refuse_shared(target, (bound.get(read) for read in _READ_UNCOPIED.get(rule.function, ())))
     template = templates(recording, rule, bound)
     check_stored(recording, rule, {**bound, name: None}, target._plain_.dtype)
     assume_holds(recording, rule, bound, template, result)
