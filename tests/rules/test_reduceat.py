@@ -43,3 +43,22 @@ def test_other_starts_are_numpys_to_answer(starts: list[int], foreground: None) 
                 fast(x, firsts)
         else:
             np.testing.assert_array_equal(fast(x, firsts), expected)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int8])
+@pytest.mark.parametrize("ufunc", [np.hypot, np.gcd, np.power, np.arctan2, np.subtract], ids=lambda each: each.__name__)
+def test_few_elements(ufunc: Any, dtype: Any, count: int, foreground: None) -> None:
+    """Reductions start at the ufunc's identity, if it has one; others at the first element."""
+
+    def work(x: Any) -> Any:
+        return ufunc.reduce(x), ufunc.reduceat(x, [0]), ufunc.reduceat(x, [0, 0])
+
+    if ufunc is np.gcd and dtype is np.float64:
+        return
+    fast: Any = accel.accelerate(work)
+    for _ in range(6):
+        x = np.array([-3, 4, 0][:count], dtype)
+        for found, expected in zip(fast(x), work(x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-15)
+    assert fast._self_target.ledger.compiled_calls or ufunc in (np.power, np.arctan2)

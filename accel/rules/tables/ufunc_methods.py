@@ -45,6 +45,12 @@ ASSOCIATIVE = (
 )
 """Exact, and the same however the elements are bracketed: these may be folded in pairs, over any number of elements."""
 
+UNFOLDED = (np.power, np.arctan2)
+"""With AVX-512 NumPy's loops combine the first and the last element alone. Integers raise for negative powers."""
+
+ABSOLUTE = (np.hypot, np.gcd)
+"""Their reductions start at 0, which makes one element alone positive."""
+
 ACCUMULATE = {np.add: "cumsum", np.multiply: "cumprod"}
 
 RUNNING = {np.maximum: "cummax", np.minimum: "cummin"}
@@ -81,6 +87,8 @@ def _loop(ufunc: np.ufunc, array: Any, dtype: Any) -> tuple[Any, ...]:
 
 def _fold(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any) -> list[Any]:
     """Every partial result along an axis."""
+    if ufunc in UNFOLDED:
+        raise Unsupported("rule.parameter", f"a reduction by {ufunc.__name__}")
     if not array.ndim or not isinstance(axis, int) or not 0 < array.shape[axis] <= UNROLLED:
         raise Unsupported("rule.parameter", f"a reduction by {ufunc.__name__} over many elements")
     loop, step = _loop(ufunc, array, dtype), ufuncs.rule_for(ufunc).lower
@@ -115,6 +123,7 @@ def _reduce_by_folding(ufunc: np.ufunc) -> Callable[..., Any]:
         step = _step_in_pairs(ufunc, array, axis, dtype)
         if step is None:
             total = _fold(ufunc, array, axis, dtype)[-1]
+            total = jnp.abs(total) if ufunc in ABSOLUTE else total
         else:
             total = _total_in_pairs(step, jnp.moveaxis(array, axis, 0))
         return jnp.expand_dims(total, axis) if keepdims else total
@@ -149,10 +158,12 @@ def _reduceat(ufunc: np.ufunc) -> Callable[..., Any]:
         if not isinstance(indices, (list, tuple)):
             raise Unsupported("rule.parameter", f"{ufunc.__name__}.reduceat with indices that are no list")
         lines = np.moveaxis(array, axis, 0)
-        # from each index up to the next; where the next is not larger, the one element at the index
+        # from each index up to the next; where the next is not larger, the one element at the index, which is copied
         stops = [*indices[1:], len(lines)]
         parts = [
-            ufunc.reduce(lines[start:stop], axis=0) if start < stop else ufunc.reduce(lines[start : start + 1], axis=0)
+            ufunc.reduce(lines[start:stop], axis=0)
+            if start + 1 < stop
+            else ufunc.accumulate(lines[start:][:1], axis=0)[0]
             for start, stop in zip(indices, stops, strict=True)
         ]
         return np.stack(parts, axis=axis)
