@@ -45,6 +45,7 @@ def _guarded(name: str) -> Callable[[Any, Any], Any]:
 
     def lower(x: Array | float, y: Array | float) -> Any:
         function = getattr(jnp, name)
+        x, y = (cast(each, np.int64) if jnp.asarray(each).dtype.kind == "b" else each for each in (x, y))  # Python's
         if jnp.asarray(y).dtype.kind == "f":  # Python's `7 % 2.5`: NumPy has cast both operands
             x = jnp.asarray(x, jnp.result_type(x, y))
         if jnp.asarray(x).dtype.kind not in "iu":

@@ -130,6 +130,14 @@ def test_remainders_of_whole_numbers_by_floats_keep_the_divisors_sign(check: Any
     check(work, lambda i: (np.array([i % 3 * 3 - 3, 0]), np.array([divisors[i // 3 % 6]])), calls=24, exact=True)
 
 
+def test_quotients_of_truths(check: Any) -> None:
+    def work(x: Any) -> Any:
+        one, n = bool(int(x[0])), int(x[1])
+        return one % n, n % (one or 2), divmod(one, n), one % 2.5, x[0] * 2
+
+    check(work, lambda i: np.array([i % 3, i % 4 - 5.0]), calls=12, replays=5)
+
+
 def test_divmod_round_pow(check: Any) -> None:
     def work(x: Any, s: float, n: int) -> Any:
         q, r = divmod(s, 0.75)
