@@ -250,6 +250,8 @@ class Recordings:
         parts.recorded.count += 1
         is_bounded = state.is_limited and not budget.for_later_runs
         max_s = self._longest_s if is_bounded else math.inf
+        # it ends by processor time: other programs that slow all calls down are no reason to record for longer
+        worked_s = max_s / current_run().stretch
         # rounds of a loop by data that leave the tape do not make the program longer
         longest = state.paths.longest if state.parts.used else None
         started = time.perf_counter()
@@ -260,11 +262,11 @@ class Recordings:
             max_nodes=config.current().max_nodes,
             worth=is_worth,
             effects=self._effects,
-            max_s=max_s,
+            max_s=worked_s,
             longest=math.inf if longest is None else int(MOST_GROWTH * longest) + SMALL,
         )
         is_broken_off = recorded.refusal is not None and recorded.refusal.reason == "limit.nodes"
-        self.broken_off_s = max_s if is_broken_off and time.perf_counter() - started > max_s else 0.0
+        self.broken_off_s = max_s if is_broken_off and time.perf_counter() - started > worked_s else 0.0
         if isinstance(recorded, Completed):
             call.result, call.done = recorded.result, True
             if recorded.trace is not None and recorded.refusal is None:

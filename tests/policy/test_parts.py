@@ -465,6 +465,27 @@ def test_a_round_whose_recording_was_broken_off_is_recorded_again_once_that_may_
     assert len(fast._self_target.paths) == 1
 
 
+def test_other_programs_that_slow_calls_down_do_not_lengthen_recordings(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float] = []
+
+    def record(*args: Any, max_s: float, **kwargs: Any) -> Any:
+        limits.append(max_s)
+        return plain(*args, max_s=max_s, **kwargs)
+
+    plain = accel.record.record
+    monkeypatch.setattr(accel.record, "record", record)
+    monkeypatch.setattr(Account, "longest_recording_s", 8.0)
+    monkeypatch.setattr(Account, "recording_s", 8.0)
+    monkeypatch.setattr(current_run(), "sampled_s", 40.0)
+    monkeypatch.setattr(current_run(), "worked_s", 10.0)
+    with config.override(ahead_of_time=True, cache_dir=None):
+        recordings = accelerated(lambda x: x + 1.0, name="outer")._self_target.recordings
+        recordings._made(Call(lambda x: x + 1.0, (np.ones(3),), {}), again=False)
+    assert limits == [2.0]
+
+
 def test_a_recording_far_longer_than_the_usual_is_broken_off_and_the_next_may_take_longer(
     books: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
