@@ -45,7 +45,7 @@ class Length:
 
     numpy_s: of the last run, on NumPy. lost_s: what accel has lost since it last gained. alone_s: of all runs on NumPy
     since then that were left alone. gain_s: what the next run is likely to gain by the programs on disk. freed: see
-    `FreedMemory.likely_factor`.
+    `FreedMemory.likely_factor`. accel_s: of the last run under accel; 0 if there was none.
     """
 
     numpy_s: float
@@ -53,6 +53,7 @@ class Length:
     alone_s: float = 0.0
     gain_s: float = 0.0
     freed: float = 0.0
+    accel_s: float = 0.0
 
     @property
     def is_short(self) -> bool:
@@ -105,10 +106,16 @@ class History:
         known, spent = self.last or Length(0.0), os.times()
         took_s = spent.user + spent.system + spent.children_user + spent.children_system
         now = replace(known, numpy_s=took_s, alone_s=known.alone_s + took_s, gain_s=0.0) if whole else known
+        # two whole runs tell more than the estimate of a loss, which leaves out what nobody could measure in the run
+        is_refuted = whole and known.lost_s > 0.0 and 0.0 < known.accel_s < took_s
+        if is_refuted:
+            now = replace(now, lost_s=0.0, alone_s=0.0, gain_s=took_s - known.accel_s)
         if whole:
             self._keep(now)
         if not now.is_left_alone:
-            return f"left to NumPy, as earlier runs took {known.numpy_s:.1f} s. The next one is accelerated."
+            earlier = f"as earlier runs took {known.numpy_s:.1f} s"
+            why = f"slower than accel's {known.accel_s:.1f} s" if is_refuted else earlier
+            return f"left to NumPy, {why}. The next one is accelerated."
         if now.is_short:
             return f"left to NumPy: this program takes {now.numpy_s:.1f} s, too short for accel to gain anything."
         return "left to NumPy: earlier runs gained nothing. QD_JAX_POLICY=eager accelerates it all the same."
@@ -127,10 +134,10 @@ class History:
         more_s = _more_s(figures, took_s)
         has_lost = _has_lost(figures)
         lost_s = known.lost_s + (max(0.0, -saved_s) if has_lost else 0.0)
-        now = Length(numpy_s, lost_s, freed=factor)
+        now = Length(numpy_s, lost_s, freed=factor, accel_s=took_s)
         if totals["net"] == GAINED:
             now = replace(now, lost_s=0.0, gain_s=max(by_programs_s, more_s))
-        elif more_s > max(START_S, lost_s):
+        elif more_s > max(START_S, lost_s) and not (has_lost and known.gain_s):
             # what the next run may spend of that gain, it may spend once: the hope may come to nothing. On one
             # processor, three runs of 16 s in a row lost 2 to 4 s each where no loss ended it
             now = replace(now, alone_s=PAYS_FACTOR * lost_s, gain_s=0.0 if known.lost_s else more_s)

@@ -232,7 +232,7 @@ def test_a_program_of_a_loop_is_hoped_to_answer_all_calls_inside(
         assert last is not None and last.is_left_alone is not hopes
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4, 5, 6]}'])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"KEY": 3}', '{"KEY": ["x"]}', '{"KEY": [1, 2, 3, 4, 5, 6, 7]}'])
 def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], tmp_path: Path) -> None:
     made().note_alone()
     place = tmp_path / lengths.NAME
@@ -242,6 +242,30 @@ def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], 
     assert again.last is None
     again.note_alone()
     assert made().last is not None
+
+
+@pytest.mark.parametrize(("numpy_s", "refuted"), [(110.0, True), (90.0, False)])
+def test_a_loss_is_refuted_by_a_longer_run_on_numpy(
+    numpy_s: float, refuted: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    made().note_accelerated(_figures("lost", -20.0, [{"state": "in use", "found_on_disk": True}]))
+    monkeypatch.setattr(os, "times", lambda: os.times_result((numpy_s, 0.0, 0.0, 0.0, 0.0)))
+    assert ("slower than accel's 100.0 s" in made().note_alone()) is refuted
+    last = made().last
+    assert last is not None and last.is_left_alone is not refuted
+    assert last.gain_s == (10.0 if refuted else 0.0)
+
+
+def test_a_hope_ends_with_a_run_that_has_spent_it_in_vain(
+    made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    for net, hopes in (("unknown", True), ("lost", False)):
+        made().note_accelerated(_figures(net, -5.0, [{"state": "in use", "found_on_disk": False}]))
+        last = made().last
+        assert last is not None and last.is_left_alone is not hopes
+        assert (last.gain_s > 0.0) is hopes
 
 
 def test_accel_compile_has_the_next_run_accelerated(made: Callable[[], History]) -> None:
