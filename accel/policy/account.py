@@ -138,9 +138,11 @@ class Account:
         # there every call is observed, whatever it costs
         if budget.for_later_runs:
             return
-        self.rest.begin(looked_s, call_s, waits=waits)
+        ledger = self.ledger
+        covered_s = rest.LOOKS_SHARE * self.total_s + budget.TARGET_FIXED_S + ledger.gained_s
+        self.rest.begin(looked_s, call_s, waits=waits, ends_early=ledger.costs["guards"] <= covered_s)
         if not self.rest.is_over:
-            self.ledger.count_later(self.rest)
+            ledger.count_later(self.rest)
 
     def count_numpy(self, call: Call, *, quiet: bool) -> None:
         """Count a call that NumPy has answered.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 from accel.platform import config, timeline
@@ -44,6 +45,11 @@ of all kinds are interrupted. Each interruption would lead to more examined call
 LOOKS_AFTER_LONG_CALL = 64
 """The number of calls that are examined after such a long call."""
 
+LOOKS_SHARE = 0.02
+"""Cost of examining a target's calls, as a share of its time on NumPy and beyond what its programs have gained, above
+which long calls do not end rests. Guess. A loop whose iterations took 4 us and 1 ms in turns was examined at nearly
+each of them: 2 to 9 s of a run of 7 s."""
+
 
 class Rest:
     """A series of calls that go straight to NumPy.
@@ -80,16 +86,16 @@ class Rest:
         self._looks_left = 0
         self._settled = 0, 0.0
 
-    def begin(self, looked_s: float, call_s: float, *, waits: bool = False) -> None:
+    def begin(self, looked_s: float, call_s: float, *, waits: bool = False, ends_early: bool = True) -> None:
         """Rest for as many calls as pay for examining one.
 
         looked_s: seconds that examining the last call took. call_s: seconds that NumPy took for it. waits: whether a
-        program of the target is being compiled.
+        program of the target is being compiled. ends_early: whether a long call ends this rest.
         """
         usual_s = max(min(self._looks_s), SINGLE_LOOK_S) if len(self._looks_s) == USUAL_LOOKS else SINGLE_LOOK_S
         self._looks_s.append(looked_s)
         # the long call that the looks were waiting for has been examined
-        if call_s > self._long_s:
+        if call_s > self._long_s or not ends_early:
             self._looks_left = 0
         if not self.allowed:
             return
@@ -100,7 +106,7 @@ class Rest:
         look_s = min(looked_s, usual_s)
         most = int(WAITING_S / call_s) if waits and call_s > 0 else MAX_REST
         self._left = min(int(look_s / (SHARE * call_s)), MAX_REST, most) if call_s > 0 else 0
-        self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S)
+        self._long_s = LONG_CALL_FACTOR * max(call_s, SMALL_CALL_S) if ends_early else inf
         self.settings = config.current()
 
     def takes_next_call(self) -> bool:

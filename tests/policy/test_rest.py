@@ -21,7 +21,7 @@ from accel.dispatch.numpy_calls import NumPyCalls
 from accel.platform import clocks, config, gain, ledger, timeline
 from accel.platform.ledger import open_ledger
 from accel.platform.reasons import Refusal
-from accel.policy import account, rest
+from accel.policy import account, budget, rest
 from accel.policy.call import THREAD, Call
 from accel.policy.rest import MAX_REST, USUAL_LOOKS, WAITING_S, Rest
 from tests.conftest import is_idle
@@ -436,3 +436,22 @@ def test_a_target_with_a_program_rests_while_it_gains_less_than_its_looks_cost(
     call.began = time.perf_counter() - 1e-3
     target._numpy.whole(call)
     assert target.rest.is_over != rests
+
+
+@pytest.mark.parametrize(("looked_s", "ends"), [(0.03, True), (0.5, False)])
+def test_long_calls_end_no_rest_of_a_target_whose_looks_have_cost_too_much(
+    real: None, looked_s: float, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Iterations of two kinds in turns would be examined at nearly each of them."""
+    monkeypatch.setattr(budget, "TARGET_FIXED_S", 0.02)
+    fast: Any = accel.accelerate(lambda x: x + 1.0, name="in turns")
+    target = fast._self_target
+    open_ledger("in turns").charge("guards", looked_s)
+    target.account.total_s = 1.0
+    target.account.begin_rest(1e-4, 1e-5)
+    assert target.rest.takes_next_call()
+    clock, worked = iter([0.0, 1.0]), iter([0.0, 1.0])
+    monkeypatch.setattr(clocks.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(clocks.time, "thread_time", lambda: next(worked))
+    target.rest.call(lambda: None, (), {})
+    assert target.rest.is_over is ends
