@@ -265,7 +265,7 @@ def test_a_hope_ends_with_a_run_that_has_spent_it_in_vain(
         made().note_accelerated(_figures(net, -5.0, [{"state": "in use", "found_on_disk": False}]))
         last = made().last
         assert last is not None and last.is_left_alone is not hopes
-        assert (last.gain_s > 0.0) is hopes
+        assert last.gain_s == (lengths.HOPED_S if hopes else 0.0), "what is hoped for is no gain yet"
 
 
 def test_accel_compile_has_the_next_run_accelerated(made: Callable[[], History]) -> None:
