@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from accel.ir.overlap import may_share
 from accel.ir.tape import Node, Storage, nodes_in
 from accel.ir.views import Chain
 from accel.record.state.recording import Recording
@@ -83,7 +84,7 @@ def check_casts(recording: Recording, value: object, dtype: np.dtype[Any]) -> No
 def refuse_shared(target: RecordedArray, others: Iterable[Any]) -> None:
     """Refuse what NumPy reads in the memory of the target while it writes there, without a copy."""
     for other in others:
-        if issubclass(type(other), RecordedArray) and np.shares_memory(target._plain_, other._plain_):
+        if issubclass(type(other), RecordedArray) and may_share(target._plain_, other._plain_):
             raise Unsupported("alias.overlap", "an array that is written is read through another view meanwhile")
 
 
