@@ -629,7 +629,8 @@ def test_loops_that_sort_check_each_round(check: Any) -> None:
 def test_broadcast_arrays_are_as_writeable_as_numpy_s(check: Any) -> None:
     def work(a: Any, b: Any) -> Any:
         same, wide = np.broadcast_arrays(a, b)
-        return same, wide, wide[1:], np.broadcast_arrays(a * 2, b * 3)[1], np.broadcast_to(b, (3, 4))
+        done = np.broadcast_arrays(np.broadcast_to(b, a.shape), a)[0]
+        return same, wide, wide[1:], done, np.broadcast_arrays(a * 2, b * 3)[1], np.broadcast_to(b, (3, 4))
 
     def read_only(i: int) -> Any:
         b = some(i, 4)

@@ -259,8 +259,9 @@ def _record_finite(recording: Recording, rule: Rule, bound: dict[str, Any], resu
 @records(BroadcastArrays)
 def _record_broadcast(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """broadcast_arrays: views that may be written to, with a warning, where those of broadcast_to may not."""
-    parts = _record_rewrite(recording, rule, bound, result)
-    for part in parts:
-        if issubclass(type(part), RecordedArray) and part._chain and isinstance(part._chain[-1], Broadcast):
+    given = set(map(id, bound["args"]))
+    for part in (parts := _record_rewrite(recording, rule, bound, result)):
+        made = issubclass(type(part), RecordedArray) and id(part) not in given
+        if made and part._chain and isinstance(part._chain[-1], Broadcast):
             part._chain = (*part._chain[:-1], Broadcast(part._plain_.shape, by_arrays=True))
     return parts
