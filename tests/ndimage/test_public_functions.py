@@ -1,5 +1,6 @@
 """The public functions as users call them: kinds of arrays, outputs, jit, grad, refusals, settings left alone."""
 
+import math
 import subprocess
 import sys
 from typing import Any
@@ -151,6 +152,13 @@ def test_complex_numbers_are_refused(name: str) -> None:
         getattr(ndimage, name)(X * 1j, np.ones((2, 3)) if name == "map_coordinates" else 2)
     with pytest.raises(ndimage.NotCovered, match="complex"):
         ndimage.correlate1d(X, [1.0, 2j])
+
+
+def test_fill_values_that_c_cannot_cast_are_left_to_scipy():
+    cross = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])
+    for function in (ndimage.maximum_filter, ndimage.median_filter):
+        with pytest.raises(ndimage.NotCovered, match="cval=nan in an array of bool"):
+            function(np.ones((4, 5), bool), footprint=cross, mode="constant", cval=math.nan)
 
 
 def test_values_that_must_be_known_are_refused_when_traced() -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from accel.ndimage import arguments, casting, kernels
 from accel.ndimage.boundary import FILTER_RULES, rule_of
+from accel.ndimage.errors import NotCovered
 
 
 def require_real(input: Array) -> None:
@@ -74,8 +75,13 @@ def shifted_copies(
 
 
 def element_cval(input: Array, cval: object) -> Any:
-    """With a footprint SciPy wraps `cval` round to the input's own type; bools have a byte: -3.0 is 253, and true."""
-    if input.dtype.kind not in "biu" or not isinstance(cval, int | float) or not math.isfinite(cval):
+    """With a footprint SciPy wraps `cval` round to the input's own type; bools have a byte: -3.0 is 253, and true.
+
+    Raises NotCovered for NaN and infinity in an array of integers or bools: C does not say what they become.
+    """
+    if input.dtype.kind not in "biu" or not isinstance(cval, int | float):
         return cval
+    if not math.isfinite(cval):
+        raise NotCovered(f"cval={cval} in an array of {input.dtype}")
     lowest, highest = (0, 255) if input.dtype == np.bool_ else bounds(input.dtype)
     return float((int(cval) - lowest) % (highest - lowest + 1) + lowest)
