@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,6 +16,8 @@ import pytest
 
 import accel
 from accel.platform.ledger import open_ledger
+from accel.record.run.stepping import Stepper
+from accel.record.state.events import Events
 from accel.rules import load
 from accel.rules.rule import RULES, Rule
 from tests.conftest import WriteModules
@@ -217,3 +219,28 @@ def test_generators_that_outlive_the_call_do_all_that_generators_do(planet: Modu
     expected = _drive(step, put)
     step, put = planet.around()
     assert _drive(accel.accelerate(step, name="generating"), put) == expected
+
+
+def test_only_code_that_touches_variables_outside_itself_is_stepped() -> None:
+    """Stepping takes microseconds for each instruction, after the tape broke too: of a loop over cells, seconds."""
+
+    class Noted(Events):
+        def __init__(self) -> None:
+            self.stepped: list[Any] = []
+
+        def step(self, code: CodeType) -> None:
+            self.stepped.append(code)
+
+    count = 0
+
+    def writer() -> None:
+        nonlocal count
+        count += 1
+
+    def plain(x: Any) -> Any:
+        return [each + 1 for each in x]
+
+    stepper = Stepper(None, noted := Noted())  # type: ignore[arg-type]
+    for function in (writer, plain):
+        stepper.watch(function.__code__)
+    assert noted.stepped == [writer.__code__]
