@@ -396,6 +396,20 @@ def test_quantiles_of_singles_are_interpolated_in_double_precision(percent: floa
     assert not replay_mismatches(lambda x: np.percentile(x, percent, axis=0), calls, f"percentile {percent}")
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("method", ["linear", "weibull", "midpoint", "interpolated_inverted_cdf", "normal_unbiased"])
+@pytest.mark.parametrize("size", [1, 2, 6])
+def test_quantiles_at_both_ends_are_numpys(method: Any, size: int) -> None:
+    """Infinities beside an end make it NaN, or do not; the sign of negative zeros shows how NumPy counts there."""
+    draw = np.random.default_rng(7)
+    numbers = [np.full((size, 3), -0.0), *(draw.choice([1.0, np.inf, -np.inf], (size, 40)) for _ in range(5))]
+    ends = [0.0, 0.02, 0.5, 0.99, 1.0]
+    mismatches = replay_mismatches(
+        lambda x: np.quantile(x, ends, axis=0, method=method), [(x,) for x in numbers for _ in range(2)], "ends"
+    )
+    assert not mismatches
+
+
 def test_traces_are_added_in_numpys_order() -> None:
     draw = np.random.default_rng(7)
     calls = [(draw.standard_normal((33, 40)),) for _ in range(20)]

@@ -197,12 +197,15 @@ def _quantiles(scale: float, skip_nan: bool) -> Callable[..., Any]:
         keys, count, bad = _counted(flat, _selected(mask, a, axis), skip_nan)
         size = count if mask is not None or (skip_nan and flat.dtype.kind == "f") else flat.shape[0]
         position = _positions(method, asked.reshape(-1), size, flat.ndim)
-        previous = jnp.clip(jnp.floor(position), 0, (jnp.maximum(count, 1) - 1).astype(float))
+        last = count - 1
+        previous = jnp.clip(jnp.floor(position), 0, jnp.maximum(last, 0).astype(float))
         low, high = _two_of(flat, keys, previous.astype(np.int32))
+        beyond = position >= last
         # a position before the first or after the last value takes that value, whatever comes behind it
-        inside = (position > 0) & (position < count - 1)
-        high = where(inside, high, low)
-        result = low if exact else _lerp(low, high, where(inside, position - previous, number(0, position)), dtype)
+        high = where((position >= 0) & ~beyond, high, low)
+        if method != "midpoint":  # NumPy counts from -1 beyond the last value: only a zero's sign shows it
+            previous = where(beyond, number(-1, previous), previous)
+        result = low if exact else _lerp(low, high, position - previous, dtype)
         result = where(bad, number(np.nan, result), result) if dtype.kind == "f" else result
         return result.reshape(asked.shape + shape)
 
