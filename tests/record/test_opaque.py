@@ -41,7 +41,7 @@ def delete_missing(o: Any, x: Any) -> Any:
 @pytest.mark.parametrize("function", [set_step, delete_missing])
 def test_attributes_are_set_and_deleted(check: Any, function: Any) -> None:
     record = Record()
-    check(lambda x: function(record, x), some, reason="object.opaque")
+    check(lambda x: function(record, x), some, replays=0)  # from Python 3.13 on, what deletes is recorded
 
 
 VALUES = {
