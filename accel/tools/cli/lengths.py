@@ -16,7 +16,6 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from accel.platform import config, files, freed, project
-from accel.platform.clocks import time
 from accel.platform.ledger import BUSY, current_run
 from accel.tools.cli.commandline import CommandLine
 from accel.tools.cli.starts import Start, source
@@ -108,8 +107,7 @@ class History:
 
         whole: False if it was interrupted or has failed; nothing is noted then.
         """
-        known, spent = self.last or Length(0.0), os.times()
-        took_s = spent.user + spent.system + spent.children_user + spent.children_system
+        known, took_s = self.last or Length(0.0), _spent_s()
         now = replace(known, numpy_s=took_s, alone_s=known.alone_s + took_s, gain_s=0.0) if whole else known
         # two whole runs tell more than the estimate of a loss, which leaves out what nobody could measure in the run
         is_refuted = whole and known.lost_s > 0.0 and 0.0 < known.accel_s < took_s
@@ -118,18 +116,20 @@ class History:
         if whole:
             self._keep(now)
         if not now.is_left_alone:
-            earlier = f"as earlier runs took {known.numpy_s:.1f} s"
-            why = f"slower than accel's {known.accel_s:.1f} s" if is_refuted else earlier
-            return f"left to NumPy, {why}. The next one is accelerated."
+            why = "earlier runs were too short, or gained nothing"
+            if is_refuted:
+                why = f"it took {took_s:.1f} s of processor time, with accel {known.accel_s:.1f} s"
+            return f"left to NumPy: {why}. The next run is accelerated."
         if now.is_short:
-            return f"left to NumPy: this program takes {now.numpy_s:.1f} s, too short for accel to gain anything."
+            times = f"this program takes {now.numpy_s:.1f} s of processor time"
+            return f"left to NumPy: {times}, too short for accel to gain anything."
         return "left to NumPy: earlier runs gained nothing. QD_JAX_POLICY=eager accelerates it all the same."
 
     def note_accelerated(self, figures: Mapping[str, Any]) -> None:
         """Note the end of a run under accel. figures: of the run. Raises nothing."""
         from accel.reports.figures import GAINED  # a run that is left alone has no figures
 
-        took_s, totals = time.process_time(), figures["totals"]
+        took_s, totals = _spent_s(), figures["totals"]
         # shares of wall time: whatever slows the machine down slows all parts of a run
         saved_s = took_s * totals["saved_s"] / figures["wall_s"]
         by_programs_s = saved_s - took_s * totals["freed_s"] / figures["wall_s"]
@@ -157,6 +157,12 @@ class History:
         known[self._key] = list(astuple(length))  # unrounded: `is_left_alone` compares multiples
         if self._path is not None:
             files.keep_known(self._path, known, MOST)
+
+
+def _spent_s() -> float:
+    """Return the processor seconds of this process and of the children that it has waited for."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def _has_lost(figures: Mapping[str, Any]) -> bool:

@@ -159,13 +159,17 @@ def _figures(
     }
 
 
+def _spend(monkeypatch: pytest.MonkeyPatch, seconds: float, in_children: float = 0.0) -> None:
+    monkeypatch.setattr(os, "times", lambda: os.times_result((seconds, 0.0, in_children, 0.0, 0.0)))
+
+
 @pytest.mark.parametrize(
     ("net", "found", "lost"), [("lost", True, True), ("unknown", True, False), ("gained", True, False)]
 )
 def test_a_loss_counts(
     net: str, found: bool, lost: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    _spend(monkeypatch, 100.0)
     saved_s = 10.0 if net == "gained" else -10.0
     made().note_accelerated(_figures(net, saved_s, [{"state": "in use", "found_on_disk": found}]))
     last = made().last
@@ -180,7 +184,7 @@ def test_a_loss_counts(
 def test_on_a_busy_machine_costs_above_all_that_compiled_calls_take_on_numpy_are_a_loss(
     costs_s: float, unsampled: int, lost_s: float, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    _spend(monkeypatch, 100.0)
     programs = [{"state": "in use", "found_on_disk": True}]
     figures = _figures("unknown", -10.0, programs, busy=True, costs_s=costs_s)
     figures["functions"][0]["unsampled_calls"] = unsampled
@@ -192,7 +196,7 @@ def test_on_a_busy_machine_costs_above_all_that_compiled_calls_take_on_numpy_are
 def test_a_loss_counts_although_the_next_run_may_find_more_and_hope_ends_with_the_second(
     made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    _spend(monkeypatch, 100.0)
     for run, (hopes, gain) in enumerate([(True, True), (False, False)]):
         made().note_accelerated(_figures("lost", -20.0, [{"state": "in use", "found_on_disk": False}]))
         last = made().last
@@ -208,7 +212,7 @@ def test_a_loss_counts_although_the_next_run_may_find_more_and_hope_ends_with_th
 def test_recordings_that_a_later_run_finds_are_a_hope(
     recorded_s: float, reasons: list[str], hopes: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    _spend(monkeypatch, 100.0)
     figures = _figures("lost", -20.0, [])
     figures["functions"][0] |= {"costs_s": {"recording": recorded_s}, "reasons": [{"id": each} for each in reasons]}
     made().note_accelerated(figures)
@@ -219,7 +223,7 @@ def test_recordings_that_a_later_run_finds_are_a_hope(
 def test_a_program_of_a_loop_is_hoped_to_answer_all_calls_inside(
     made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    _spend(monkeypatch, 100.0)
     figures = _figures("lost", -20.0, [{"state": "in use", "found_on_disk": False}])
     inside = {**figures["functions"][0], "target": "inside", "programs": []}
     figures["functions"][0]["numpy_s"] = 5.0
@@ -244,14 +248,25 @@ def test_a_damaged_file_says_nothing(content: str, made: Callable[[], History], 
     assert made().last is not None
 
 
+def test_the_time_of_children_counts_in_runs_of_both_kinds(
+    made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or each run on NumPy of a program that leaves its work to a pool would seem slower than one under accel."""
+    _spend(monkeypatch, 1.0, 99.0)
+    made().note_accelerated(_figures("lost", -20.0, [{"state": "in use", "found_on_disk": True}]))
+    assert "earlier runs gained nothing" in made().note_alone()
+    last = made().last
+    assert last is not None and last.accel_s == last.numpy_s == 100.0
+
+
 @pytest.mark.parametrize(("numpy_s", "refuted"), [(110.0, True), (90.0, False)])
 def test_a_loss_is_refuted_by_a_longer_run_on_numpy(
     numpy_s: float, refuted: bool, made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    _spend(monkeypatch, 100.0)
     made().note_accelerated(_figures("lost", -20.0, [{"state": "in use", "found_on_disk": True}]))
-    monkeypatch.setattr(os, "times", lambda: os.times_result((numpy_s, 0.0, 0.0, 0.0, 0.0)))
-    assert ("slower than accel's 100.0 s" in made().note_alone()) is refuted
+    _spend(monkeypatch, numpy_s)
+    assert ("with accel 100.0 s" in made().note_alone()) is refuted
     last = made().last
     assert last is not None and last.is_left_alone is not refuted
     assert last.gain_s == (10.0 if refuted else 0.0)
@@ -260,7 +275,7 @@ def test_a_loss_is_refuted_by_a_longer_run_on_numpy(
 def test_a_hope_ends_with_a_run_that_has_spent_it_in_vain(
     made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lengths.time, "process_time", lambda: 100.0)
+    _spend(monkeypatch, 100.0)
     for net, hopes in (("unknown", True), ("lost", False)):
         made().note_accelerated(_figures(net, -5.0, [{"state": "in use", "found_on_disk": False}]))
         last = made().last
