@@ -43,6 +43,17 @@ def test_the_second_run_of_a_short_program_imports_nothing_heavy(bench: Bench, k
     assert second.err.startswith(ALONE) and second.err.count("\n") == 1 and second.code == 0
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc keeps freed memory")
+@pytest.mark.parametrize("tune", [True, False])
+def test_a_run_that_is_left_alone_keeps_freed_memory(tune: bool, bench: Bench, kept: dict[str, str]) -> None:
+    program = "import numpy, sys\nprint(sys.modules['accel.platform.tuning'].keeps_freed())\n"
+    (bench.work / "short.py").write_text(program, encoding="utf-8")
+    env = kept if tune else kept | {"QD_JAX_TUNE": "0"}
+    first, second = (bench.accel("short.py", env=env) for _ in range(2))
+    assert first.out == "False\n" and second.err.startswith(ALONE)
+    assert second.out == f"{tune}\n"
+
+
 @pytest.mark.parametrize("other", ["arguments", "variable", "source", "report", "policy", "quiet"])
 def test_what_may_be_another_run_is_not_left_alone(bench: Bench, kept: dict[str, str], other: str) -> None:
     bench.accel("short.py", "-x", env=kept)
