@@ -43,7 +43,9 @@ def linked(chosen: Sequence[TracebackType]) -> TracebackType | None:
 
 def is_ours(entry: TracebackType) -> bool:
     """Whether an entry is a frame of accel's."""
-    code = entry.tb_frame.f_code
+    frame, code = entry.tb_frame, entry.tb_frame.f_code
+    if code.co_filename == "<string>" and str(frame.f_globals.get("__name__")).startswith("accel."):
+        return True  # a method that `dataclass` has written, in which an interrupt may arise
     return code.co_filename.startswith((_ACCEL, GENERATED)) or code.co_name == ON_BEHALF
 
 
