@@ -15,6 +15,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,9 @@ def make_rule(name: str, function: Callable[..., Any], lower: Callable[..., Any]
 
 RULES: dict[Any, Rule] = {}
 """Rules by the identity of the function that they stand for."""
+
+_LIBRARIES = frozenset({"numpy", "scipy", "uarray", "builtins", __name__.partition(".")[0]})
+"""Packages of the functions that have rows, or of their types. SciPy's transforms are of a type of uarray's."""
 
 _ORIGINS: dict[Rule, tuple[Callable[..., Rule], tuple[Any, ...]]] = {}
 """For rules that are no module's own: the function that makes or finds one, and its arguments."""
@@ -186,9 +190,19 @@ def add_rule(
         cast=tuple(cast.split()),
         **columns,
     )
-    RULES[function] = rule
+    if _is_librarys(function):
+        RULES[function] = rule
     note_origin(rule, _of_function, function)
     return rule
+
+
+def _is_librarys(function: Callable[..., Any]) -> bool:
+    """Whether a function is NumPy's, SciPy's or Python's own.
+
+    False for what the program has put in the place of one, before accel looked: it may do more, or another thing.
+    """
+    home = function.__globals__.get("__name__") if isinstance(function, FunctionType) else type(function).__module__
+    return str(home).partition(".")[0] in _LIBRARIES
 
 
 def _of_function(function: object) -> Rule:
