@@ -146,7 +146,8 @@ _ROWS = (
     Reason(
         "environment.forked",
         "this is a forked child process, which does not have JAX's threads",
-        "none needed; to compile here too, start processes by spawn (multiprocessing.set_start_method)",
+        "none needed; to compile here too, start processes by spawn (multiprocessing.set_start_method), and mark "
+        "functions with @accel.accelerate",
     ),
     Reason(
         "environment.memory",
