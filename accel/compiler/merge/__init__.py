@@ -7,7 +7,6 @@ writer      the merged tape, with a phi wherever paths that come together bring 
 draws       random numbers that several paths draw alike
 outputs     what the paths return and leave, as one list of arrays and numbers
 members     where each path finds what
-following   the values that the merged tape computes for one call
 placing     the proof that it computes a path that was recorded later
 trace       a merged trace, and what its paths find where in it: `merged`
 sides       which of the paths a call may take, and which one a run has taken

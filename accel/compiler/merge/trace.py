@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from accel.compiler.lower.program import Lowerable
 from accel.compiler.merge.alignment import TooLong
 from accel.compiler.merge.draws import merged_draws
-from accel.compiler.merge.following import Computing, NotThere
 from accel.compiler.merge.inputs import MergedInputs
 from accel.compiler.merge.members import Member, Placement
 from accel.compiler.merge.outputs import for_all_paths, merged_outputs
-from accel.compiler.merge.placing import Placing
+from accel.compiler.merge.placing import NotThere, Placing, operations_of
 from accel.compiler.merge.recorded import Recorded
 from accel.compiler.merge.writer import Writer
-from accel.ir.tape import Outcome, Tape
+from accel.ir.tape import Node, Outcome, Tape
 from accel.platform import tuning
 from accel.record import Trace
 from accel.record.run.outputs import Outputs
@@ -63,13 +62,13 @@ class MergedTrace:
         if pinned != {slots[slot]: content.tobytes() for slot, content in trace.pinned.items()}:
             raise NotMergeable("an array decides which path is taken, and holds something else")
         try:
-            return Placing(trace, slots, self.tape, self.outputs, self._computing).placement()
+            return Placing(trace, slots, self.tape, self.outputs, self._by_kind).placement()
         except NotThere as what:
             raise NotMergeable(f"it does what none of the merged paths does: {what}") from None
 
     @functools.cached_property
-    def _computing(self) -> Computing:
-        return Computing(self.tape)
+    def _by_kind(self) -> Mapping[Hashable, Sequence[Node]]:
+        return operations_of(self.tape)
 
     def with_member(self, member: Member) -> MergedTrace:
         """Return a copy with one more path. A program of its tape, the same object, serves both. Raises
