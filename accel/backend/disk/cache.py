@@ -31,6 +31,7 @@ import functools
 import hashlib
 import math
 import os
+import pickle
 import platform
 import re
 import stat
@@ -128,6 +129,12 @@ def parsed(key: str, suffix: str, parse: Callable[[bytes], T]) -> T | None:
         return None
 
 
+def load(key: str, suffix: str, kind: type[T]) -> T | None:
+    """The object that `keep` has saved under `key`; None if there is none of this type."""
+    found = parsed(key, suffix, pickle.loads)
+    return found if isinstance(found, kind) else None
+
+
 makes_folders = True
 """Whether a folder is made where there is none. Not once the program has ended: who has removed it since, meant it."""
 
@@ -147,6 +154,13 @@ def save(key: str, payload: bytes, suffix: str = SUFFIX) -> str:
         return ""
     except OSError as error:
         return f"cannot write to {root} ({error.strerror})"
+
+
+def keep(key: str, suffix: str, value: object) -> str:
+    """Save an object under `key`, as `save` does."""
+    from accel.platform import pickling  # it imports NumPy, which a process that only looks may not need
+
+    return save(key, pickling.dumps(value), suffix)
 
 
 def problem(*, makes: bool = True) -> str:

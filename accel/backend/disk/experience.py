@@ -7,7 +7,6 @@ programs that no earlier run has compiled. So it decides as earlier runs did.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import CodeType
@@ -36,24 +35,12 @@ class Experience:
 
 def read(key: str) -> Experience:
     """Read what is known about a path. key: its name on disk."""
-    return cache.parsed(key, cache.PATH, _parsed) or Experience()
-
-
-def _parsed(text: bytes) -> Experience:
-    fields = json.loads(text)
-    together = {program: frozenset(paths) for program, paths in fields["together"].items()}
-    return Experience(frozenset(fields["varied"]), fields["threads"], together, fields["lost_s"])
+    return cache.load(key, cache.PATH, Experience) or Experience()
 
 
 def save(key: str, known: Experience) -> None:
     """Save what is known about a path, if the disk cache can be written to."""
-    plain = {
-        "varied": sorted(known.varied),
-        "threads": known.threads,
-        "together": {program: sorted(paths) for program, paths in known.together.items()},
-        "lost_s": known.lost_s,
-    }
-    cache.save(key, json.dumps(plain).encode(), cache.PATH)
+    cache.keep(key, cache.PATH, known)
 
 
 def note_together(program: str, paths: Collection[str]) -> None:
@@ -78,15 +65,15 @@ def key_of_code(name: str, code: CodeType) -> str:
     return hashlib.sha1("\0".join(parts).encode(), usedforsecurity=False).hexdigest()
 
 
-def recordings_of(target: str) -> list[str]:
+def recordings_of(target: str) -> tuple[str, ...]:
     """The keys of the recordings that are kept of a target, the last first. target: its own key."""
-    return cache.parsed(target, cache.RECORDINGS, lambda text: list(map(str, json.loads(text)))) or []
+    return cache.load(target, cache.RECORDINGS, tuple) or ()
 
 
 def note_recording(target: str, key: str) -> None:
     """Note that a recording of a target is kept, in place of the oldest where there are many."""
-    kept = [key, *(each for each in recordings_of(target) if each != key)]
-    cache.save(target, json.dumps(kept[:MOST_RECORDINGS]).encode(), cache.RECORDINGS)
+    kept = (key, *(each for each in recordings_of(target) if each != key))
+    cache.keep(target, cache.RECORDINGS, kept[:MOST_RECORDINGS])
 
 
 def missed_s(key: str) -> float:
@@ -94,10 +81,10 @@ def missed_s(key: str) -> float:
 
     key: of its code.
     """
-    return (cache.parsed(key, cache.KNOWN, float) or 0.0) if cache.is_used() else 0.0
+    return cache.load(key, cache.KNOWN, float) or 0.0
 
 
 def note_missed(key: str, seconds: float) -> None:
     """Note what calls of a target have missed in all runs so far; infinitely much once it is being compiled."""
     if missed_s(key) < seconds:
-        cache.save(key, str(seconds).encode(), cache.KNOWN)
+        cache.keep(key, cache.KNOWN, seconds)

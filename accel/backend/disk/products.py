@@ -6,16 +6,14 @@ for that product in place of compiling the same.
 
 from __future__ import annotations
 
-import json
 import os
-import pickle
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accel.backend.disk import cache, experience
 from accel.backend.job import Product
-from accel.platform import config, pickling
+from accel.platform import config
 from accel.platform.clocks import time
 from accel.rules.rule import Unsupported
 
@@ -36,7 +34,7 @@ class Place:
         # a product without an executable would be of no use to a later process
         if product.key is None and product.payload is None:
             return product.unkept
-        unkept = cache.save(self.key, pickling.dumps(product), cache.TRACE)
+        unkept = cache.keep(self.key, cache.TRACE, product)
         cache.discard(self.key, cache.BEGUN)
         if not unkept and self.paths:
             experience.note_together(self.program, self.paths)
@@ -53,12 +51,12 @@ def note_refused(key: str | None, error: object) -> None:
     if error.reason == "compile.unfinished":
         note_begun(key)
     if error.reason == "compile.trial" or (error.reason == "compile.unfinished" and not is_worth_a_try(key)):
-        cache.save(key, pickle.dumps(error), cache.TRACE)
+        cache.keep(key, cache.TRACE, error)
 
 
 def read(key: str) -> Product | Unsupported | None:
     """The product of this key, or why there is none; None if nobody has compiled it."""
-    found = cache.parsed(key, cache.TRACE, pickle.loads)
+    found = cache.load(key, cache.TRACE, object)
     return found if isinstance(found, Product | Unsupported) else None
 
 
@@ -73,14 +71,13 @@ def announce(keys: Iterable[str], process: int) -> bool:
     Returns whether that could be saved. Where it cannot, nor can the products.
     """
     until = time.time() + config.current().finish_s
-    note = json.dumps((platform.node(), process, until)).encode()
-    failed = [key for key in keys if cache.save(key, note, cache.COMING)]
+    failed = [key for key in keys if cache.keep(key, cache.COMING, (platform.node(), process, until))]
     return not failed
 
 
 def is_coming(key: str) -> bool:
     """Whether a process is about to finish the product of this key."""
-    node, process, until = cache.parsed(key, cache.COMING, _coming) or ("", 0, 0.0)
+    node, process, until = cache.load(key, cache.COMING, tuple) or ("", 0, 0.0)
     if node != platform.node():
         return False
     try:
@@ -93,11 +90,6 @@ def is_coming(key: str) -> bool:
     return True
 
 
-def _coming(text: bytes) -> tuple[str, int, float]:
-    node, process, until = json.loads(text)
-    return str(node), int(process), float(until)
-
-
 def have_come(keys: Iterable[str]) -> None:
     """Take back what was announced."""
     for key in keys:
@@ -106,7 +98,7 @@ def have_come(keys: Iterable[str]) -> None:
 
 def note_begun(key: str) -> None:
     """Note that a process without its program begins the product of this key, or that a trial of it had no end."""
-    cache.save(key, json.dumps(_tries(key) + 1).encode(), cache.BEGUN)
+    cache.keep(key, cache.BEGUN, _tries(key) + 1)
 
 
 def is_worth_a_try(key: str) -> bool:
@@ -115,4 +107,4 @@ def is_worth_a_try(key: str) -> bool:
 
 
 def _tries(key: str) -> int:
-    return cache.parsed(key, cache.BEGUN, lambda text: int(json.loads(text))) or 0
+    return cache.load(key, cache.BEGUN, int) or 0

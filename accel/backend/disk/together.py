@@ -8,20 +8,15 @@ them; the program on disk is the same.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from accel.backend.disk import cache, experience
 from accel.backend.job import Job
 from accel.compiler.lower import Known
 from accel.compiler.merge import Member, MergedTrace, Placement, reassembled
 from accel.ir.fingerprint import digest
-from accel.platform import pickling
 from accel.record import Trace
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -39,7 +34,7 @@ def save(path: str, job: Job, trace: MergedTrace, paths: Sequence[str]) -> str:
     """
     names = _names_of(trace)
     program = _program(path, names)
-    cache.save(program, pickling.dumps(SavedTrace(replace(job, trial=None), names)), cache.TOGETHER)
+    cache.keep(program, cache.TOGETHER, SavedTrace(replace(job, trial=None), names))
     _save_placements(program, trace, paths)
     return program
 
@@ -53,7 +48,7 @@ def note_members(path: str, trace: MergedTrace, paths: Sequence[str]) -> None:
 
 def _save_placements(program: str, trace: MergedTrace, paths: Sequence[str]) -> None:
     for key, member in zip(paths, trace.members, strict=True):
-        cache.save(digest(program, key), pickling.dumps(member.placement), cache.PLACEMENT)
+        cache.keep(digest(program, key), cache.PLACEMENT, member.placement)
 
 
 class TraceOnDisk:
@@ -67,7 +62,7 @@ class TraceOnDisk:
 
     def placement_of(self, path: str | None) -> Placement | None:
         """Return a path's placement, by the path's key; None if it is not one of its paths."""
-        return None if path is None else _read(digest(self._program, path), cache.PLACEMENT, Placement)
+        return None if path is None else cache.load(digest(self._program, path), cache.PLACEMENT, Placement)
 
     def with_members(self, members: list[Member]) -> MergedTrace:
         """The merged trace with those of its paths that have been recorded. Raises NotMergeable.
@@ -85,7 +80,7 @@ class TraceOnDisk:
 
 def read(program: str) -> TraceOnDisk | None:
     """The merged trace on disk, if it is there and can be read. program: its key, from the experience of its paths."""
-    saved = _read(program, cache.TOGETHER, SavedTrace)
+    saved = cache.load(program, cache.TOGETHER, SavedTrace)
     return None if saved is None else TraceOnDisk(program, saved)
 
 
@@ -96,8 +91,3 @@ def _program(path: str, names: Sequence[str]) -> str:
 
 def _names_of(trace: MergedTrace) -> list[str]:
     return [slot.name for slot in trace.inputs.slots]
-
-
-def _read(key: str, suffix: str, kind: type[T]) -> T | None:
-    found = cache.parsed(key, suffix, pickle.loads)
-    return found if isinstance(found, kind) else None

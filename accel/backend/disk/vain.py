@@ -7,10 +7,9 @@ one limit on operations, and for calls of about one length.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accel.backend.disk import cache
 from accel.backend.disk.references import Files, Unnamed
@@ -61,17 +60,8 @@ NONE = Vain(0, 0.0, math.inf, 0.0, Refusal("limit.nodes"))
 
 def read(key: str) -> Vain:
     """Return the record of recordings in vain for a target with its present code. key: the target's."""
-    return cache.parsed(key, cache.VAIN, _parsed) or NONE
-
-
-def _parsed(text: bytes) -> Vain:
-    fields = json.loads(text)
-    files = Files()
-    files.hashes = fields["files"]
-    if fields["max_nodes"] != config.current().max_nodes or not files.are_unchanged():
-        return NONE
-    least_s, most_s = fields["calls_s"]
-    return Vain(fields["count"], fields["seconds"], least_s, most_s, Refusal(*fields["refusal"]))
+    known, max_nodes, files = cache.load(key, cache.VAIN, tuple) or (NONE, 0, Files())
+    return known if max_nodes == config.current().max_nodes and files.are_unchanged() else NONE
 
 
 def save(key: str, known: Vain, files: Iterable[str]) -> None:
@@ -82,16 +72,8 @@ def save(key: str, known: Vain, files: Iterable[str]) -> None:
             hashed.add(file)
     except Unnamed:
         return
-    refusal = known.refusal.reason, known.refusal.where, known.refusal.detail
-    plain = {
-        "count": known.count,
-        "seconds": known.seconds,
-        "calls_s": (known.least_s, known.most_s),
-        "refusal": refusal,
-        "max_nodes": config.current().max_nodes,
-        "files": hashed.hashes,
-    }
-    cache.save(key, json.dumps(plain).encode(), cache.VAIN)
+    known = replace(known, refusal=replace(known.refusal, stack=()))
+    cache.keep(key, cache.VAIN, (known, config.current().max_nodes, hashed))
 
 
 def forget(key: str) -> None:
