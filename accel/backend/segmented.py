@@ -124,7 +124,7 @@ def _parts(importer: Importer | None, steps: Sequence[Equation], options: Mappin
 
 def _kind(step: Equation) -> str:
     """Return the kind of segment for an operation that kernels do not take and that runs no other program."""
-    if callbacks.called_by(step.eqn.params):
+    if callbacks.called_by(step.params):
         return _CALL
     dtypes = {each.value.dtype if isinstance(each, Literal) else each.dtype for each in (*step.operands, *step.results)}
     is_numpys = step.name == "dot_general" and len(dtypes) == 1 and dtypes.pop().kind in "iuf"
@@ -202,7 +202,7 @@ class _Builder:
 
     def _on_host(self, steps: Sequence[Equation], made: Sequence[Variable]) -> HostCall:
         (step,) = steps
-        called = callbacks.called_by(step.eqn.params)
+        called = callbacks.called_by(step.params)
         assert called is not None
         function, _, forms, fills = called
         given, results = self._numbered(self._operands(step), step.results)
@@ -211,7 +211,7 @@ class _Builder:
     def _product(self, steps: Sequence[Equation], made: Sequence[Variable]) -> MatrixProduct:
         (step,) = steps
         given, results = self._numbered(self._operands(step), step.results)
-        return MatrixProduct(given, results, *step.eqn.params["dimension_numbers"])
+        return MatrixProduct(given, results, *step.params["dimension_numbers"])
 
     def _in_xla(self, steps: Sequence[Equation], made: Sequence[Variable]) -> InXla:
         import jax
@@ -245,12 +245,12 @@ def _nested(step: Equation, options: Mapping[str, Any]) -> Callable[[_Numbers, _
 
 
 def _choice(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
-    branches = [_inner(jaxprs.flat(each), options, is_branch=True) for each in step.eqn.params["branches"]]
+    branches = [_inner(jaxprs.flat(each), options, is_branch=True) for each in step.params["branches"]]
     return partial(Choice, programs=tuple(branches))
 
 
 def _scan(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
-    params = step.eqn.params
+    params = step.params
     fixed, state = scan_counts(step.eqn)
     forms = tuple((each.shape, each.dtype) for each in step.results[state:])
     body = _round(jaxprs.flat(params["jaxpr"]), range(fixed, fixed + state), options)
@@ -266,7 +266,7 @@ def _scan(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
 
 
 def _while(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
-    params = step.eqn.params
+    params = step.params
     goes_on = jaxprs.flat(params["cond_jaxpr"])
     if any(each.shape for each in goes_on.outputs if isinstance(each, Variable)):
         raise NotWorthwhile("it has a loop with a condition for each member")

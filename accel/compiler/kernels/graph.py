@@ -175,6 +175,17 @@ class Graph:
             inner = self.pieces([before, inner, self.box(around, at, tuple(shape))], dim)
         return inner
 
+    def transposed(self, source: KernelNode, order: Sequence[int]) -> KernelNode:
+        """Return a node with its axes in this order."""
+        axes = [Axis(list(order).index(dim), 1, 0) for dim in range(len(order))]
+        return self.view(source, tuple(source.shape[dim] for dim in order), axes)
+
+    def plain(self, source: KernelNode) -> KernelNode:
+        """Return a node whose truths are the bytes 0 and 1: nests write no others, inputs may hold others."""
+        if source.dtype.kind != "b" or source.op != INPUT:
+            return source
+        return self.make("copy", (source,), source.shape, source.dtype)
+
     def reshape(self, source: KernelNode, shape: Shape) -> KernelNode:
         """Reshape a node, in C order."""
         shape = tuple(shape)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from accel.compiler.kernels import indexing, reductions
-from accel.compiler.kernels.graph import CONSTANT, IOTA, Axis, Graph, KernelNode
+from accel.compiler.kernels.graph import CONSTANT, IOTA, Axis, Graph, KernelNode, Shape
 from accel.compiler.kernels.ir import REGISTERS
 from accel.compiler.kernels.jaxprs import Atom, Equation, Literal, Variable
 from accel.compiler.kernels.operations import OPERATIONS
@@ -87,7 +87,7 @@ def _taken(graph: Graph, step: Equation, node: Callable[[Atom], KernelNode]) -> 
 
 
 def _elementwise(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
-    result, params = step.results[0], step.eqn.params
+    result, params = step.results[0], step.params
     if step.name == "bitcast_convert_type" and given[0].dtype.itemsize != result.dtype.itemsize:
         return None
     if step.name == "pow" and given[1].dtype.kind != "f":
@@ -102,18 +102,13 @@ def _elementwise(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> K
     return graph.make(step.name, spread, result.shape, result.dtype, None if about is None else int(about))
 
 
-def _spread(graph: Graph, node: KernelNode, shape: tuple[int, ...]) -> KernelNode:
-    """Broadcast an array to the whole shape of a result, as NumPy does."""
+def _spread(graph: Graph, node: KernelNode, shape: Shape, dims: Sequence[int] | None = None) -> KernelNode:
+    """Broadcast an array to a larger shape. dims: the axes there that are its own; by default the last, as in NumPy."""
     if node.shape == shape:
         return node
-    dims = range(len(shape) - len(node.shape), len(shape))
-    return graph.view(node, shape, _repeated(node.shape, shape, dims))
-
-
-def _repeated(shape: tuple[int, ...], whole: tuple[int, ...], dims: Iterable[int]) -> list[Axis]:
-    """Return the index map that broadcasts an array of this shape to a larger one."""
-    lengths = zip(dims, shape, strict=True)
-    return [Axis(dim, 1, 0) if length == whole[dim] else Axis(None, 0, 0) for dim, length in lengths]
+    own = range(len(shape) - len(node.shape), len(shape)) if dims is None else dims
+    lengths = zip(own, node.shape, strict=True)
+    return graph.view(node, shape, [Axis(dim, 1, 0) if n == shape[dim] else Axis(None, 0, 0) for dim, n in lengths])
 
 
 _FOLDED: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -151,52 +146,33 @@ def _folded(step: Equation, given: Sequence[KernelNode]) -> Any:
         return _FOLDED[step.name](*values) if step.name in _FOLDED else None
 
 
-def _broadcast(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
-    source, dims = given[0], step.eqn.params["broadcast_dimensions"]
-    shape = step.results[0].shape
-    return graph.view(source, shape, _repeated(source.shape, shape, dims))
-
-
 def _reshape(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
-    order = step.eqn.params.get("dimensions")
-    return graph.reshape(given[0] if order is None else _turned(graph, given[0], order), step.results[0].shape)
-
-
-def _transpose(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
-    return _turned(graph, given[0], step.eqn.params["permutation"])
-
-
-def _turned(graph: Graph, node: KernelNode, order: Sequence[int]) -> KernelNode:
-    """Transpose a node."""
-    axes = [Axis(list(order).index(dim), 1, 0) for dim in range(len(order))]
-    return graph.view(node, tuple(node.shape[dim] for dim in order), axes)
+    order = step.params.get("dimensions") if step.name == "reshape" else None
+    source = given[0] if order is None else graph.transposed(given[0], order)
+    return graph.reshape(source, step.results[0].shape)
 
 
 def _slice(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
-    params = step.eqn.params
+    params = step.params
     steps = params["strides"] or (1,) * len(params["start_indices"])
     axes = [Axis(dim, by, start) for dim, (start, by) in enumerate(zip(params["start_indices"], steps, strict=True))]
     return graph.view(given[0], step.results[0].shape, axes)
 
 
 def _reverse(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
-    turned, shape = step.eqn.params["dimensions"], given[0].shape
+    turned, shape = step.params["dimensions"], given[0].shape
     axes = [Axis(dim, -1, length - 1) if dim in turned else Axis(dim, 1, 0) for dim, length in enumerate(shape)]
     return graph.view(given[0], shape, axes)
 
 
-def _concatenate(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
-    return graph.pieces(given, step.eqn.params["dimension"])
-
-
 def _stack(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode:
-    axis, shape = step.eqn.params["axis"], step.results[0].shape
+    axis, shape = step.params["axis"], step.results[0].shape
     one = (*shape[:axis], 1, *shape[axis + 1 :])
     return graph.pieces([graph.reshape(each, one) for each in given], axis)
 
 
 def _unstack(graph: Graph, step: Equation, given: KernelNode) -> list[KernelNode]:
-    at = step.eqn.params["axis"]
+    at = step.params["axis"]
     axes = [Axis(dim - (dim > at), 1, 0) for dim in range(len(given.shape))]
     return [
         graph.view(given, each.shape, [*axes[:at], Axis(None, 0, place), *axes[at + 1 :]])
@@ -206,7 +182,7 @@ def _unstack(graph: Graph, step: Equation, given: KernelNode) -> list[KernelNode
 
 def _pad(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     source, filling = given
-    config = step.eqn.params["padding_config"]
+    config = step.params["padding_config"]
     if any(inner for _, _, inner in config):
         return None
     starts, lengths = [max(-low, 0) for low, _, _ in config], []
@@ -254,36 +230,19 @@ def _iota(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNo
     result, dtype = step.results[0], np.dtype(np.int64)
     if given:
         return None
-    found = graph.make(IOTA, (), result.shape, dtype, step.eqn.params["dimension"])
+    found = graph.make(IOTA, (), result.shape, dtype, step.params["dimension"])
     if result.dtype == dtype:
         return found
     return graph.make("convert_element_type", (found,), result.shape, result.dtype)
 
 
-def _reduction(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
-    axes = step.eqn.params["axes"]
-    return reductions.reduced(graph, step.name, given[0], axes, step.results[0].shape)
-
-
-def _running(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
-    return reductions.running(graph, step.name, given[0], **step.eqn.params)
-
-
-def _gather(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
-    return indexing.gathered(graph, given[0], given[1], step.eqn.params, step.results[0].shape)
-
-
-def _scatter(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
-    return indexing.scattered(graph, step.name, given, step.eqn.params)
-
-
 def _place(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
-    (axis,) = step.eqn.params["axes"]
+    (axis,) = step.params["axes"]
     return reductions.placed(graph, step.name, given[0], axis, step.results[0].dtype)
 
 
 def _tile(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
-    (found,), times = given, step.eqn.params["reps"]
+    (found,), times = given, step.params["reps"]
     if math.prod(times) > _MOST_TILES:
         return None
     for dim, count in enumerate(times):
@@ -303,7 +262,7 @@ _LONGEST_PRODUCT = 8
 
 def _dot(graph: Graph, step: Equation, given: Sequence[KernelNode]) -> KernelNode | None:
     """Return a matrix product with short rows, added from left to right to 0.0, as NumPy does: -0.0 is no result."""
-    (x_sum, y_sum), (x_batch, y_batch) = step.eqn.params["dimension_numbers"]
+    (x_sum, y_sum), (x_batch, y_batch) = step.params["dimension_numbers"]
     x, y = given
     result = step.results[0]
     is_plain = len(x_sum) == 1 and x.dtype == y.dtype == result.dtype
@@ -337,14 +296,14 @@ SAME = frozenset(["optimization_barrier", "stop_gradient"])
 
 TAKEN: Mapping[str, Callable[[Graph, Equation, Sequence[KernelNode]], KernelNode | None]] = MappingProxyType(
     {
-        "broadcast_in_dim": _broadcast,
-        "reshape": _reshape,
-        "squeeze": lambda graph, step, given: graph.reshape(given[0], step.results[0].shape),
-        "expand_dims": lambda graph, step, given: graph.reshape(given[0], step.results[0].shape),
-        "transpose": _transpose,
+        "broadcast_in_dim": lambda graph, step, given: _spread(
+            graph, given[0], step.results[0].shape, step.params["broadcast_dimensions"]
+        ),
+        **dict.fromkeys(["reshape", "squeeze", "expand_dims"], _reshape),
+        "transpose": lambda graph, step, given: graph.transposed(given[0], step.params["permutation"]),
         "slice": _slice,
         "rev": _reverse,
-        "concatenate": _concatenate,
+        "concatenate": lambda graph, step, given: graph.pieces(given, step.params["dimension"]),
         "stack": _stack,
         "pad": _pad,
         "dynamic_slice": _dynamic_slice,
@@ -352,12 +311,25 @@ TAKEN: Mapping[str, Callable[[Graph, Equation, Sequence[KernelNode]], KernelNode
         "iota": _iota,
         "tile": _tile,
         "logistic": _logistic,
-        "gather": _gather,
+        "gather": lambda graph, step, given: indexing.gathered(
+            graph, given[0], given[1], step.params, step.results[0].shape
+        ),
         "dot_general": _dot,
-        **dict.fromkeys(indexing.SCATTERED, _scatter),
+        **dict.fromkeys(
+            indexing.SCATTERED,
+            lambda graph, step, given: indexing.scattered(graph, step.name, given, step.params),
+        ),
         **dict.fromkeys(reductions.PLACED, _place),
-        **dict.fromkeys(reductions.REDUCED, _reduction),
-        **dict.fromkeys(reductions.RUN, _running),
+        **dict.fromkeys(
+            reductions.REDUCED,
+            lambda graph, step, given: reductions.reduced(
+                graph, step.name, given[0], step.params["axes"], step.results[0].shape
+            ),
+        ),
+        **dict.fromkeys(
+            reductions.RUN,
+            lambda graph, step, given: reductions.running(graph, step.name, given[0], **step.params),
+        ),
     }
 )
 """Translations of operations that are not elementwise, by name. A result of None: kernels do not support it."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from accel.compiler.kernels.accumulators import COPY, joined, loop
-from accel.compiler.kernels.graph import BLOCK, GATHER, INPUT, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
+from accel.compiler.kernels.graph import BLOCK, GATHER, IOTA, SCATTER, Axis, Graph, KernelNode, Shape, strides_of
 from accel.compiler.kernels.ir import MEMORY
 
 SCATTERED = {
@@ -107,13 +107,8 @@ def _windows(whole: Shape, single: Sequence[int], batching: Sequence[int], along
 
 def _scatter(graph: Graph, target: KernelNode, at: KernelNode, updates: KernelNode, kind: str) -> KernelNode:
     if target.dtype.kind == "b":
-        # its truths may be bytes other than 0 and 1: nests write no others
-        target, updates = (
-            graph.make("copy", (each,), each.shape, each.dtype) if each.op == INPUT else each
-            for each in (target, updates)
-        )
         kind = {"add": "or", "mul": "and"}.get(kind, kind)
-    return graph.make(SCATTER, (target, at, updates), target.shape, target.dtype, kind)
+    return graph.make(SCATTER, (graph.plain(target), at, graph.plain(updates)), target.shape, target.dtype, kind)
 
 
 def block_read(graph: Graph, source: KernelNode, starts: Sequence[KernelNode], shape: Shape) -> KernelNode | None:

@@ -40,9 +40,14 @@ class Equation:
     results: list[Variable]
 
     @property
+    def params(self) -> dict[str, Any]:
+        params: dict[str, Any] = self.eqn.params
+        return params
+
+    @property
     def name(self) -> str:
         name = str(self.eqn.primitive.name)
-        return str(self.eqn.params["name"]) if name in _JITTED else name
+        return str(self.params["name"]) if name in _JITTED else name
 
 
 @dataclass(eq=False, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from accel.compiler.kernels import accumulators
-from accel.compiler.kernels.graph import INPUT, REDUCE, Axis, Graph, KernelNode
+from accel.compiler.kernels.graph import REDUCE, Graph, KernelNode
 from accel.compiler.kernels.ir import MEMORY
 
 ROWS, COLUMNS, RUNNING, PLACES = "rows", "columns", "running", "places"
@@ -48,15 +48,11 @@ def reduced(
     kept = [dim for dim in range(len(source.shape)) if dim not in axes]
     order = [dim for dim in range(len(source.shape)) if source.shape[dim] != 1 and dim in axes]
     others = [dim for dim in kept if source.shape[dim] != 1]
-    if name not in REDUCED:
-        return None
     if not source.size:
         return _of_nothing(graph, REDUCED[name], shape, source.dtype)
     if name == "reduce_sum" and source.dtype.kind == "b":
         return None
-    if source.dtype.kind == "b" and source.op == INPUT:
-        # its truths may be bytes other than 0 and 1: nests write no others
-        source = graph.make("copy", (source,), source.shape, source.dtype)
+    source = graph.plain(source)
     if not order:
         same = graph.reshape(source, shape)
         if name != "reduce_sum" or source.dtype.kind != "f":
@@ -70,7 +66,7 @@ def reduced(
         if name == "reduce_sum" and source.dtype.kind == "f":
             return None
         # move the reduced axes to the end, in their order
-        source = _turned(graph, source, [*kept, *sorted(axes)])
+        source = graph.transposed(source, [*kept, *sorted(axes)])
     return graph.make(REDUCE, (source,), shape, source.dtype, (REDUCED[name], ROWS))
 
 
@@ -92,16 +88,9 @@ def placed(graph: Graph, name: str, source: KernelNode, axis: int, dtype: Any) -
     """Return the index of the largest or smallest element along an axis."""
     if not source.size:
         return None
-    if source.dtype.kind == "b" and source.op == INPUT:
-        source = graph.make("copy", (source,), source.shape, source.dtype)
-    source = _turned(graph, source, [*(dim for dim in range(len(source.shape)) if dim != axis), axis])
+    others = [dim for dim in range(len(source.shape)) if dim != axis]
+    source = graph.transposed(graph.plain(source), [*others, axis])
     return graph.make(REDUCE, (source,), source.shape[:-1], dtype, (PLACED[name], PLACES))
-
-
-def _turned(graph: Graph, source: KernelNode, order: Sequence[int]) -> KernelNode:
-    """Transpose the source."""
-    moved = [Axis(order.index(dim), 1, 0) for dim in range(len(order))]
-    return graph.view(source, tuple(source.shape[dim] for dim in order), moved)
 
 
 def function_of(node: KernelNode) -> tuple[str, str]:
