@@ -22,7 +22,7 @@ from accel.platform import config, logs, timeline, tuning
 from accel.platform.clocks import time
 from accel.platform.ledger import current_run
 from accel.platform.reasons import Refusal
-from accel.policy import account, budget, parts, prices
+from accel.policy import account, budget, prices
 from accel.policy.account import LONGEST_RECORDING_S
 from accel.policy.call import Call, note_counted
 
@@ -247,7 +247,7 @@ class Recordings:
         resident.current.bring_up_to_date("it is recorded")
         state = self._state
         self.count += not again
-        parts.recorded.count += 1
+        account.recorded.count += 1
         is_bounded = state.is_limited and not budget.for_later_runs
         max_s = self._longest_s if is_bounded else math.inf
         # it ends by processor time: other programs that slow all calls down are no reason to record for longer

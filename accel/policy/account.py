@@ -60,13 +60,14 @@ def expected_gain_s(seconds: float, calls: int = 1) -> float:
 
 
 class _Recorded:
-    """The last recordings of this process: how many operations there are in a second on NumPy.
+    """The recordings of this process: how many operations the last ones had in a second on NumPy.
 
-    in_vain_s: what those have taken, beyond their calls, that ended at a limit. lengths: operations of the longest
-    recording of each target.
+    count: their number. in_vain_s: what those have taken, beyond their calls, that ended at a limit. lengths: of each
+    target, the operations of its longest one.
     """
 
     def __init__(self) -> None:
+        self.count = 0
         self.lengths: dict[str, int] = {}
         self._last = deque([(float(GUESSED_OPERATIONS), GUESSED_IN_S)], maxlen=16)
         self._goes_on = 0.0  # when the next one may be made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -43,6 +44,7 @@ def note_counted(seconds: float) -> None:
     THREAD.counted_s += seconds
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Call:
     """One call.
 
@@ -54,34 +56,18 @@ class Call:
     it; None where nothing was.
     """
 
-    __slots__ = (
-        "args",
-        "began",
-        "done",
-        "fair_s",
-        "function",
-        "kwargs",
-        "own_s",
-        "put_back",
-        "raised",
-        "result",
-        "seconds",
-        "worked_s",
-    )
-
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.function = function
-        self.args = args
-        self.kwargs = kwargs
-        self.done = False
-        self.result: Any = None
-        self.raised: BaseException | None = None
-        self.began = 0.0
-        self.seconds: float | None = None
-        self.own_s = 0.0
-        self.fair_s = 0.0
-        self.worked_s = 0.0
-        self.put_back: Callable[[], None] | None = None
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    done: bool = False
+    result: Any = None
+    raised: BaseException | None = None
+    began: float = 0.0
+    seconds: float | None = None
+    own_s: float = 0.0
+    fair_s: float = 0.0
+    worked_s: float = 0.0
+    put_back: Callable[[], None] | None = None
 
     def run(self, *, fair: bool) -> Any:
         """Run the program's own function, once. What it raises is kept in `raised` and raised again.

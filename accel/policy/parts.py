@@ -35,6 +35,7 @@ from types import CodeType
 from accel.backend.disk import experience
 from accel.platform import config, gain
 from accel.policy import budget, prices
+from accel.policy.account import recorded
 from accel.policy.call import Call
 
 PARTS_SHARE = 0.5
@@ -61,16 +62,6 @@ FREE_KINDS = 2
 GONE_ON = 4
 """A loop of unknown length is taken for certain to miss this share, one in GONE_ON, of what it has missed so far. Of
 loops seen at any moment of their runs, four of five go on for so long."""
-
-
-class _Recorded:
-    """The number of recordings that this process has made."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-
-recorded = _Recorded()
 
 
 class Parts:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -51,6 +52,7 @@ which long calls do not end rests. Guess. A loop whose iterations took 4 us and 
 each of them: 2 to 9 s of a run of 7 s."""
 
 
+@dataclass(slots=True, eq=False)
 class Rest:
     """A series of calls that go straight to NumPy.
 
@@ -61,30 +63,16 @@ class Rest:
     A rest ends early if the settings change, if a profile is started, or if a timed call takes long.
     """
 
-    __slots__ = (
-        "_granted",
-        "_left",
-        "_long_s",
-        "_looks_left",
-        "_looks_s",
-        "_settled",
-        "allowed",
-        "seconds",
-        "settings",
-        "untimed",
-    )
-
-    def __init__(self) -> None:
-        self.allowed = True
-        self.seconds = 0.0
-        self.untimed = 0
-        self.settings: config.Settings | None = None
-        self._left = 0  # calls to come, from the next timed one on
-        self._granted = 0  # calls that are not in the ledger yet, and those to come that follow a timed one
-        self._looks_s: deque[float] = deque(maxlen=USUAL_LOOKS)
-        self._long_s = 0.0
-        self._looks_left = 0
-        self._settled = 0, 0.0
+    allowed: bool = True
+    seconds: float = 0.0
+    untimed: int = 0
+    settings: config.Settings | None = None
+    _left: int = 0  # calls to come, from the next timed one on
+    _granted: int = 0  # calls that are not in the ledger yet, and those to come that follow a timed one
+    _looks_s: deque[float] = field(default_factory=lambda: deque(maxlen=USUAL_LOOKS))
+    _long_s: float = 0.0
+    _looks_left: int = 0
+    _settled: tuple[int, float] = 0, 0.0
 
     def begin(self, looked_s: float, call_s: float, *, waits: bool = False, ends_early: bool = True) -> None:
         """Rest for as many calls as pay for examining one.
