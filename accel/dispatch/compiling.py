@@ -156,7 +156,7 @@ class Compiling:
         values = path.matcher.match(call.args, call.kwargs) if has_worker() else None
         if not isinstance(values, list):
             return None
-        return first_run(path.trace, values, path.numpy_call_s, *self._state.tolerance)
+        return first_run(path.trace, values, path.numpy_call_s, self._state.tolerance)
 
     def join_at_once(self, path: RecordedPath) -> None:
         """Let a new path have the program of others without waiting, if that computes it."""

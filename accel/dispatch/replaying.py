@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from accel.backend import resident
@@ -21,10 +22,7 @@ from accel.policy import budget
 from accel.policy.call import Call, is_fault, note_counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accel.dispatch.replay import HostError, SideExit, StagedOutputs, StaleConstants
-    from accel.record.state.shown import Unshowable
+    from accel.dispatch.replay import SideExit, StagedOutputs, StaleConstants
 
 
 class Answered(NamedTuple):
@@ -40,23 +38,10 @@ class Unanswered(NamedTuple):
     for_good: bool = False
 
 
-class _Late(NamedTuple):
-    """What is imported once there is a program."""
-
-    staged: type[StagedOutputs]
-    host_error: type[HostError]
-    unshowable: type[Unshowable]
-    commit: Callable[[StagedOutputs, Call], None]
-
-
 @functools.cache
-def _late() -> _Late:
-    """As statements, these imports would take 6 us of each call."""
-    from accel.dispatch.replay import HostError, StagedOutputs
-    from accel.dispatch.replay.commit import commit
-    from accel.record.state.shown import Unshowable
-
-    return _Late(StagedOutputs, HostError, Unshowable, commit)
+def _replay() -> Any:
+    """The package that runs programs, imported with the first. As a statement, that would take 6 us of each call."""
+    return importlib.import_module("accel.dispatch.replay")
 
 
 class Replaying:
@@ -73,12 +58,12 @@ class Replaying:
         self, program: Program, values: list[Any], call: Call
     ) -> Answered | Unanswered | SideExit | StaleConstants:
         """Answer a call by a program, or say what it has met: nothing has happened then."""
-        late = _late()
+        replay = _replay()
         try:
             underflow.clear()
             given = program.variant.run(values)
             underflowed = underflow.has_happened()
-        except late.host_error as error:  # it depends on the numbers of this call: the next call may have others
+        except replay.HostError as error:  # it depends on the numbers of this call: the next call may have others
             return Unanswered(Refusal("rule.parameter", "", f"a number of this call: {error}"))
         except callbacks.Failed as error:  # as NumPy's call will, if it comes to that
             return self._discarded(program, call, Refusal("path.exception", "", str(error)))
@@ -86,7 +71,7 @@ class Replaying:
             if not is_fault(error):
                 raise
             return Unanswered(why_not_run(error), for_good=True)
-        if not isinstance(given, late.staged):
+        if not isinstance(given, replay.StagedOutputs):
             return cast("SideExit | StaleConstants", given)
         if given.drawn is not None:
             call.put_back = given.drawn.put_back
@@ -97,8 +82,8 @@ class Replaying:
             program.backoff.note_accepted()
             return Answered(self._compare(program, taken, given, call))
         try:
-            late.commit(given, call)
-        except late.unshowable as error:
+            replay.commit.commit(given, call)
+        except replay.commit.Unshowable as error:
             return self._discarded(program, call, Refusal("effect.print", "", str(error)))
         program.backoff.note_accepted()
         seconds = time.perf_counter() - call.began
@@ -117,15 +102,15 @@ class Replaying:
         values = program.whole.matcher.match(call.args, call.kwargs)
         if not isinstance(values, list):
             return False
-        late = _late()
+        replay = _replay()
         underflow.clear()
         given = program.variant.run(values)
-        if not isinstance(given, late.staged):
+        if not isinstance(given, replay.StagedOutputs):
             return False
         # what underflows is not counted twice: it is examined, whether or not it is suspect
         if underflow.has_happened() or self.comparisons.is_suspect(program.whole, given, underflowed=False):
             return False
-        late.commit(given, call)
+        replay.commit.commit(given, call)
         return True
 
     def _discarded(self, program: Program, call: Call, refusal: Refusal) -> Unanswered:
@@ -151,9 +136,8 @@ class Replaying:
 
     def _compare(self, program: Program, taken: RecordedPath, staged: StagedOutputs, call: Call) -> Refusal | None:
         """Run NumPy too. Its results stand; the replay's are compared with them, and never committed."""
-        tolerance, unit = self._state.tolerance
         executable, whole = program.variant.executable, self._state.mode == "verify"
-        refusal = self.comparisons.compare(taken, executable, staged, call, tolerance=tolerance, unit=unit, whole=whole)
+        refusal = self.comparisons.compare(taken, executable, staged, call, self._state.tolerance, whole=whole)
         if call.raised is None:
             self._paths.note_taken(taken)
         return refusal

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from types import CodeType
 
+from accel.dispatch.comparing.errors import Tolerance
 from accel.dispatch.paths.known import KnownPaths
 from accel.dispatch.refusals import Refusals
 from accel.platform import config
@@ -62,10 +63,10 @@ class TargetState:
         return not (self.paths.with_program and self.account.gains_by_looking)
 
     @property
-    def tolerance(self) -> tuple[float, float | None]:
-        """Relative error that a comparison allows; unit in the last place by which rounding may explain more."""
+    def tolerance(self) -> Tolerance:
+        """Difference that a comparison allows."""
         chosen = config.current()
-        return (chosen.tolerance, chosen.unit) if self._rtol is None else (self._rtol, None)
+        return Tolerance(chosen.tolerance, chosen.unit) if self._rtol is None else Tolerance(self._rtol)
 
     # -- staying on NumPy ---------------------------------------------------------------------------------------------
 

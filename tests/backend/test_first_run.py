@@ -22,6 +22,7 @@ from accel.backend.job import samples_of
 from accel.backend.underway import pending, queues, supervisor
 from accel.compiler.lower import Known
 from accel.dispatch.comparing import first_run
+from accel.dispatch.comparing.errors import Tolerance
 from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.stages import Stage
 from accel.platform import config
@@ -151,7 +152,7 @@ def test_a_first_run_compares_draws_and_changed_arrays(function: Callable[..., A
     trace = record(function, args, {}, max_nodes=100).trace
     assert trace is not None
     values, _ = trace.inputs.fetch(args, {})
-    run = first_run.first_run(trace, values, 0.0, 1e-9, None)
+    run = first_run.first_run(trace, values, 0.0, Tolerance(1e-9))
     assert run is not None and not np.shares_memory(run.values[trace.array_slots[0]], args[0])
     with config.override(kernels=False):  # XLA's, whose program takes the place of another one below
         executable = compile_trace(trace, Known(), samples_of(trace))
@@ -166,7 +167,7 @@ def test_too_little_memory_for_a_first_run_says_nothing_of_the_program(error: Ex
     trace = record(changing, (X.copy(),), {}, max_nodes=100).trace
     assert trace is not None
     values, _ = trace.inputs.fetch((X.copy(),), {})
-    run = first_run.first_run(trace, values, 0.0, 1e-9, None)
+    run = first_run.first_run(trace, values, 0.0, Tolerance(1e-9))
     assert run is not None
     executable = compile_trace(trace, Known(), samples_of(trace))
 
@@ -186,7 +187,7 @@ def test_too_little_memory_for_a_first_run_says_nothing_of_the_program(error: Ex
 )
 def test_what_cannot_be_copied_is_not_tried(args: Any) -> None:
     trace = SimpleNamespace(draws=[], tape=SimpleNamespace(nodes=[]), array_slots=[0], scalar_slots=[])
-    assert first_run.first_run(trace, args, 0.0, 1e-9, None) is None  # type: ignore[arg-type]
+    assert first_run.first_run(trace, args, 0.0, Tolerance(1e-9)) is None  # type: ignore[arg-type]
 
 
 # -- in processes of their own -----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from accel.compiler.lower import Known
 from accel.dispatch.comparing import comparison as comparing
 from accel.dispatch.comparing import monte_carlo
 from accel.dispatch.comparing.comparison import Comparison
-from accel.dispatch.comparing.errors import Verdict, relative_errors
+from accel.dispatch.comparing.errors import Tolerance, Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import explanation
 from accel.dispatch.comparing.snapshot import Snapshot
 from accel.dispatch.replay import StagedOutputs, Variant
@@ -53,25 +53,25 @@ def run(function: Any, *args: Any) -> tuple[Variant, StagedOutputs, Snapshot, An
 
 def test_an_equal_replay_shows_no_difference() -> None:
     _variant, staged, snapshot, result = run(in_place, np.arange(5.0))
-    assert Comparison(staged, result, snapshot, 1e-9).differences == []
+    assert Comparison(staged, result, snapshot, Tolerance(1e-9)).differences == []
 
 
 def test_a_wrong_element_is_named_with_both_values() -> None:
     _variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 12).reshape(3, 4))
     staged.made[0][1, 2] *= 1.0 + 1e-6
-    comparison = Comparison(staged, result, snapshot, 1e-9)
+    comparison = Comparison(staged, result, snapshot, Tolerance(1e-9))
     assert comparison.differences
     assert comparison.error == pytest.approx(1e-6, rel=1e-3)
     assert comparison.differences[0].detail.startswith("the result[1, 2]: NumPy ")
     assert repr(result[1, 2]) in comparison.differences[0].detail
-    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.MISMATCH
 
 
 def test_a_dropped_mutation_is_a_difference() -> None:
     variant, staged, snapshot, result = run(in_place, np.arange(5.0))
     variant.trace.outputs.changed.clear()
     staged.changed.clear()
-    comparison = Comparison(staged, result, Snapshot(replace(staged, values=snapshot.values)), 1e-9)
+    comparison = Comparison(staged, result, Snapshot(replace(staged, values=snapshot.values)), Tolerance(1e-9))
     assert comparison.differences[0].detail == "x: was changed in place by NumPy, not by the replay"
     assert comparison.error == np.inf
 
@@ -79,19 +79,19 @@ def test_a_dropped_mutation_is_a_difference() -> None:
 def test_a_wrong_dtype_is_a_difference() -> None:
     _variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 4))
     staged.made[0] = staged.made[0].astype(np.float32)
-    comparison = Comparison(staged, result, snapshot, 1e-9)
+    comparison = Comparison(staged, result, snapshot, Tolerance(1e-9))
     assert "NumPy gives float64[4], the replay float32[4]" in comparison.differences[0].detail
 
 
 def test_attributes_and_types_and_identity_are_compared() -> None:
     state, x = SimpleNamespace(field=np.arange(3.0)), np.ones(3)
     _variant, staged, snapshot, result = run(step, state, x)
-    assert Comparison(staged, result, snapshot, 1e-9).differences == []
+    assert Comparison(staged, result, snapshot, Tolerance(1e-9)).differences == []
     copied = (np.float64(result[0]), x.copy())
-    comparison = Comparison(staged, copied, snapshot, 1e-9)
+    comparison = Comparison(staged, copied, snapshot, Tolerance(1e-9))
     assert comparison.error == np.inf
     state.field = state.field + 1.0
-    comparison = Comparison(staged, result, snapshot, 1e-9)
+    comparison = Comparison(staged, result, snapshot, Tolerance(1e-9))
     assert "state.field" in comparison.differences[0].detail
 
 
@@ -109,10 +109,10 @@ def test_what_an_object_holds_is_compared_once_however_it_is_reached() -> None:
 
     state = State()
     _variant, staged, snapshot, result = run(work, state)
-    assert Comparison(staged, result, snapshot, 1e-9).differences == []
+    assert Comparison(staged, result, snapshot, Tolerance(1e-9)).differences == []
     state.items.append(3.0)
     state.other = 5.0  # type: ignore[attr-defined]
-    found = Comparison(staged, result, snapshot, 1e-9).differences
+    found = Comparison(staged, result, snapshot, Tolerance(1e-9)).differences
     assert {difference.field for difference in found} == {"state.other", "state.items[2]"}
     assert {difference.what for difference in found} == {"was set by NumPy, not by the replay"}
 
@@ -120,9 +120,9 @@ def test_what_an_object_holds_is_compared_once_however_it_is_reached() -> None:
 def test_rounding_explains_what_cancellation_leaves() -> None:
     _variant, staged, snapshot, _ = run(residue, np.full(40, 3e-16))
     staged.made[0][...] += 1.1102230246251565e-16
-    assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
+    assert explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.ROUNDING
     staged.made[0][7] += 1e-12
-    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
@@ -133,11 +133,11 @@ def test_rounding_explains_the_last_places_of_short_types(dtype: Any) -> None:
     x = (np.linspace(0.5, 2.0, 40) * (1 + (0.5j if dtype is np.complex64 else 0))).astype(dtype)
     _variant, staged, snapshot, _ = run(work, x)
     staged.made[0][...] *= dtype(1) + np.float32(2e-7)
-    assert explanation(staged, snapshot, 1e-9, exact=False) is Verdict.ROUNDING
+    assert explanation(staged, snapshot, Tolerance(1e-9, exact=False)) is Verdict.ROUNDING
     # NumPy fuses products of complex numbers
-    assert (explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING) is (dtype is np.complex64)
+    assert (explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.ROUNDING) is (dtype is np.complex64)
     staged.made[0][-1] *= 1.001
-    assert explanation(staged, snapshot, 1e-9, exact=False) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, Tolerance(1e-9, exact=False)) is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize("function", [np.sign, np.abs], ids=lambda each: each.__name__)
@@ -146,7 +146,7 @@ def test_rounding_explains_sizes_of_complex_numbers_only(function: Any) -> None:
     for x in (np.array([3 - 4j, 1 + 1j], np.complex64), np.array([-1.5, 2.0], np.float32)):
         _variant, staged, snapshot, _ = run(lambda x: function(x), x)
         staged.made[0][...] *= np.float32(1) + np.float32(2e-7)
-        assert (explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING) is (x.dtype.kind == "c")
+        assert (explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.ROUNDING) is (x.dtype.kind == "c")
 
 
 def products(a: Any, b: Any) -> Any:
@@ -176,7 +176,7 @@ def test_what_cancels_in_arithmetic_is_explained_where_that_is_not_exact(
         staged.made[0][7] = 1e-17
     else:
         staged.numbers[0] += 1e-16
-    assert explanation(staged, snapshot, 1e-9, exact=exact) is expected
+    assert explanation(staged, snapshot, Tolerance(1e-9, exact=exact)) is expected
 
 
 def test_no_more_runs_than_it_takes_to_explain(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,10 +185,10 @@ def test_no_more_runs_than_it_takes_to_explain(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(monte_carlo, "run_tape", lambda *given: (runs.append(given), run_tape(*given))[1])
     _variant, staged, snapshot, _ = run(residue, np.full(40, 3e-16))
     staged.made[0][...] += 1.1102230246251565e-16
-    assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
+    assert explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.ROUNDING
     assert len(runs) == 2, "as it is, and once with perturbed rounding"
     staged.made[0][7] += 1e-12
-    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.MISMATCH
     assert len(runs) == 2 + 1 + 2 * len(monte_carlo.SEEDS), "what they do not explain is tried with all of them"
 
 
@@ -223,7 +223,7 @@ def test_what_rounding_explained_once_is_not_explained_again(monkeypatch: pytest
         """How often has been asked for an explanation after one more comparison that is so far off."""
         staged.made[0][...] = result
         staged.made[0][-1] *= 1.0 + error
-        assert Comparison(staged, result, snapshot, 1e-9).judge(explained) is Verdict.ROUNDING
+        assert Comparison(staged, result, snapshot, Tolerance(1e-9)).judge(explained) is Verdict.ROUNDING
         return len(asked)
 
     assert [judged(5e-9), judged(4e-9), judged(9e-9), judged(4e-8), judged(7e-8)] == [1, 1, 1, 2, 2]
@@ -236,7 +236,7 @@ def test_rounding_does_not_explain_a_wrong_integer() -> None:
 
     _variant, staged, snapshot, _ = run(count, np.array([0.5, 1.5, 2.5]))
     staged.made[0][1] += 1
-    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.MISMATCH
 
 
 def reciprocal(a: Any, b: Any) -> Any:
@@ -260,9 +260,9 @@ def test_rounding_explains_no_nan_and_no_infinity(function: Any, replayed: float
     _variant, staged, snapshot, result = run(function, *args)
     staged.made[0][...] = result
     staged.made[0][7] = replayed
-    assert explanation(staged, snapshot, 1e-9, exact=exact) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, Tolerance(1e-9, exact=exact)) is Verdict.MISMATCH
     explained = {"the result": 1e-3}
-    assert Comparison(staged, result, snapshot, 1e-9).judge(explained) is Verdict.MISMATCH
+    assert Comparison(staged, result, snapshot, Tolerance(1e-9)).judge(explained) is Verdict.MISMATCH
 
 
 def test_runs_that_give_nan_or_infinity_excuse_nothing() -> None:
@@ -280,12 +280,12 @@ def test_rounding_explains_another_sign_of_what_is_noise_alone(unit: complex) ->
     _variant, staged, snapshot, result = run(scaled, np.full(40, 1.2e-16))
     assert np.abs(result).max() == 1.1102230246251565e-16
     staged.made[0][...] = -result
-    assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING
+    assert explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.ROUNDING
     _variant, staged, snapshot, result = run(scaled, np.full(40, 3e-15))
     staged.made[0][...] = result * 1.2
-    assert explanation(staged, snapshot, 1e-9) is Verdict.ROUNDING, "as large an error of the same sign"
+    assert explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.ROUNDING, "as large an error of the same sign"
     staged.made[0][...] = -result
-    assert explanation(staged, snapshot, 1e-9) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, Tolerance(1e-9)) is Verdict.MISMATCH
 
 
 def above(x: Any) -> Any:
@@ -313,9 +313,9 @@ def test_another_answer_near_a_threshold_needs_a_function_whose_last_place_may_d
     _variant, staged, snapshot, result = run(function, x)
     staged.made[0][...] = result
     staged.made[0][7] ^= True
-    assert explanation(staged, snapshot, 1e-9, exact=exact) is expected
+    assert explanation(staged, snapshot, Tolerance(1e-9, exact=exact)) is expected
     staged.made[0][8] ^= True
-    assert explanation(staged, snapshot, 1e-9, exact=exact) is Verdict.MISMATCH
+    assert explanation(staged, snapshot, Tolerance(1e-9, exact=exact)) is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from accel.dispatch.comparing.comparison import Comparison
+from accel.dispatch.comparing.errors import Tolerance
 from accel.record.state.changes import Emptied, Ends, SetMembers, Write
 from accel.record.state.leaves import NewObject, SharedLeaf
 from tests.dispatch.test_comparing import run
@@ -61,7 +62,7 @@ def work(s: Any, x: Any) -> Any:
 
 def test_nothing_differs() -> None:
     _variant, staged, snapshot, result = run(work, state(), np.arange(3.0))
-    assert Comparison(staged, result, snapshot, 1e-9).differences == []
+    assert Comparison(staged, result, snapshot, Tolerance(1e-9)).differences == []
 
 
 def cleared(s: Any, x: Any) -> Any:
@@ -76,7 +77,7 @@ def cleared(s: Any, x: Any) -> Any:
 
 def test_nothing_differs_after_clearing() -> None:
     _variant, staged, snapshot, result = run(cleared, state(), np.arange(3.0))
-    assert Comparison(staged, result, snapshot, 1e-9).differences == []
+    assert Comparison(staged, result, snapshot, Tolerance(1e-9)).differences == []
 
 
 def meddled(how: Any) -> list[str]:
@@ -84,7 +85,7 @@ def meddled(how: Any) -> list[str]:
     s = state()
     _variant, staged, snapshot, result = run(work, s, np.arange(3.0))
     how(s, result)
-    return [difference.detail for difference in Comparison(staged, result, snapshot, 1e-9).differences]
+    return [difference.detail for difference in Comparison(staged, result, snapshot, Tolerance(1e-9)).differences]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_what_the_replay_lacks_is_seen(kind: type) -> None:
     again = Snapshot(replace(staged, values=snapshot.values))
     again.parts = snapshot.parts
     name = variant.trace.inputs.name(lost.owner)
-    found = [difference.detail for difference in Comparison(staged, result, again, 1e-9).differences]
+    found = [difference.detail for difference in Comparison(staged, result, again, Tolerance(1e-9)).differences]
     assert any(each.startswith(name) for each in found), found
 
 
@@ -140,7 +141,7 @@ def test_a_lost_clearing_is_seen() -> None:
     variant, staged, snapshot, result = run(cleared, state(), np.arange(3.0))
     writes = variant.trace.outputs.writes
     writes.remove(next(change for change in writes if type(change) is Emptied))
-    found = [difference.detail for difference in Comparison(staged, result, snapshot, 1e-9).differences]
+    found = [difference.detail for difference in Comparison(staged, result, snapshot, Tolerance(1e-9)).differences]
     assert any(each.startswith("s.table") for each in found), found
 
 

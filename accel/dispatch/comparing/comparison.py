@@ -10,7 +10,7 @@ import numpy as np
 
 from accel.compiler.lower.written import Written
 from accel.dispatch.comparing.changes import Changes
-from accel.dispatch.comparing.errors import Verdict, relative_errors
+from accel.dispatch.comparing.errors import Tolerance, Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import NumpyValue, explanation
 from accel.dispatch.comparing.snapshot import Snapshot, equal
 from accel.dispatch.comparing.texts import ShownTexts
@@ -43,7 +43,7 @@ class Comparison:
 
     differences: one for each field that is not equal bit by bit, the worst first. points: the number of array elements
     and numbers that were compared. snapshot: of the inputs, taken before the call that returned `result`. texts: what
-    both of them show. unit: in the last place, and exact: as `explanation` takes them.
+    both of them show.
     """
 
     def __init__(
@@ -51,17 +51,13 @@ class Comparison:
         staged: StagedOutputs,
         result: object,
         snapshot: Snapshot,
-        rtol: float,
+        tolerance: Tolerance,
         texts: ShownTexts | None = None,
-        unit: float | None = None,
-        *,
-        exact: bool = True,
     ) -> None:
         self.points = 0
         self.differences: list[Difference] = []
-        self._staged, self._snapshot, self._rtol = staged, snapshot, rtol
-        self._texts = texts
-        self._unit, self._exact = unit, exact
+        self._staged, self._snapshot, self._texts = staged, snapshot, texts
+        self._tolerance, self._rtol = tolerance, tolerance.rtol
         # which objects are one: by the replay's object, NumPy's, and the other way round; each with a name for messages
         self._numpys: dict[Any, tuple[int, str]] = {}
         self._replays: dict[int, tuple[Any, str]] = {}
@@ -100,9 +96,7 @@ class Comparison:
             return Verdict.MISMATCH
         if all(difference.error <= explained.get(difference.field, 0.0) for difference in beyond):
             return Verdict.ROUNDING
-        verdict = explanation(
-            self._staged, self._snapshot, self._rtol, self._seen, self._is_numpys_text, self._unit, exact=self._exact
-        )
+        verdict = explanation(self._staged, self._snapshot, self._tolerance, self._seen, self._is_numpys_text)
         if verdict is Verdict.ROUNDING:
             for difference in beyond:
                 allowed = min(EXPLAINED_FACTOR * difference.error, MAX_EXPLAINED * self._rtol)

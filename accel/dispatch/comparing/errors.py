@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from accel.platform import config
+
+if TYPE_CHECKING:
+    from accel.backend.executable import Executable
 
 MAGNITUDE_FLOOR = 1e-3
 """Floor of the magnitude that an error is relative to, as a share of the largest magnitude that has an error. A small
@@ -19,6 +24,23 @@ class Verdict(StrEnum):
     ROUNDING = "no more than rounding makes it"
     THRESHOLD = "near a threshold"
     MISMATCH = "mismatch"
+
+
+class Tolerance(NamedTuple):
+    """Difference from NumPy that is allowed.
+
+    rtol: relative error. unit: of the last place, relative to the value, by which rounding may explain more; None: as
+    the value's dtype has it. exact: whether the program's arithmetic decides comparisons and step functions as NumPy's
+    does: in float64 on the CPU.
+    """
+
+    rtol: float
+    unit: float | None = None
+    exact: bool = True
+
+    def of(self, executable: Executable) -> Tolerance:
+        """The same for what this program computes."""
+        return self._replace(exact=executable.on_cpu and executable.precision == config.FLOAT64)
 
 
 def relative_errors(replayed: Any, actual: Any) -> Any:

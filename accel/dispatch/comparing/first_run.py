@@ -20,11 +20,11 @@ from accel.backend import devices
 from accel.backend.job import JobTrace
 from accel.compiler.merge import ABSENT, MergedTrace
 from accel.compiler.merge.trace import of_nobody
-from accel.dispatch.comparing.errors import Verdict, relative_errors
+from accel.dispatch.comparing.errors import Tolerance, Verdict, relative_errors
 from accel.dispatch.comparing.monte_carlo import computed_nodes, computed_values, explanation, run_tape
 from accel.dispatch.replay import HostError, SideExit, StagedOutputs, Variant
 from accel.dispatch.replay.variant import Computed
-from accel.platform import config, interrupts
+from accel.platform import interrupts
 from accel.record import Trace
 from accel.record.values.draws.generators import kind_of
 from accel.rules.rule import Unsupported
@@ -47,15 +47,14 @@ class FirstRun:
 
     values: of the slots, None where the program reads nothing. absent: slots that hold nothing in this call. of_some:
     indices of nodes that only some of several paths compute; None for one path. limit_s: maximum seconds that it may
-    take. tolerance, unit: as of the target.
+    take. tolerance: the target's.
     """
 
     values: list[Any]
     absent: list[int]
     of_some: frozenset[int] | None
     limit_s: float
-    tolerance: float
-    unit: float | None
+    tolerance: Tolerance
 
     def problem(
         self, executable: Executable, trace: JobTrace, limited: Callable[[float], AbstractContextManager[None]]
@@ -97,10 +96,9 @@ class FirstRun:
             interrupts.pass_on(why)
             return ""
         what, error = _worst(computed_values(staged), expected)
-        if error <= self.tolerance:
+        if error <= self.tolerance.rtol:
             return ""
-        exact = executable.on_cpu and executable.precision == config.FLOAT64
-        verdict = explanation(staged, self, self.tolerance, unit=self.unit, exact=exact)
+        verdict = explanation(staged, self, self.tolerance.of(executable))
         return "" if verdict is not Verdict.MISMATCH else f"{what}, relative error {error:.2g}"
 
 
@@ -112,7 +110,7 @@ class _OfSeveral(Variant):
 
 
 def first_run(
-    trace: Trace | MergedTrace, values: Sequence[Any], call_s: float, tolerance: float, unit: float | None
+    trace: Trace | MergedTrace, values: Sequence[Any], call_s: float, tolerance: Tolerance
 ) -> FirstRun | None:
     """The first run of a path's program on a call's inputs; None where they are too large, or cannot be copied.
 
@@ -138,7 +136,7 @@ def first_run(
             return None
     of_some = trace.of_some if isinstance(trace, MergedTrace) else None
     absent = [slot for slot in slots if values[slot] is ABSENT]
-    return FirstRun(copies, absent, of_some, LEAST_S + CALLS_S * call_s, tolerance, unit)
+    return FirstRun(copies, absent, of_some, LEAST_S + CALLS_S * call_s, tolerance)
 
 
 _NUMBERS = (bool, int, float, complex)

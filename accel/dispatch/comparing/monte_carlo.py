@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from accel.dispatch.comparing.errors import Verdict, parts_of, same, scale_of
+from accel.dispatch.comparing.errors import Tolerance, Verdict, parts_of, same, scale_of
 from accel.dispatch.replay import StagedOutputs
 from accel.ir.tape import Node, needed_by
 from accel.ir.template import fill
@@ -66,12 +66,9 @@ class PerturbedInputs(Protocol):
 def explanation(
     staged: StagedOutputs,
     snapshot: PerturbedInputs,
-    rtol: float,
+    tolerance: Tolerance,
     seen: Sequence[NumpyValue] = (),
     is_numpys: Callable[[list[Any]], bool] = lambda computed: True,
-    unit: float | None = None,
-    *,
-    exact: bool = True,
 ) -> Verdict:
     """Judge a difference beyond the tolerance, by Monte Carlo arithmetic.
 
@@ -86,10 +83,9 @@ def explanation(
     sign (see `_within`).
 
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
-    wrong, and explains nothing. is_numpys: the same for all that the tape computes. unit: of the last place, relative
-    to the value; None: as the value's dtype has it. exact: whether the program's arithmetic decides comparisons and
-    step functions as NumPy's does: in float64 on the CPU.
+    wrong, and explains nothing. is_numpys: the same for all that the tape computes.
     """
+    rtol, unit, exact = tolerance
     if any(staged.values[slot].nbytes > MOST_EXPLAINED for slot, _ in staged.trace.outputs.changed):
         return Verdict.MISMATCH
     snapshot.complete()
@@ -201,7 +197,7 @@ class _Rounding:
     """Moves each rounded value by one unit in the last place, up or down at random.
 
     kept: by node, answers that stay as they are. near: comparisons of operands whose relative distance is smaller are
-    answered at random; 0 for none. unit: as of `explanation`. moving: indices of the nodes that are moved; None: all.
+    answered at random; 0 for none. unit: as of Tolerance. moving: indices of the nodes that are moved; None: all.
     """
 
     def __init__(

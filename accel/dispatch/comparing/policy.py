@@ -21,6 +21,7 @@ from accel.policy.call import Call, note_counted
 if TYPE_CHECKING:
     from accel.backend.executable import Executable
     from accel.dispatch.comparing.comparison import Comparison
+    from accel.dispatch.comparing.errors import Tolerance
     from accel.dispatch.comparing.nonfinite import NonFinite
     from accel.dispatch.replay import StagedOutputs
 
@@ -109,15 +110,14 @@ class Comparisons:
         executable: Executable,
         staged: StagedOutputs,
         call: Call,
+        tolerance: Tolerance,
         *,
-        tolerance: float,
-        unit: float | None = None,
         whole: bool = False,
     ) -> Refusal | None:
         """Run NumPy's call too, and compare the replay with it. Returns why the target is to be demoted, or None.
 
-        path: the one that the replay has taken. executable: what was run. tolerance, unit: as of the target. whole: of
-        vast arrays, too, all is compared.
+        path: the one that the replay has taken. executable: what was run. tolerance: the target's. whole: of vast
+        arrays, too, all is compared.
         The call's result is NumPy's. An Exception of the program's own code is left in `call.raised`.
         """
         from accel.dispatch.comparing.comparison import Comparison
@@ -145,10 +145,9 @@ class Comparisons:
         finally:
             if texts is not None:
                 texts.stop()
-        exact = executable.on_cpu and executable.precision == config.FLOAT64
-        comparison = Comparison(staged, call.result, snapshot, tolerance, texts, unit, exact=exact)
+        comparison = Comparison(staged, call.result, snapshot, tolerance.of(executable), texts)
         logs.LOGGER.debug("%s compared with NumPy, largest error %.2g", self._name, comparison.error)
-        refusal = self.judge(comparison, tolerance)
+        refusal = self.judge(comparison, tolerance.rtol)
         if refusal is None:
             self._nonfinite_of(path).note(nonfinite)
             self._agreed[path] = self._ledger, self._ledger.calls + 1  # `_count` adds this call
@@ -186,7 +185,7 @@ class Comparisons:
         if len(copy_s) < COPIES_TIMED:
             copy_s.append(executable.time_copies(staged.given, staged.made, staged.changed))
 
-    def judge(self, comparison: Comparison, tolerance: float) -> Refusal | None:
+    def judge(self, comparison: Comparison, rtol: float) -> Refusal | None:
         """Enter a comparison into the ledger. Returns the refusal for which the target is demoted, or None."""
         from accel.dispatch.comparing.errors import Verdict
         from accel.dispatch.comparing.texts import LAST_DIGIT
@@ -204,17 +203,17 @@ class Comparisons:
                 verdict = Verdict.MISMATCH
         new = [difference for difference in beyond if ledger.differ(difference, str(verdict))]
         if verdict is Verdict.MISMATCH:
-            return Refusal("verify.mismatch", "", self._detail(comparison, tolerance))
+            return Refusal("verify.mismatch", "", self._detail(comparison, rtol))
         for difference in new:
             logs.LOGGER.info("%s differs from NumPy, %s: %s", self._name, verdict, difference.detail)
         return None
 
-    def _detail(self, comparison: Comparison, tolerance: float) -> str:
+    def _detail(self, comparison: Comparison, rtol: float) -> str:
         beyond = comparison.beyond
         detail = "; ".join(difference.detail for difference in beyond[:MAX_NAMED])
         if len(beyond) > MAX_NAMED:
             detail += f"; and {len(beyond) - MAX_NAMED} more fields, see the report"
-        detail += f"; relative error {comparison.error:.2g}, tolerance {tolerance:.2g}"
+        detail += f"; relative error {comparison.error:.2g}, tolerance {rtol:.2g}"
         if self._near_points > THRESHOLD_FREE:
             detail += f"; {self._near_points} of {self._points} points compared so far lay near a threshold, too many"
         return detail
