@@ -6,7 +6,8 @@ Each takes pointers to the source and to the results, their number, and the numb
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,21 +26,18 @@ def joined(kind: str, dtype: np.dtype[Any], register: str, x: str, y: str, out: 
         return [f"{out} = {kind} {register} {x}, {y}"]
     if kind in ("add", "sub", "mul"):
         return [f"{out} = {'f' if dtype.kind == 'f' else ''}{kind} {register} {x}, {y}"]
-    if dtype.kind == "f":
-        truth = "i1" if not register.startswith("<") else f"<{_LANES} x i1>"
-        how = "ogt" if kind == "max" else "olt"
-        return [
-            f"{out}a = fcmp {how} {register} {x}, {y}",
+    truth = f"<{_LANES} x i1>" if register.startswith("<") else "i1"
+    chosen, how = f"{out}a", {"max": "gt", "min": "lt"}[kind]
+    if dtype.kind != "f":
+        lines = [f"{chosen} = icmp {'u' if dtype.kind in 'ub' else 's'}{how} {register} {x}, {y}"]
+    else:
+        chosen = f"{out}c"
+        lines = [
+            f"{out}a = fcmp o{how} {register} {x}, {y}",
             f"{out}b = fcmp uno {register} {x}, {x}",
-            f"{out}c = or {truth} {out}a, {out}b",
-            f"{out} = select {truth} {out}c, {register} {x}, {register} {y}",
+            f"{chosen} = or {truth} {out}a, {out}b",
         ]
-    how = ("u" if dtype.kind in "ub" else "s") + ("gt" if kind == "max" else "lt")
-    truth = "i1" if not register.startswith("<") else f"<{_LANES} x i1>"
-    return [
-        f"{out}a = icmp {how} {register} {x}, {y}",
-        f"{out} = select {truth} {out}a, {register} {x}, {register} {y}",
-    ]
+    return [*lines, f"{out} = select {truth} {chosen}, {register} {x}, {register} {y}"]
 
 
 def _neutral(kind: str, dtype: np.dtype[Any]) -> str:
@@ -80,24 +78,38 @@ def _reduction(name: str, lines: Sequence[str]) -> str:
     return "\n".join([head, *lines, "ret void", "}"])
 
 
-def loop(index: str, count: str, body: Sequence[str], *, first: int = 0) -> list[str]:
+def loop(
+    index: str,
+    count: str,
+    body: Sequence[str],
+    *,
+    first: int | str = 0,
+    step: int = 1,
+    carried: Mapping[str, tuple[str, str, str]] = MappingProxyType({}),
+) -> list[str]:
     """Return the instructions of a loop over `%index` from `first` to `count`, exclusive. What follows comes after it.
 
-    body: begins in the block `index_loop`; it may hold loops.
+    body: begins in the block `index_loop`; it may hold loops. carried: by name, the type of a value that an iteration
+    hands to the next one, its first value, and what it is after an iteration.
     """
+    phis = {f"%{index}": ("i64", first, f"%{index}_next"), **carried}
     return [
         f"br label %{index}_start",
         f"{index}_start:",
-        f"%{index}_any = icmp slt i64 {first}, {count}",
-        f"br i1 %{index}_any, label %{index}_loop, label %{index}_end",
+        f"br label %{index}_test",
+        f"{index}_test:",
+        *(
+            f"{name} = phi {kind} [ {begin}, %{index}_start ], [ {after}, %{index}_last ]"
+            for name, (kind, begin, after) in phis.items()
+        ),
+        f"%{index}_more = icmp slt i64 %{index}, {count}",
+        f"br i1 %{index}_more, label %{index}_loop, label %{index}_end",
         f"{index}_loop:",
-        f"%{index} = phi i64 [ {first}, %{index}_start ], [ %{index}_next, %{index}_last ]",
         *body,
         f"br label %{index}_last",
         f"{index}_last:",
-        f"%{index}_next = add i64 %{index}, 1",
-        f"%{index}_more = icmp slt i64 %{index}_next, {count}",
-        f"br i1 %{index}_more, label %{index}_loop, label %{index}_end",
+        f"%{index}_next = add i64 %{index}, {step}",
+        f"br label %{index}_test",
         f"{index}_end:",
     ]
 
@@ -109,7 +121,22 @@ def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
     """
     stored, size = MEMORY[dtype], dtype.itemsize
     vector = f"<{_LANES} x {stored}>"
-    neutral = _neutral(kind, dtype)
+    lanes = [f"%r{lane}" for lane in range(_LANES)]
+    pairs = []
+    while len(lanes) > 1:
+        joins = [(x, y, f"{x}{y[1:]}") for x, y in zip(lanes[::2], lanes[1::2], strict=True)]
+        pairs += [line for x, y, out in joins for line in joined(kind, dtype, stored, x, y, out)]
+        lanes = [out for _, _, out in joins]
+    eight = [
+        f"%at = getelementptr {stored}, ptr %source, i64 %i",
+        f"%here = load {vector}, ptr %at, align {size}",
+        *joined(kind, dtype, vector, "%sum", "%here", "%joined"),
+    ]
+    one = [
+        f"%place = getelementptr {stored}, ptr %source, i64 %j",
+        f"%element = load {stored}, ptr %place, align {size}",
+        *joined(kind, dtype, stored, "%total", "%element", "%longer"),
+    ]
     lines = [
         f"define internal {stored} @{name}(ptr %source, i64 %length) #0 {{",
         f"%whole = and i64 %length, {0 if kind == 'mul' and dtype.kind == 'f' else -_LANES}",
@@ -117,48 +144,13 @@ def _block(name: str, kind: str, dtype: np.dtype[Any]) -> str:
         "br i1 %is_long, label %head, label %rest",
         "head:",
         f"%first = load {vector}, ptr %source, align {size}",
-        "br label %test",
-        "test:",
-        f"%i = phi i64 [ {_LANES}, %head ], [ %next, %loop ]",
-        f"%sum = phi {vector} [ %first, %head ], [ %joined, %loop ]",
-        "%more = icmp slt i64 %i, %whole",
-        "br i1 %more, label %loop, label %halves",
-        "loop:",
-        f"%at = getelementptr {stored}, ptr %source, i64 %i",
-        f"%here = load {vector}, ptr %at, align {size}",
-        *joined(kind, dtype, vector, "%sum", "%here", "%joined"),
-        f"%next = add i64 %i, {_LANES}",
-        "br label %test",
-        "halves:",
+        *loop("i", "%whole", eight, first=_LANES, step=_LANES, carried={"%sum": (vector, "%first", "%joined")}),
         *(f"%r{lane} = extractelement {vector} %sum, i64 {lane}" for lane in range(_LANES)),
-    ]
-    for out, x, y in (
-        ("a", "%r0", "%r1"),
-        ("b", "%r2", "%r3"),
-        ("c", "%r4", "%r5"),
-        ("d", "%r6", "%r7"),
-        ("e", "%a", "%b"),
-        ("f", "%c", "%d"),
-        ("g", "%e", "%f"),
-    ):
-        lines += joined(kind, dtype, stored, x, y, f"%{out}")
-    lines += [
+        *pairs,
         "br label %rest",
         "rest:",
-        f"%so_far = phi {stored} [ {neutral}, %0 ], [ %g, %halves ]",
-        "br label %tail_test",
-        "tail_test:",
-        "%j = phi i64 [ %whole, %rest ], [ %after, %tail ]",
-        f"%total = phi {stored} [ %so_far, %rest ], [ %longer, %tail ]",
-        "%is_more = icmp slt i64 %j, %length",
-        "br i1 %is_more, label %tail, label %end",
-        "tail:",
-        f"%place = getelementptr {stored}, ptr %source, i64 %j",
-        f"%element = load {stored}, ptr %place, align {size}",
-        *joined(kind, dtype, stored, "%total", "%element", "%longer"),
-        "%after = add i64 %j, 1",
-        "br label %tail_test",
-        "end:",
+        f"%so_far = phi {stored} [ {_neutral(kind, dtype)}, %0 ], [ {lanes[0]}, %i_end ]",
+        *loop("j", "%length", one, first="%whole", carried={"%total": (stored, "%so_far", "%longer")}),
         f"ret {stored} %total",
         "}",
     ]
@@ -269,27 +261,21 @@ def places(name: str, kind: str, dtype: np.dtype[Any], result: str) -> str:
             "%is_first_nan = and i1 %is_nan, %was_number",
             "%is_better = or i1 %is_beyond, %is_first_nan",
         ]
-    row = [
-        "%start = mul i64 %i, %length",
-        f"%row = getelementptr {stored}, ptr %source, i64 %start",
-        f"%first = load {stored}, ptr %row, align {size}",
-        "br label %elements",
-        "elements:",
-        "%j = phi i64 [ 0, %i_loop ], [ %after, %elements ]",
-        "%place = phi i64 [ 0, %i_loop ], [ %place_now, %elements ]",
-        f"%best = phi {stored} [ %first, %i_loop ], [ %best_now, %elements ]",
+    element = [
         f"%at = getelementptr {stored}, ptr %row, i64 %j",
         f"%x = load {stored}, ptr %at, align {size}",
         *better,
         f"%best_now = select i1 %is_better, {stored} %x, {stored} %best",
         "%place_now = select i1 %is_better, i64 %j, i64 %place",
-        "%after = add i64 %j, 1",
-        "%has_elements = icmp slt i64 %after, %length",
-        "br i1 %has_elements, label %elements, label %found",
-        "found:",
+    ]
+    carried = {"%place": ("i64", "0", "%place_now"), "%best": (stored, "%first", "%best_now")}
+    row = [
+        "%start = mul i64 %i, %length",
+        f"%row = getelementptr {stored}, ptr %source, i64 %start",
+        f"%first = load {stored}, ptr %row, align {size}",
+        *loop("j", "%length", element, carried=carried),
         f"%to = getelementptr {result}, ptr %result, i64 %i",
-        f"%place_found = {'freeze i64' if result == 'i64' else 'trunc i64'} %place_now"
-        + ("" if result == "i64" else f" to {result}"),
+        f"%place_found = {'freeze i64 %place' if result == 'i64' else f'trunc i64 %place to {result}'}",
         f"store {result} %place_found, ptr %to",
     ]
     return _reduction(name, loop("i", "%count", row))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accel.compiler.kernels import helpers, machine_code
+from accel.compiler.kernels.accumulators import loop
 from accel.compiler.kernels.helpers import Entry
 from accel.compiler.kernels.segments import Form, Kernel, Made, Segmented, pointer_table
 from accel.platform.addresses import address_of
@@ -23,60 +24,52 @@ from accel.platform.alignment import made_at
 _MANY = 256
 """Maximum kernels, or chunks of large ones, that run without a look at signals: some milliseconds."""
 
-_DRIVER = """
-define i64 @drive(ptr %calls, i64 %count, i64 %most) {
-start:
-  br label %call
-call:
-  %made = phi i64 [ 0, %start ], [ %more, %next ]
-  %at = phi i64 [ 0, %start ], [ %following, %next ]
-  %first = mul i64 %at, 5
-  %place = getelementptr ptr, ptr %calls, i64 %first
-  %function = load ptr, ptr %place
-  %second = getelementptr ptr, ptr %place, i64 1
-  %table = load ptr, ptr %second
-  %third = getelementptr ptr, ptr %place, i64 2
-  %flag = load ptr, ptr %third
-  %fourth = getelementptr ptr, ptr %place, i64 3
-  %moving = load ptr, ptr %fourth
-  %fifth = getelementptr ptr, ptr %place, i64 4
-  %all = load i64, ptr %fifth
-  call void %function(ptr %table, i64 0, i64 1)
-  br label %moves
-moves:
-  %moved = phi i64 [ 0, %call ], [ %moved_more, %move ]
-  %is_left = icmp slt i64 %moved, %all
-  br i1 %is_left, label %move, label %end_of_moves
-move:
-  %twice = mul i64 %moved, 2
-  %where = getelementptr i64, ptr %moving, i64 %twice
-  %entry = load i64, ptr %where
-  %behind = getelementptr i64, ptr %where, i64 1
-  %step = load i64, ptr %behind
-  %address = getelementptr i64, ptr %table, i64 %entry
-  %old = load i64, ptr %address
-  %new = add i64 %old, %step
-  store i64 %new, ptr %address
-  %moved_more = add i64 %moved, 1
-  br label %moves
-end_of_moves:
-  %more = add i64 %made, 1
-  %asks = icmp ne ptr %flag, null
-  br i1 %asks, label %ask, label %next
-ask:
-  %value = load i8, ptr %flag
-  %ends = icmp eq i8 %value, 0
-  br i1 %ends, label %end, label %next
-next:
-  %up = add i64 %at, 1
-  %wraps = icmp eq i64 %up, %count
-  %following = select i1 %wraps, i64 0, i64 %up
-  %is_last = icmp eq i64 %more, %most
-  br i1 %is_last, label %end, label %call
-end:
-  ret i64 %more
-}
-"""
+_MOVE = (
+    "%move = getelementptr { i64, i64 }, ptr %moving, i64 %m",
+    "%entry_and_step = load { i64, i64 }, ptr %move",
+    "%entry = extractvalue { i64, i64 } %entry_and_step, 0",
+    "%step = extractvalue { i64, i64 } %entry_and_step, 1",
+    "%address = getelementptr i64, ptr %table, i64 %entry",
+    "%old = load i64, ptr %address",
+    "%new = add i64 %old, %step",
+    "store i64 %new, ptr %address",
+)
+
+_ROW = "{ ptr, ptr, ptr, ptr, i64 }"
+
+_DRIVER = "\n".join(
+    [
+        "define i64 @drive(ptr %calls, i64 %count, i64 %most) {",
+        "br label %call",
+        "call:",
+        "%made = phi i64 [ 0, %0 ], [ %more, %next ]",
+        "%at = phi i64 [ 0, %0 ], [ %following, %next ]",
+        f"%place = getelementptr {_ROW}, ptr %calls, i64 %at",
+        f"%row = load {_ROW}, ptr %place",
+        *(
+            f"%{name} = extractvalue {_ROW} %row, {n}"
+            for n, name in enumerate("function table flag moving all".split())
+        ),
+        "call void %function(ptr %table, i64 0, i64 1)",
+        *loop("m", "%all", _MOVE),
+        "%more = add i64 %made, 1",
+        "%asks = icmp ne ptr %flag, null",
+        "br i1 %asks, label %ask, label %next",
+        "ask:",
+        "%value = load i8, ptr %flag",
+        "%ends = icmp eq i8 %value, 0",
+        "br i1 %ends, label %end, label %next",
+        "next:",
+        "%up = add i64 %at, 1",
+        "%wraps = icmp eq i64 %up, %count",
+        "%following = select i1 %wraps, i64 0, i64 %up",
+        "%is_last = icmp eq i64 %more, %most",
+        "br i1 %is_last, label %end, label %call",
+        "end:",
+        "ret i64 %more",
+        "}",
+    ]
+)
 """Calls functions in a circle until a flag is 0, and at most `most` of them. Returns how many. calls: a row for each:
 the function, its pointer table, the flag to look at afterwards or null, and a list with its length: of numbers of
 addresses in the table, each with the bytes by which to move it afterwards."""
