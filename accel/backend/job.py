@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from accel.compiler.lower import ConstantsAnew, Known, Lowerable, LoweredProgram
+from accel.compiler.lower.program import refilled, with_values
 from accel.ir.fingerprint import Describer, Indescribable, digest
 from accel.ir.tape import Node, Outcome, Tape
 from accel.ir.template import fill
@@ -50,17 +51,14 @@ class Job:
     """A trace to compile, and the arguments to compile it for.
 
     nodes: the arguments of each `Node`, with `Ref`s in place of nodes. outcomes: index of the node, expected value, and
-    line. arrays, numbers, changed, state: the outputs, with nodes by index. pinned, known: as lowering takes
-    them. draws: with `Ref`s in place of nodes. forms: shape and dtype of each slot's array, None for other slots.
-    settings: those that the result depends on. trial: how the program is tried where it is compiled, if it is.
+    line. outputs: those that are computed, with indices in place of nodes. pinned, known: as lowering takes them.
+    draws: with `Ref`s in place of nodes. forms: shape and dtype of each slot's array, None for other slots. settings:
+    those that the result depends on. trial: how the program is tried where it is compiled, if it is.
     """
 
     nodes: list[tuple[Any, ...]]
     outcomes: list[tuple[int, Any, Any]]
-    arrays: list[int]
-    numbers: list[int]
-    changed: list[tuple[int, int]]
-    state: list[tuple[int, int]]
+    outputs: Outputs
     pinned: dict[int, Any]
     draws: list[Draw]
     known: Known
@@ -76,13 +74,8 @@ class Job:
         """Rebuild the part of the trace that is lowered."""
         nodes = nodes_of(self.nodes)
         outcomes = [Outcome(nodes[index], expected, where) for index, expected, where in self.outcomes]
-        outputs = Outputs(
-            arrays=[nodes[index] for index in self.arrays],
-            numbers=[nodes[index] for index in self.numbers],
-            changed=[(slot, nodes[index]) for slot, index in self.changed],
-            state=[(slot, nodes[index]) for slot, index in self.state],
-        )
-        draws = [_refilled(draw, lambda ref: nodes[ref.index], Ref) for draw in self.draws]
+        outputs = Outputs(**with_values(self.outputs, nodes.__getitem__))
+        draws = [refilled(draw, lambda ref: nodes[ref.index], Ref) for draw in self.draws]
         return JobTrace(Tape(nodes, outcomes), outputs, self.pinned, draws)
 
 
@@ -117,16 +110,12 @@ class Trial(Protocol):
 
 def describe(trace: Lowerable, known: Known, samples: Sequence[Any], threads: int | None) -> Job:
     """The job of compiling a trace for the CPU. Arguments as of `compile_trace`; threads: of XLA, None for all."""
-    outputs = trace.outputs
     return Job(
         nodes=[row_of(node) for node in trace.tape.nodes],
         outcomes=[(outcome.node.index, outcome.expected, outcome.where) for outcome in trace.tape.outcomes],
-        arrays=[node.index for node in outputs.arrays],
-        numbers=[node.index for node in outputs.numbers],
-        changed=[(slot, node.index) for slot, node in outputs.changed],
-        state=[(slot, node.index) for slot, node in outputs.state],
+        outputs=Outputs(**with_values(trace.outputs, lambda node: node.index)),
         pinned=dict(trace.pinned),
-        draws=[_refilled(draw, lambda node: Ref(node.index), Node) for draw in trace.draws],
+        draws=[refilled(draw, lambda node: Ref(node.index)) for draw in trace.draws],
         known=Known(dict(known.scalars), dict(known.arrays)),
         forms=[(each.shape, each.dtype) if isinstance(each, np.ndarray) else None for each in samples],
         settings={
@@ -157,11 +146,6 @@ def nodes_of(rows: Iterable[tuple[Any, ...]]) -> list[Node]:
     return nodes
 
 
-def _refilled(draw: Draw, value_of: Callable[[Any], Any], kinds: type) -> Draw:
-    args, kwargs = fill((draw.args, draw.kwargs), value_of, kinds)
-    return Draw(draw.slot, draw.owner, draw.method, args, kwargs, draw.form)
-
-
 def path_key_of(job: Job) -> str:
     """The key on disk of a job's path: the same whichever inputs are folded. Raises Indescribable."""
     describer = Describer(_no_argument)
@@ -175,7 +159,7 @@ def path_key_of(job: Job) -> str:
         rows.append((rules[rule], describer((args, kwargs, about["scalar"])), plain))
     rest = [
         [(index, describer(expected)) for index, expected, _ in job.outcomes],
-        (job.arrays, job.numbers, job.changed, job.state),
+        with_values(job.outputs, int),
         _contents(job.pinned, describer),
         [describer(draw) for draw in job.draws],
         [form and (form[0], str(form[1])) for form in job.forms],

@@ -20,8 +20,6 @@ from accel.platform import config, tuning
 from accel.platform.ledger import open_ledger
 from accel.platform.reasons import source_line
 
-GUARDS = ("disallow", "log", "allow")
-
 
 @pytest.fixture(autouse=True)
 def alone(foreground: None, monkeypatch: pytest.MonkeyPatch) -> None:

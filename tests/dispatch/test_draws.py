@@ -169,9 +169,6 @@ def test_every_call_compared(function: Any) -> None:
     assert ledger.compiled_calls > 30 and "verify.mismatch" not in {refusal.reason for refusal in ledger.refusals}
 
 
-HIDDEN = np.random.default_rng(3)
-
-
 def test_a_call_that_draws_more_than_was_recorded_is_found() -> None:
     """What accel believes to draw nothing, draws."""
     drawn = []

@@ -154,7 +154,6 @@ def rows(text: str, **about: Any) -> list[Row]:
 
 REAL = tuple("? b B h i I q Q e f d".split())
 FLOATS = tuple("e f d F D".split())
-LINEAR = tuple("f d F D q".split())
 
 UNARY = [name for name, value in vars(np).items() if isinstance(value, np.ufunc) and value.nin == 1]
 BINARY = [

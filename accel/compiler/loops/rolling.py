@@ -11,14 +11,12 @@ import numpy as np
 from accel.compiler.loops.bodies import Bodies
 from accel.compiler.loops.draft import Assumed, Draft
 from accel.compiler.loops.iterations import NoLoop, Passage, kinds_of, require
+from accel.compiler.lower.program import refilled, with_values
 from accel.ir.loop import LoopBody
 from accel.ir.tape import Node, needed_by, nodes_in
-from accel.ir.template import fill
 from accel.platform import interrupts, logs
 from accel.record import Trace
 from accel.record.run.loops.heads import Head, LoopRun
-from accel.record.run.outputs import Outputs
-from accel.record.state.draw import Draw
 from accel.rules import core
 
 BEGINNINGS = 6
@@ -66,12 +64,16 @@ def _rolled(trace: Trace, runs: Sequence[LoopRun]) -> Trace:
         return trace
     rolling.guard()
     tape, former = draft.tape()
-    draws = [_draw_with_nodes(draw, former) for draw in trace.draws]
+
+    def now(node: Node) -> Node:
+        return former[node.index]
+
+    draws = [refilled(draw, now) for draw in trace.draws]
     if any(node.rule is core.LOOP for node in needed_by(nodes_in([(each.args, each.kwargs) for each in draws]))):
         logs.LOGGER.debug("loops stay a path for each number of iterations: what is drawn depends on what they compute")
         return trace
     # states at joins name operations that are gone
-    outputs = _with_nodes(trace.outputs, former)
+    outputs = dataclasses.replace(trace.outputs, **with_values(trace.outputs, now))
     return dataclasses.replace(trace, tape=tape, outputs=outputs, draws=draws, joins=[])
 
 
@@ -83,23 +85,6 @@ def _segments(run: LoopRun) -> Iterator[RolledSegment]:
             if place > start:
                 yield RolledSegment(run, heads[start : place + 1])
             start = place + 1
-
-
-def _with_nodes(outputs: Outputs, former: dict[int, Node]) -> Outputs:
-    """The outputs on the new tape."""
-    return dataclasses.replace(
-        outputs,
-        arrays=[former[node.index] for node in outputs.arrays],
-        numbers=[former[node.index] for node in outputs.numbers],
-        changed=[(slot, former[node.index]) for slot, node in outputs.changed],
-        state=[(slot, former[node.index]) for slot, node in outputs.state],
-    )
-
-
-def _draw_with_nodes(draw: Draw, former: dict[int, Node]) -> Draw:
-    """A draw with what gives its arguments on the new tape."""
-    args, kwargs = fill((draw.args, draw.kwargs), lambda node: former[node.index], Node)
-    return dataclasses.replace(draw, args=args, kwargs=kwargs)
 
 
 class _Rolling:

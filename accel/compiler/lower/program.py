@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from accel.compiler.lower.written import OnHost, View
 from accel.ir.bits import same_number
 from accel.ir.tape import Node, Tape
+from accel.ir.template import fill
 from accel.record.run.outputs import Outputs
 from accel.record.state.draw import Draw
 from accel.rules.rule import Unsupported
@@ -97,6 +98,22 @@ class Lowerable(Protocol):
     outputs: Outputs
     pinned: dict[int, Any]
     draws: list[Draw]
+
+
+def with_values(outputs: Outputs, value_of: Callable[[Any], Any]) -> dict[str, list[Any]]:
+    """The parts of outputs that name nodes, with other values in the place of these."""
+    return {
+        "arrays": [value_of(node) for node in outputs.arrays],
+        "numbers": [value_of(node) for node in outputs.numbers],
+        "changed": [(slot, value_of(node)) for slot, node in outputs.changed],
+        "state": [(slot, value_of(node)) for slot, node in outputs.state],
+    }
+
+
+def refilled(draw: Draw, value_of: Callable[[Any], Any], kind: type = Node) -> Draw:
+    """A draw with other values in the place of the nodes, or leaves of another kind, among its arguments."""
+    args, kwargs = fill((draw.args, draw.kwargs), value_of, kind)
+    return replace(draw, args=args, kwargs=kwargs)
 
 
 PACKS = {"f": np.dtype(np.float64), "i": np.dtype(np.int64), "u": np.dtype(np.uint64), "c": np.dtype(np.complex128)}

@@ -7,11 +7,12 @@ from the same generators, by the same methods, with the same arguments, in the s
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from accel.compiler.lower.program import refilled
 from accel.compiler.merge.alignment import static_form
 from accel.ir.tape import Node, nodes_in
-from accel.ir.template import fill
 from accel.record import Trace
 from accel.record.state.draw import Draw
 from accel.record.values.draws.early import are_early
@@ -47,9 +48,8 @@ def _described(trace: Trace) -> list[Hashable]:
 
 
 def _placed(draw: Draw, slots: Sequence[int], nodes: Mapping[int, Node]) -> Draw:
-    args, kwargs = fill((draw.args, draw.kwargs), lambda node: nodes[node.index], Node)
     owner = None if draw.owner is None else slots[draw.owner]
-    return Draw(slots[draw.slot], owner, draw.method, args, kwargs, draw.form)
+    return replace(refilled(draw, lambda node: nodes[node.index]), slot=slots[draw.slot], owner=owner)
 
 
 def _key(draw: Draw) -> Hashable:
