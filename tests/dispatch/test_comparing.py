@@ -212,7 +212,7 @@ def test_what_rounding_explained_once_is_not_explained_again(monkeypatch: pytest
     _variant, staged, snapshot, result = run(residue, np.linspace(0.1, 1.0, 40))
     asked: list[float] = []
 
-    def explain(*given: Any, exact: bool) -> Verdict:
+    def explain(*given: Any) -> Verdict:
         asked.append(given[3])
         return Verdict.ROUNDING
 
