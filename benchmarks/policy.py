@@ -350,8 +350,8 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
     recordings.read = read_all  # type: ignore[assignment]
     compile_now = queues.compile_now
 
-    def compile_in_background(trace: Any, known: Any, samples: Any, *, name: str = "", **_: Any) -> PendingProgram:
-        made = compile_now(trace, known, samples, name=name)
+    def compile_in_background(pending: PendingProgram) -> PendingProgram:
+        made, trace = compile_now(pending), pending._arguments[0]
         if made.found_on_disk:
             clock.work(score.load_s * nodes(trace))
             made.there_at = clock.wall  # type: ignore[attr-defined]

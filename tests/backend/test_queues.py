@@ -71,7 +71,7 @@ class Trace(str):
 def submit(name: str, missed_s: float, operations: int = 1) -> Any:
     trace = Trace(name)
     trace.tape = SimpleNamespace(nodes=[None] * operations)
-    return queues.compile_in_background(trace, None, None, missed_s=missed_s)  # type: ignore[arg-type]
+    return queues.compile_in_background(pending.PendingProgram((trace, None, None), missed_s))  # type: ignore[arg-type]
 
 
 def test_what_calls_do_without_is_compiled_before_what_they_did_without(
@@ -216,33 +216,33 @@ def made(job: Any) -> Any:
 
 
 def test_a_worker_compiles_and_is_no_child_of_ours(workers: Any) -> None:
-    made(queues.compile_in_background(*arguments_of(lambda x: x * 3.0), missed_s=1.0))
+    made(compiled(lambda x: x * 3.0))
     assert workers._worker is not None
     with pytest.raises(ChildProcessError):
         os.waitpid(workers._worker._pid, os.WNOHANG)
 
 
 def test_a_worker_that_ends_takes_one_program_with_it_and_the_next_is_another(workers: Any) -> None:
-    made(queues.compile_in_background(*arguments_of(lambda x: x * 5.0), missed_s=1.0))
+    made(compiled(lambda x: x * 5.0))
     first = workers._worker._pid
     os.kill(first, signal.SIGKILL)
-    lost = queues.compile_in_background(*arguments_of(lambda x: x * 7.0), missed_s=1.0)
+    lost = compiled(lambda x: x * 7.0)
     with pytest.raises(Unsupported, match="ended"):
         made(lost)
-    made(queues.compile_in_background(*arguments_of(lambda x: x * 9.0), missed_s=1.0))
+    made(compiled(lambda x: x * 9.0))
     assert workers._worker._pid != first
 
 
 def test_after_too_many_nothing_is_compiled_any_more(workers: Any) -> None:
     workers._lost = supervisor.MAX_LOST
-    refused = queues.compile_in_background(*arguments_of(lambda x: x * 11.0), missed_s=1.0)
+    refused = compiled(lambda x: x * 11.0)
     with pytest.raises(Unsupported, match="the compiling process ended 3 times"):
         made(refused)
 
 
 def test_without_a_worker_this_process_compiles(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    made(queues.compile_in_background(*arguments_of(lambda x: x * 13.0), missed_s=1.0))
+    made(compiled(lambda x: x * 13.0))
     assert not workers.can_start
 
 
@@ -255,19 +255,23 @@ def test_a_path_that_no_other_process_could_find_has_a_whole_job_all_the_same(
     monkeypatch.setattr("accel.backend.job.path_key_of", indescribable)
     monkeypatch.setattr(pending.cache, "is_used", lambda: True)
     monkeypatch.setattr(pending.devices, "plan_threads", lambda *_: 3)
-    one = pending.PendingProgram(arguments_of(lambda x: x * 5.0))
+    one = program_of(lambda x: x * 5.0)
     one.prepare()
     assert one._job is not None
     assert one._job.settings["threads"] == 3
     assert not one.load_from_disk()
 
 
-def arguments_of(function: Any) -> tuple[Any, Any, Any]:
-    """What `compile_in_background` takes for a function of one array."""
+def program_of(function: Any) -> pending.PendingProgram:
+    """A function of one array, to be compiled."""
     x = np.arange(4.0)
     trace = record(function, (x,), {}, max_nodes=100).trace
     assert trace is not None
-    return trace, Known(), samples_of(trace)
+    return pending.PendingProgram((trace, Known(), samples_of(trace)), 1.0)
+
+
+def compiled(function: Any) -> pending.PendingProgram:
+    return queues.compile_in_background(program_of(function))
 
 
 def test_the_clock_of_a_program_may_stop_while_another_thread_reads_it() -> None:

@@ -164,6 +164,7 @@ threads = [threading.Thread(target=play, args=(k,)) for k in range(2)]
 
 def test_in_float32_and_in_the_background(tmp_path: Any) -> None:
     code = """
+from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.queues import compile_in_background
 from accel.dispatch.replay import Variant
 from accel.compiler.lower import Known
@@ -172,7 +173,7 @@ from accel.record import record
 x = np.random.default_rng(0).random((12, 5))
 trace = record(smooth, (x,), {}, max_nodes=1000).trace
 values, _ = trace.inputs.fetch((x,), {})
-pending = compile_in_background(trace, Known(), values)
+pending = compile_in_background(PendingProgram((trace, Known(), values)))
 made = pending.result(100)
 found, expected = Variant(trace, made).run(values).made[0], smooth(x)
 print(json.dumps([len(made.shards.devices), pending.unkept, float(np.abs(found - expected).max())]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,11 +22,7 @@ def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def in_background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """As with programs that are compiled in the background, which are done at once; they are kept on disk."""
-
-    def compile_now(*arguments: Any, **_: Any) -> Any:
-        return queues.compile_now(*arguments)
-
-    monkeypatch.setattr(queues, "compile_in_background", compile_now)
+    monkeypatch.setattr(queues, "compile_in_background", queues.compile_now)
     monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     with config.override(ahead_of_time=True, cache_dir=tmp_path):
         yield tmp_path

@@ -440,10 +440,7 @@ def test_a_program_whose_runs_are_all_discarded_is_tried_ever_more_rarely(monkey
 
 
 def test_a_further_path_is_compiled_once_it_is_taken_often_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compile_now(*arguments: Any, **_: Any) -> Any:
-        return queues.compile_now(*arguments)
-
-    monkeypatch.setattr(queues, "compile_in_background", compile_now)
+    monkeypatch.setattr(queues, "compile_in_background", queues.compile_now)
     monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     fast = accel.accelerate(lambda x, rare: x * 3.0 if rare else x * 2.0, name="branching")
 

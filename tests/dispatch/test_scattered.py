@@ -38,7 +38,7 @@ def free(at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiling costs nothing and ends at once, whatever other tests have measured."""
     monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     monkeypatch.setattr(account, "LAUNCH_S", 0.0)
-    monkeypatch.setattr(queues, "compile_in_background", lambda *given, **_: queues.compile_now(*given))
+    monkeypatch.setattr(queues, "compile_in_background", queues.compile_now)
 
 
 def least(x: Any, limit: float) -> Any:

@@ -367,7 +367,7 @@ def test_rounds_whose_program_is_late_use_the_programs_of_their_parts(
     monkeypatch.setattr(prices, "burden_s", lambda compile_s: 0.0)
     monkeypatch.setattr("accel.policy.rest.SMALL_CALL_S", 0.0)
     monkeypatch.setattr("accel.platform.gain.COMPILE_GAIN_S", 0.0)
-    monkeypatch.setattr(queues, "compile_in_background", lambda *given, **_: queues.compile_now(*given))
+    monkeypatch.setattr(queues, "compile_in_background", queues.compile_now)
     monkeypatch.setattr(
         Parts, "come_first", property(lambda made: made.used and not open_ledger("inner").compiled_calls)
     )

@@ -18,20 +18,15 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 from accel.backend import devices
 from accel.backend.disk import cache, products
 from accel.backend.executable import leak_executables
-from accel.backend.job import Trial
 from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.supervisor import supervisor
-from accel.compiler.lower import Known
-from accel.compiler.merge import MergedTrace
 from accel.platform import background, config, ending, gain, interrupts, logs, tuning
 from accel.platform.clocks import time
 from accel.platform.ledger import current_run
-from accel.record import Trace
 
 LEAVE_S = 60.0
 """At exit, the process waits this many seconds for a background thread to leave JAX's code, because ending the process
@@ -189,12 +184,11 @@ def _shorten() -> None:
 ending.compiled_code.shorten.append(_shorten)
 
 
-def compile_now(trace: Trace | MergedTrace, known: Known, samples: Sequence[Any], *, name: str = "") -> PendingProgram:
-    """Load or compile a program in this thread. Returns it done; arguments as of `compile_trace`.
+def compile_now(pending: PendingProgram) -> PendingProgram:
+    """Load or compile a program in this thread. Returns it done.
 
-    Interrupts wait until it is done, because they could leave modules half imported. name: the target's.
+    Interrupts wait until it is done, because they could leave modules half imported.
     """
-    pending = PendingProgram((trace, known, samples), name=name)
     _add_to(_in_front, pending)
     try:
         with ending.compiled_code, interrupts.Deferral():
@@ -209,25 +203,13 @@ def compile_now(trace: Trace | MergedTrace, known: Known, samples: Sequence[Any]
     return pending
 
 
-def compile_in_background(
-    trace: Trace | MergedTrace,
-    known: Known,
-    samples: Sequence[Any],
-    *,
-    missed_s: float = 0.0,
-    name: str = "",
-    trial: Trial | None = None,
-) -> PendingProgram:
-    """Compile a program in the background, while calls go on in NumPy. Arguments as of `compile_trace`.
-
-    missed_s: seconds that the last call took without the program. name: the target's. trial: how the worker tries it.
-    """
+def compile_in_background(pending: PendingProgram) -> PendingProgram:
+    """Compile a program in the background, while calls go on in NumPy. Returns it."""
     global _ends_with_the_program
     with interrupts.Deferral():  # the locks of queues and futures must not be left taken
         if not _ends_with_the_program:
             _ends_with_the_program = True
             atexit.register(stop)
-        pending = PendingProgram((trace, known, samples), missed_s, name, trial)
         _add_to(_under_way, pending)
         pending.add_done_callback(_under_way.discard)
         # `_load_now` is for what is on disk while JAX is not imported, which the program there may need

@@ -35,13 +35,12 @@ def compile_again(program: Program, missed_s: float, trial: Trial | None = None)
     """
     from accel.backend.job import samples_of
     from accel.backend.underway import queues
+    from accel.backend.underway.pending import PendingProgram
 
     started, trace = time.perf_counter(), program.whole.trace
-    arguments = trace, _folded(program), samples_of(trace)
+    pending = PendingProgram((trace, _folded(program), samples_of(trace)), missed_s, program.name, trial)
     try:
-        if config.current().ahead_of_time:
-            return queues.compile_in_background(*arguments, missed_s=missed_s, name=program.name, trial=trial)
-        return queues.compile_now(*arguments, name=program.name)
+        return queues.compile_in_background(pending) if config.current().ahead_of_time else queues.compile_now(pending)
     finally:
         open_ledger(program.name).charge("loading", time.perf_counter() - started)
 

@@ -22,6 +22,7 @@ PROGRAM = """
 import atexit, os, subprocess, sys, time
 import numpy as np
 import accel
+from accel.backend.underway.pending import PendingProgram
 from accel.backend.underway.queues import compile_in_background
 from accel.dispatch.comparing import policy
 from accel.policy import speed
@@ -83,7 +84,7 @@ def in_background():
     x = np.random.default_rng(0).random((12, 5))
     trace = record(smooth, (x, x > 0.5, x, 0.1), {}, max_nodes=1000).trace
     values, _ = trace.inputs.fetch((x, x > 0.5, x, 0.1), {})
-    pending, runs = compile_in_background(trace, Known(), values), 0
+    pending, runs = compile_in_background(PendingProgram((trace, Known(), values))), 0
     while not pending.done():
         fast(np.ones((8, 8)))
         runs += 1
