@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from accel.compiler.lower.program import Lowerable
@@ -37,21 +37,39 @@ class NotMergeable(Exception):
 class MergedTrace:
     """Several recorded paths as one trace, to be lowered and matched as that of one path is.
 
-    members: the paths; sets of them are bit masks. of_some: indices of nodes that not all of them compute. Outcomes on
-    which the paths differ have None for their expected value. draws: all paths make the same. key: as of a trace.
+    members: the paths; sets of them are bit masks. Outcomes on which the paths differ have None for their expected
+    value. draws: all paths make the same. key: as of a trace.
     """
 
     tape: Tape
     inputs: MergedInputs
     outputs: Outputs
-    array_slots: list[int]
-    scalar_slots: list[int]
-    inlined: frozenset[Any]
     pinned: dict[int, Any]
     members: list[Member]
-    of_some: frozenset[int]
     draws: list[Draw]
     key: str | None = None
+
+    @functools.cached_property
+    def array_slots(self) -> list[int]:
+        return self._placed(lambda trace: trace.array_slots)
+
+    @functools.cached_property
+    def scalar_slots(self) -> list[int]:
+        return self._placed(lambda trace: trace.scalar_slots)
+
+    def _placed(self, own: Callable[[Trace], Sequence[int]]) -> list[int]:
+        """The merged slots of members' own ones, each once."""
+        return list(dict.fromkeys(each.placement.slots[slot] for each in self.members for slot in own(each.trace)))
+
+    @functools.cached_property
+    def inlined(self) -> frozenset[Any]:
+        return frozenset[Any]().union(*(member.trace.inlined for member in self.members))
+
+    @functools.cached_property
+    def of_some(self) -> frozenset[int]:
+        """Indices of nodes that not all paths compute."""
+        of_all = frozenset.intersection(*(each.placement.nodes for each in self.members))
+        return frozenset(range(len(self.tape.nodes))) - of_all
 
     def placement_of(self, trace: Trace) -> Placement:
         """Return the placement of a path recorded later. Raises NotMergeable if the tape does not compute it."""
@@ -75,12 +93,7 @@ class MergedTrace:
         NotMergeable."""
         inputs = self.inputs.copy()
         _add_inputs(inputs, member, len(self.members))
-        return _assembled(self.tape, inputs, self.outputs, self.pinned, [*self.members, member], self.draws)
-
-    @property
-    def operations(self) -> int:
-        """The operations on its tape, those of all branches."""
-        return _operations(self.tape)
+        return replace(self, inputs=inputs, members=[*self.members, member], key=None)
 
 
 @tuning.rare_garbage_collection()
@@ -117,7 +130,7 @@ def merged(traces: Sequence[Trace]) -> MergedTrace:
         node_of = [writer.node_of[path][node.index].index for node in trace.tape.nodes]
         placement = Placement(slots[path], places[path], outcomes, observed, on_host, node_of)
         members.append(Member(trace, placement))
-    return _assembled(tape, inputs, outputs, pinned, members, draws)
+    return MergedTrace(tape, inputs, outputs, pinned, members, draws)
 
 
 def reassembled(
@@ -130,7 +143,7 @@ def reassembled(
     inputs = MergedInputs(names)
     for path, member in enumerate(members):
         _add_inputs(inputs, member, path)
-    return _assembled(tape, inputs, outputs, pinned, members, draws)
+    return MergedTrace(tape, inputs, outputs, pinned, members, draws)
 
 
 def _add_inputs(inputs: MergedInputs, member: Member, path: int) -> None:
@@ -138,33 +151,11 @@ def _add_inputs(inputs: MergedInputs, member: Member, path: int) -> None:
         raise NotMergeable("paths read other inputs than those of an earlier run")
 
 
-def _assembled(
-    tape: Tape, inputs: MergedInputs, outputs: Outputs, pinned: dict[int, Any], members: list[Member], draws: list[Draw]
-) -> MergedTrace:
-    return MergedTrace(
-        tape=tape,
-        inputs=inputs,
-        outputs=outputs,
-        array_slots=_placed((member, member.trace.array_slots) for member in members),
-        scalar_slots=_placed((member, member.trace.scalar_slots) for member in members),
-        inlined=frozenset().union(*(member.trace.inlined for member in members)),
-        pinned=pinned,
-        members=members,
-        draws=draws,
-        of_some=frozenset(range(len(tape.nodes))) - frozenset.intersection(*(each.placement.nodes for each in members)),
-    )
-
-
 def of_nobody(trace: Lowerable, of_some: frozenset[int]) -> MergedTrace:
     """A merged trace of which no path is known in this process. of_some: as of a merged trace."""
-    return MergedTrace(
-        trace.tape, MergedInputs(), trace.outputs, [], [], frozenset(), trace.pinned, [], of_some, trace.draws
-    )
-
-
-def _placed(own: Iterable[tuple[Member, Sequence[int]]]) -> list[int]:
-    """The merged slots of members' own ones, each once."""
-    return list(dict.fromkeys(member.placement.slots[slot] for member, slots in own for slot in slots))
+    made = MergedTrace(trace.tape, MergedInputs(), trace.outputs, trace.pinned, [], trace.draws)
+    made.of_some = of_some
+    return made
 
 
 def _in_order(traces: Sequence[Trace]) -> list[Trace]:
