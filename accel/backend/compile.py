@@ -10,7 +10,7 @@ import pickle
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,44 +65,60 @@ def _compile(trace: Lowerable, known: Known, samples: Sequence[Any], device: Any
         program = lower(trace, known, on_cpu=on_cpu, precision=precision)
         # the whole program: XLA has the option for a compile, not for one operation
         options = options_for(device.platform, plain_reductions=need_plain_reductions(trace.tape.nodes))
-        of_kernels = _of_kernels(program, samples, device, options)
-        if of_kernels is not None:
-            compiled, key, unkept = of_kernels
-            seconds = time.perf_counter() - started
-            return Executable(program, compiled, program.constants, seconds, on_cpu, key, unkept=unkept, device=device)
-        if config.current().exact:
-            raise Unsupported("compile.exact", "")
-        alone = jax.sharding.SingleDeviceSharding(device)
-
-        def place_of(shape: tuple[int, ...]) -> Any:
-            return alone if shards is None else shards.of(shape)
-
-        def about(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Any:
-            return jax.ShapeDtypeStruct(shape, dtype, sharding=place_of(shape))
-
-        given = [about(samples[slot].shape, samples[slot].dtype) for slot in program.slots]
-        scalars = _scalar_forms(program, about)
-        try:
-            if shards is not None and shards.is_across:
-                constants, key, unkept = [], None, _UNKEPT_SHARDS
-                compiled = _common(program, (given, scalars), shards, options)
-            else:
-                constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
-                arguments = given, constants, scalars
-                if shards is None:
-                    compiled, key, unkept = _compiled(program, arguments, device, options)
-                else:
-                    compiled, key, unkept = _built(program, arguments, options), None, _UNKEPT_SHARDS
-        except Unsupported:
-            raise
-        except Exception as error:
-            if devices.is_out_of_memory(error):
-                raise Unsupported("device.memory", _first_line(error)) from error
-            raise Unsupported("compile.failed", _first_line(error)) from error
+        constants, made = program.constants, _of_kernels(program, samples, device, options)
+        if made is None:
+            constants, made = _of_xla(program, samples, device, shards, options)
     seconds = time.perf_counter() - started
-    made = Executable(program, compiled, constants, seconds, on_cpu, key, unkept=unkept, device=device)
-    made.precision, made.shards = precision, shards
-    return made
+    return Executable(
+        program, made.compiled, constants, seconds, on_cpu, made.key, made.unkept, precision, device, shards
+    )
+
+
+class _Made(NamedTuple):
+    """A compiled program. key: of its entry in the disk cache, or None; unkept: why it has none, as of `Executable`."""
+
+    compiled: Any
+    key: str | None
+    unkept: str = ""
+
+
+def _of_xla(
+    program: LoweredProgram, samples: Sequence[Any], device: Any, shards: Shards | None, options: dict[str, Any]
+) -> tuple[list[Any], _Made]:
+    """The program's constants on the device, and the program as XLA compiles it. Raises Unsupported."""
+    import jax
+
+    if config.current().exact:
+        raise Unsupported("compile.exact", "")
+    alone = jax.sharding.SingleDeviceSharding(device)
+
+    def place_of(shape: tuple[int, ...]) -> Any:
+        return alone if shards is None else shards.of(shape)
+
+    def about(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Any:
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=place_of(shape))
+
+    given = [about(samples[slot].shape, samples[slot].dtype) for slot in program.slots]
+    scalars = _scalar_forms(program, about)
+    try:
+        if shards is not None and shards.is_across:
+            assert crew.current is not None, "others' devices are known to rank 0 alone"
+            across = common.build(crew.current, entry(program), (given, scalars), program.constants, shards, options)
+            return [], _Made(across, None, _UNKEPT_SHARDS)
+        constants = [jax.device_put(value, place_of(np.shape(value))) for value in program.constants]
+        arguments = given, constants, scalars
+        if shards is not None:
+            return constants, _Made(_built(program, arguments, options), None, _UNKEPT_SHARDS)
+        key = _key(program, arguments, device)
+        cached = _from_cache(key, device)
+        if cached is not None:
+            return constants, _Made(cached, key)
+        return constants, _saved(program, key, _built(program, arguments, options))
+    except Unsupported:
+        raise
+    except Exception as error:
+        reason = "device.memory" if devices.is_out_of_memory(error) else "compile.failed"
+        raise Unsupported(reason, _first_line(error)) from error
 
 
 def _first_line(error: Exception) -> str:
@@ -144,10 +160,8 @@ def _scalar_forms(program: LoweredProgram, about: Callable[..., Any]) -> dict[st
     return {pack: about((len(nodes),), PACKS[pack]) for pack, nodes in program.scalars.items() if nodes}
 
 
-def _of_kernels(
-    program: LoweredProgram, samples: Sequence[Any], device: Any, options: dict[str, Any]
-) -> tuple[Segmented, str | None, str] | None:
-    """The program as kernels, its key in the disk cache and why it is not there; None where XLA compiles it whole."""
+def _of_kernels(program: LoweredProgram, samples: Sequence[Any], device: Any, options: dict[str, Any]) -> _Made | None:
+    """The program as kernels; None where XLA compiles it whole."""
     import jax
 
     if program.for_kernels is None or not config.current().kernels:
@@ -164,7 +178,7 @@ def _of_kernels(
     key = _key(program, arguments, device, "kernels", *machine_code.target(), str(config.current().exact))
     cached = _from_cache(key, device)
     if cached is not None:
-        return cached, key, ""
+        return _Made(cached, key)
     if key is not None and cache.read(key, cache.WHOLE) is not None:
         return None
     try:
@@ -177,26 +191,12 @@ def _of_kernels(
     return _saved(program, key, compiled)
 
 
-def _compiled(
-    program: LoweredProgram, arguments: tuple[Any, ...], device: object, options: dict[str, Any]
-) -> tuple[Any, str | None, str]:
-    """Load the executable from the disk cache, or compile it and keep it there.
-
-    Returns it, its key in the cache (None if it is not there), and why it is not there (see `Executable.unkept`).
-    """
-    key = _key(program, arguments, device)
-    cached = _from_cache(key, device)
-    if cached is not None:
-        return cached, key, ""
-    return _saved(program, key, _built(program, arguments, options))
-
-
-def _saved(program: LoweredProgram, key: str | None, compiled: Any) -> tuple[Any, str | None, str]:
-    """Keep a compiled program on disk. Returns it, its key there (None if it is not) and why not, as `_compiled`."""
+def _saved(program: LoweredProgram, key: str | None, compiled: Any) -> _Made:
+    """Keep a compiled program on disk."""
     unkept = "" if config.current().cache_dir is None else _keep(program, key, compiled)
     if unkept:
         report_not_kept(unkept)
-    return compiled, None if unkept else key, unkept
+    return _Made(compiled, None if unkept else key, unkept)
 
 
 def _built(program: LoweredProgram, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -204,12 +204,6 @@ def _built(program: LoweredProgram, arguments: tuple[Any, ...], options: dict[st
 
     # `jax.jit` sees the lowered tape, a pure function over jax.numpy, and never the program's own code
     return compile_with(jax.jit(entry(program)).lower(*arguments), options)
-
-
-def _common(program: LoweredProgram, arguments: tuple[Any, Any], shards: Shards, options: dict[str, Any]) -> Any:
-    """Compile the program together with the other processes that have some of the devices."""
-    assert crew.current is not None, "others' devices are known to rank 0 alone"
-    return common.build(crew.current, entry(program), arguments, program.constants, shards, options)
 
 
 def report_not_kept(why: str) -> None:
@@ -310,9 +304,9 @@ def load(product: Product, trace: Lowerable, known: Known, samples: Sequence[Any
         compiled = None if product.payload is None else deserialized(product.payload, device)
     if compiled is None:
         return None
-    made = Executable(program, compiled, [], product.seconds, True, product.key, device=device)
+    precision = config.current().precision  # its key says so
+    made = Executable(program, compiled, [], product.seconds, True, product.key, precision=precision, device=device)
     made.constants = [made.placed(value) for value in program.constants]
-    made.precision = config.current().precision  # its key says so
     return made
 
 

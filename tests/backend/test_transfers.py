@@ -283,7 +283,7 @@ def test_too_little_memory_for_constants_or_for_compiling(remote: None, monkeypa
     def full(*args: Any) -> Any:
         raise RuntimeError(FULL)
 
-    monkeypatch.setattr(compile, "_compiled", full)
+    monkeypatch.setattr(compile, "_built", full)
     assert_as_plain()
     assert {refusal.reason for refusal in open_ledger("step").refusals} == {"device.memory"}
 

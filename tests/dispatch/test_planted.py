@@ -229,7 +229,7 @@ def test_what_the_compiler_raised_is_told(by_xla: None, monkeypatch: pytest.Monk
     def broken(*args: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(compile, "_compiled", broken)
+    monkeypatch.setattr(compile, "_built", broken)
     fast = accel.accelerate(exponential, name="uncompiled")
     for i in range(CALLS):
         assert np.array_equal(fast(field(i)), exponential(field(i)))
