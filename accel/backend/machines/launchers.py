@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from accel.platform import ranks
+from accel.platform.ranks import RankVariables
 
 Environment = Mapping[str, str]
 
@@ -29,42 +29,24 @@ def _of_open_mpi(environ: Environment) -> str | None:
     return f"{host}:{_OPEN_MPI_PORTS[int(process) % len(_OPEN_MPI_PORTS)]}"
 
 
-def _of_kubeflow(environ: Environment) -> str | None:
-    return environ.get("JAX_COORDINATOR_ADDRESS")
-
-
 def _of_jax_job(environ: Environment) -> str | None:
     host, port = environ.get("COORDINATOR_ADDRESS"), environ.get("COORDINATOR_PORT")
     return f"{host}:{port}" if host and port else None
 
 
-def _unknown(environ: Environment) -> str | None:
-    return None
+_KUBEFLOW = RankVariables("JAX_PROCESS_ID", "JAX_NUM_PROCESSES")  # Kubeflow's trainer, and by hand
+_JAX_JOB = RankVariables("PROCESS_ID", "NUM_PROCESSES")  # Kubeflow's training operator
+_INDEXED_JOB = RankVariables("JOB_COMPLETION_INDEX")  # an indexed job of Kubernetes
 
-
-@dataclass(frozen=True, slots=True)
-class Launcher:
-    """A launcher's variables: rank of this process, number of processes, and rank on this machine; "" if it has none.
-
-    address: returns the address of rank 0, if the environment contains it.
-    """
-
-    rank: str
-    size: str = ""
-    local: str = ""
-    address: Callable[[Environment], str | None] = _unknown
-
-
-LAUNCHERS = (
-    Launcher("JAX_PROCESS_ID", "JAX_NUM_PROCESSES", address=_of_kubeflow),  # Kubeflow's trainer, and by hand
-    *(
-        Launcher(each.rank, each.size, each.local, _of_open_mpi if each is ranks.OPEN_MPI else _unknown)
-        for each in ranks.LAUNCHERS
-    ),
-    Launcher("PROCESS_ID", "NUM_PROCESSES", address=_of_jax_job),  # Kubeflow's training operator
-    Launcher("JOB_COMPLETION_INDEX"),  # an indexed job of Kubernetes
-)
+LAUNCHERS = (_KUBEFLOW, *ranks.LAUNCHERS, _JAX_JOB, _INDEXED_JOB)
 """Launchers in order of precedence: `mpirun` may have been started by `srun`, and either in a pod of Kubernetes."""
+
+_ADDRESSES: dict[RankVariables, Callable[[Environment], str | None]] = {
+    _KUBEFLOW: lambda environ: environ.get("JAX_COORDINATOR_ADDRESS"),
+    ranks.OPEN_MPI: _of_open_mpi,
+    _JAX_JOB: _of_jax_job,
+}
+"""Functions that give the address of rank 0, if the environment contains it."""
 
 
 def _number(environ: Environment, name: str) -> int | None:
@@ -83,7 +65,7 @@ def described(
     own = next((each for each in LAUNCHERS if _number(environ, each.rank) is not None), None)
     if own is not None:
         rank = _number(environ, own.rank)
-        address = address or own.address(environ)
+        address = address or (_ADDRESSES[own](environ) if own in _ADDRESSES else None)
         processes = _number(environ, own.size) if processes is None else processes
         process = rank if process is None else process
     if address is None:

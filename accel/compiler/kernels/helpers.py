@@ -35,7 +35,11 @@ class _Team:
         self._starting = threading.Lock()
 
     def run(self, call: Entry, table: bytes, threads: int, kept: Any) -> None:
-        """Run a module by `threads` threads, this one among them."""
+        """Run a module by `threads` threads, this one among them.
+
+        table: its pointer table, with counters that are 0. kept: what must exist until the last helper has left the
+        module.
+        """
         self._start(threads - 1)
         # where the processors have other work, helpers come late, and find only runs that have ended
         if self._runs.empty():
@@ -58,13 +62,13 @@ class _Team:
             del call, _  # the kernel can be freed while nothing runs
 
 
-_team = _Team()
+team = _Team()
 
 
 @forks.in_child
 def _renew() -> None:
-    global _team
-    _team = _Team()
+    global team
+    team = _Team()
 
 
 def threads_for(chunks: int) -> int:
@@ -106,11 +110,3 @@ class _Free:
 
 
 _free = _Free()
-
-
-def run(call: Entry, table: bytes, threads: int, kept: Any) -> None:
-    """Run a module by several threads.
-
-    table: its pointer table, with counters that are 0. kept: what must exist until the last helper has left the module.
-    """
-    _team.run(call, table, threads, kept)

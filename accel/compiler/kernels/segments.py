@@ -139,7 +139,7 @@ class Kernel(Segment):
             # late helpers come to it after the run
             counters = np.zeros(COUNTERS * self.size.steps, np.uint8)
             packed = pointer_table([*table, address_of(counters)])
-            helpers.run(call, packed, threads, (self, counters))
+            helpers.team.run(call, packed, threads, (self, counters))
         else:
             call(pointer_table(table), 0, 1)
         if not room[0][0]:

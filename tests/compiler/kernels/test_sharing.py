@@ -30,7 +30,7 @@ def team(monkeypatch: pytest.MonkeyPatch) -> helpers._Team:
     """Helpers of this test's own, for arrays of a test's size."""
     monkeypatch.setattr(sharing, "_CHUNK_COST", 50_000)
     made = helpers._Team()
-    monkeypatch.setattr(helpers, "_team", made)
+    monkeypatch.setattr(helpers, "team", made)
     return made
 
 
@@ -142,7 +142,7 @@ def test_a_forked_child_has_helpers_of_its_own() -> None:
             status = 1
             try:
                 (found, *_), _ = made([X], {})
-                status = int(not (np.array_equal(found, expected) and helpers._team._started == 1))
+                status = int(not (np.array_equal(found, expected) and helpers.team._started == 1))
             finally:
                 os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -56,10 +56,6 @@ def smooth(x: Any) -> Any:
     return 0.5 * x + 0.25 * (np.roll(x, 1, axis=0) + np.roll(x, -1, axis=0)) * np.sin(x)
 
 
-def test_float64_is_the_function_itself() -> None:
-    assert reduced(smooth, config.FLOAT64) is smooth
-
-
 @pytest.mark.parametrize("precision", REDUCED)
 def test_arithmetic_on_arrays_is_rounded_to_float32(precision: str) -> None:
     x = field(30, 20)

@@ -18,16 +18,13 @@ from accel.compiler.lower.precision.widths import (
     parted,
     scan_counts,
 )
-from accel.platform.config import FLOAT64
 
 Evaluate = Callable[[Any, Sequence[Any]], list[Any]]
 """Gives the results of a closed jaxpr for these arguments."""
 
 
 def reduced(function: Callable[..., Any], precision: str) -> Callable[..., Any]:
-    """`function`, a function of JAX's, computed in this precision. Its arguments and results keep their dtypes."""
-    if precision == FLOAT64:
-        return function
+    """`function`, a function of JAX's, computed in less than float64. Its arguments and results keep their dtypes."""
 
     def evaluate(closed: Any, given: Sequence[Any]) -> list[Any]:
         values = ReducedEvaluation(Widths(precision)).closed(closed, given)
