@@ -6,8 +6,9 @@ row. Equal instructions are written once per scope. In the innermost scope, valu
 
 from __future__ import annotations
 
+import operator
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,26 @@ class TooLarge(Exception):
         return f"a loop nest has more than {_MOST_INSTRUCTIONS} instructions"
 
 
+_Operator = Callable[["Value", "Value | float"], "Value"]
+
+
+def _arithmetic(of_floats: str, of_others: str) -> _Operator:
+    """An operator that is an instruction for two operands of floats, and one for others."""
+
+    def operator_(x: Value, y: Value | float) -> Value:
+        return x.emitter.binary(of_floats if x.dtype.kind == "f" else of_others, x, x._like(y))
+
+    return operator_
+
+
+def _reflected(of: Callable[[Any, Any], Any]) -> _Operator:
+    def operator_(y: Value, x: Value | float) -> Value:
+        found: Value = of(y._like(x), y)
+        return found
+
+    return operator_
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """A value in a register, or a literal.
@@ -49,55 +70,29 @@ class Value:
     level: int = 0
     is_literal: bool = False
 
-    def _binary(self, other: Value | float, float_name: str, int_name: str) -> Value:
-        return self.emitter.binary(float_name if self.dtype.kind == "f" else int_name, self, self._like(other))
-
     def _like(self, other: Value | float) -> Value:
         return other if isinstance(other, Value) else self.emitter.literal(other, self.dtype)
 
-    def __add__(self, other: Value | float) -> Value:
-        return self._binary(other, "fadd", "add")
-
-    def __sub__(self, other: Value | float) -> Value:
-        return self._binary(other, "fsub", "sub")
-
-    def __mul__(self, other: Value | float) -> Value:
-        return self._binary(other, "fmul", "mul")
-
-    def __radd__(self, other: float) -> Value:
-        return self._like(other) + self
-
-    def __rsub__(self, other: float) -> Value:
-        return self._like(other) - self
-
-    def __rmul__(self, other: float) -> Value:
-        return self._like(other) * self
-
-    def __truediv__(self, other: Value | float) -> Value:
-        return self._binary(other, "fdiv", "")
-
-    def __rtruediv__(self, other: float) -> Value:
-        return self._like(other) / self
+    __add__ = _arithmetic("fadd", "add")
+    __sub__ = _arithmetic("fsub", "sub")
+    __mul__ = _arithmetic("fmul", "mul")
+    __truediv__ = _arithmetic("fdiv", "")
+    __radd__ = _reflected(operator.add)
+    __rsub__ = _reflected(operator.sub)
+    __rmul__ = _reflected(operator.mul)
+    __rtruediv__ = _reflected(operator.truediv)
+    __and__ = _arithmetic("", "and")
+    __or__ = _arithmetic("", "or")
+    __xor__ = _arithmetic("", "xor")
+    __lshift__ = _arithmetic("", "shl")
 
     def __neg__(self) -> Value:
         if self.dtype.kind != "f":
             return self._like(0) - self
         return self.emitter.instruction("fneg {T0} {0}", self.dtype, self)
 
-    def __and__(self, other: Value | int) -> Value:
-        return self.emitter.binary("and", self, self._like(other))
-
-    def __or__(self, other: Value | int) -> Value:
-        return self.emitter.binary("or", self, self._like(other))
-
-    def __xor__(self, other: Value | int) -> Value:
-        return self.emitter.binary("xor", self, self._like(other))
-
     def __invert__(self) -> Value:
         return self ^ (1 if self.dtype.kind == "b" else -1)
-
-    def __lshift__(self, count: Value | int) -> Value:
-        return self.emitter.binary("shl", self, self._like(count))
 
     def __rshift__(self, count: Value | int) -> Value:
         """Shift right: arithmetic for signed integers, logical for unsigned ones."""

@@ -173,13 +173,6 @@ def as_integer(x: Value, dtype: np.dtype[Any]) -> Value:
     return x.cast("sext" if x.dtype.kind == "i" else "zext", dtype)
 
 
-def _count_bits(name: str) -> Callable[[KernelNode, Sequence[Value]], Value]:
-    def emit(node: KernelNode, given: Sequence[Value]) -> Value:
-        return given[0].emitter.intrinsic(name, given[0])
-
-    return emit
-
-
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(
     {
         "add": Operation(1, lambda node, given: given[0] | given[1] if node.dtype.kind == "b" else given[0] + given[1]),
@@ -209,7 +202,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "shift_left": Operation(2, _plain(_shift("shl"))),
         "shift_right_arithmetic": Operation(2, _plain(_shift("ashr"))),
         "shift_right_logical": Operation(2, _plain(_shift("lshr"))),
-        "population_count": Operation(2, _count_bits("ctpop")),
+        "population_count": Operation(2, _plain(lambda x: x.emitter.intrinsic("ctpop", x))),
         "convert_element_type": Operation(1, _convert),
         "copy": Operation(0, _plain(lambda x: x)),
         "bitcast_convert_type": Operation(0, lambda node, given: given[0].bits(node.dtype)),
