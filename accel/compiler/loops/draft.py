@@ -57,14 +57,13 @@ class Draft:
 
     def add(self, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **about: Any) -> Node:
         """A new node, which is in no place yet."""
-        made = Node(self._next, rule, args, kwargs, host=False, **about)
-        self.nodes[made.index] = made
-        self._next += 1
-        return made
+        return self._added(Node(self._next, rule, args, kwargs, host=False, **about))
 
     def copy(self, model: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         """A node like another one, with these arguments, which is in no place yet."""
-        made = model.replaced(index=self._next, args=args, kwargs=kwargs)
+        return self._added(model.replaced(index=self._next, args=args, kwargs=kwargs))
+
+    def _added(self, made: Node) -> Node:
         self.nodes[made.index] = made
         self._next += 1
         return made

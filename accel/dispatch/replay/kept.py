@@ -55,30 +55,18 @@ def why_not_plain(trace: Trace) -> str | None:
 
 
 def _compares_contents(trace: Trace) -> bool:
-    arrays = set(trace.array_slots)
+    constants = (each for slot in trace.inputs.slots for code in _codes(slot) for each in code.constants)
+    checks = (check for at in set(trace.array_slots) for check in _slot(trace, at).checks)
     return (
         bool(trace.pinned)
-        or any(
-            isinstance(constant, Content)
-            for slot in trace.inputs.slots
-            for code in _codes(slot)
-            for constant in code.constants
-        )
-        or any(check.text not in _OF_FORM for at in arrays for check in _slot(trace, at).checks)
+        or any(isinstance(each, Content) for each in constants)
+        or any(check.text not in _OF_FORM for check in checks)
     )
 
 
 def _reads_elements(trace: Trace) -> bool:
     arrays = set(trace.array_slots)
     return any(slot.fetch.parent in arrays for slot in trace.inputs.slots)
-
-
-def _draws_by_arrays(trace: Trace) -> bool:
-    return any(not node.host for draw in trace.draws for node in nodes_in((draw.args, draw.kwargs)))
-
-
-def _computes_on_host(trace: Trace) -> bool:
-    return any(not operand.host for node in trace.tape.nodes if node.host for operand in node.operands())
 
 
 def _has_keys_of_the_programs(trace: Trace) -> bool:
@@ -101,8 +89,14 @@ def _is_plain_key(key: object) -> bool:
 _NEEDS: tuple[tuple[str, Callable[[Trace], bool]], ...] = (
     ("a guard compares what an array holds", _compares_contents),
     ("a guard looks at a part of an array", _reads_elements),
-    ("random numbers are drawn by what an array holds", _draws_by_arrays),
-    ("Python computes with what an array holds", _computes_on_host),
+    (
+        "random numbers are drawn by what an array holds",
+        lambda trace: any(not node.host for draw in trace.draws for node in nodes_in((draw.args, draw.kwargs))),
+    ),
+    (
+        "Python computes with what an array holds",
+        lambda trace: any(not each.host for node in trace.tape.nodes if node.host for each in node.operands()),
+    ),
     ("a container has keys that the program compares itself", _has_keys_of_the_programs),
     ("a cache of the program's is asked", lambda trace: bool(trace.outputs.asked)),
 )
