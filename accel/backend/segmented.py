@@ -253,13 +253,13 @@ def _scan(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     params = step.params
     fixed, state = scan_counts(step.eqn)
     forms = tuple((each.shape, each.dtype) for each in step.results[state:])
-    body = _round(jaxprs.flat(params["jaxpr"]), range(fixed, fixed + state), options)
+    body = _iteration(jaxprs.flat(params["jaxpr"]), range(fixed, fixed + state), options)
     return partial(
         Scan,
         programs=(body,),
         fixed=fixed,
         state=state,
-        rounds=params["length"],
+        iterations=params["length"],
         backwards=params["reverse"],
         forms=forms,
     )
@@ -273,7 +273,7 @@ def _while(step: Equation, options: Mapping[str, Any]) -> Callable[..., Nested]:
     first, second, count = params["cond_nconsts"], params["body_nconsts"], len(step.results)
     body = jaxprs.iteration(params["cond_jaxpr"], params["body_jaxpr"], first)
     state = range(first + second, first + second + count)
-    iteration = _round(body, state, options)
+    iteration = _iteration(body, state, options)
     return partial(While, programs=(_inner(goes_on, options), iteration), fixed=(first, second))
 
 
@@ -286,7 +286,7 @@ _PROGRAMS: Mapping[str, Callable[[Equation, Mapping[str, Any]], Callable[[_Numbe
 raises NotWorthwhile."""
 
 
-def _round(body: Flat, state: range, options: Mapping[str, Any]) -> Segmented:
+def _iteration(body: Flat, state: range, options: Mapping[str, Any]) -> Segmented:
     """The program of a loop's iteration. state: the arguments that one iteration hands to the next."""
     computed = sum(map(_computed, body.steps))
     program = body_of(_inner(body, options), state)

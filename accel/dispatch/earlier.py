@@ -1,7 +1,7 @@
 """Earlier runs' recordings: a target takes them up at its first calls, and keeps those that lead to a program.
 
 So a second run of a program records nothing that an earlier one has recorded, and has its programs as soon as they are
-loaded. What was recorded in vain, up to a limit, it records again only if it runs long enough to pay for that.
+loaded. What ended at a limit, it records again only if it runs long enough to pay for that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
 
-from accel.backend.disk import cache, experience, vain
+from accel.backend.disk import cache, experience, refused
+from accel.backend.disk.refused import RefusedRecordings
 from accel.dispatch import late
 from accel.dispatch.paths.path import RecordedPath
 from accel.dispatch.paths.stages import Stage
@@ -47,8 +48,8 @@ class Earlier:
         self._effects = effects
         self.looked = False
         self._kept: WeakSet[RecordedPath] = WeakSet()
-        self._vain: vain.Vain | None = None  # what earlier runs have recorded in vain, once it has been looked for
-        self._vain_now = vain.NONE  # with this run's
+        self._refused_before: RefusedRecordings | None = None  # of earlier runs, once they have been looked for
+        self._refused = refused.NONE  # with this run's
 
     def take_up(self) -> Iterator[Trace]:
         """The recordings on disk."""
@@ -92,39 +93,39 @@ class Earlier:
             recordings.save(self._key, path.key, path.trace, self._own)
         return bool(found)
 
-    def in_vain(self, call_s: float, total_s: float, telling: int) -> Refusal | None:
+    def why_wait(self, call_s: float, total_s: float, telling: int) -> Refusal | None:
         """Why earlier runs' recordings ended at a limit, where one more would not pay yet; None if it may be made.
 
         call_s, total_s: what this run's last call, and what all its calls so far, have taken on NumPy, in seconds.
         telling: the least number of recordings that says something of other calls.
         """
-        known = self._vain_before()
+        known = self._read_refused()
         return known.refusal if known.count >= telling and known.holds(call_s, total_s) else None
 
-    def _vain_before(self) -> vain.Vain:
-        if self._vain is None:
-            self._vain = vain.read(self._key) if cache.is_used() else vain.NONE
-            self._vain_now = self._vain
-        return self._vain
+    def _read_refused(self) -> RefusedRecordings:
+        if self._refused_before is None:
+            self._refused_before = refused.read(self._key) if cache.is_used() else refused.NONE
+            self._refused = self._refused_before
+        return self._refused_before
 
-    def note_vain(self, refusal: Refusal, seconds: float, call_s: float, trace: Trace | None) -> None:
+    def note_refused(self, refusal: Refusal, seconds: float, call_s: float, trace: Trace | None) -> None:
         """Note for later runs a recording that ended at a limit, or took long. trace: as far as it got.
 
         seconds: of the recording. call_s: of a call on NumPy.
         """
-        if refusal.reason != "limit.nodes" and seconds - call_s < vain.LONG_S:
+        if refusal.reason != "limit.nodes" and seconds - call_s < refused.LONG_S:
             return
-        self._vain_before()
-        self._vain_now = self._vain_now.with_another(seconds, call_s, refusal)
+        self._read_refused()
+        self._refused = self._refused.with_another(seconds, call_s, refusal)
         nodes = () if trace is None else trace.tape.nodes
         files = {self._own[1].co_filename, *(node.where[0] for node in nodes)}
-        vain.save(self._key, self._vain_now, sorted(files))
+        refused.save(self._key, self._refused, sorted(files))
 
-    def forget_vain(self) -> None:
+    def forget_refused(self) -> None:
         """A recording has succeeded: later runs need not wait for one."""
-        if self._vain_now.seconds:
-            self._vain = self._vain_now = vain.NONE
-            vain.forget(self._key)
+        if self._refused.seconds:
+            self._refused_before = self._refused = refused.NONE
+            refused.forget(self._key)
 
     @functools.cached_property
     def _key(self) -> str:

@@ -131,10 +131,10 @@ class Recordings:
         if scattering is not None:
             return scattering
         if limited and not paths and not budget.for_later_runs:
-            in_vain = self._earlier.in_vain(account.call_s, account.total_s, parts.telling)
-            if in_vain is not None:
+            why = self._earlier.why_wait(account.call_s, account.total_s, parts.telling)
+            if why is not None:
                 self._outline_if_refused()
-                return in_vain
+                return why
         affordable = not limited or self._covers_recording
         if not affordable or not all(map(self._compiling.may_start, paths)):
             return Refusal("wait.budget")
@@ -156,7 +156,7 @@ class Recordings:
         paths = self._state.paths
         price_s = paths.price_of_another_s(self._state.account.recording_s)
         recorded = max(self.count, len(paths))  # earlier runs' count as well
-        return self._state.parts.pay_for_another(price_s, recorded, wanting=paths.are_wanting)
+        return self._state.parts.pay_for_another(price_s, recorded, awaited=paths.awaits_known_paths)
 
     def may_be_another(self, path: RecordedPath) -> bool:
         """Whether to record a call again that matches a path: without its program nobody knows whether it takes that.
@@ -179,7 +179,7 @@ class Recordings:
             return True
         if parts.used:  # a program's side exits tell the paths apart, once it is there
             soon = bool(paths.with_program) or paths.are_pending or path.is_on_disk
-            return not soon and parts.pay_for_a_look(self._state.account.recording_s, paths.waiting_count - 1)
+            return not soon and parts.pay_for_rerecording(self._state.account.recording_s, paths.waiting_count - 1)
         self._without_program += 1
         # ever more rarely: at the 8th, 16th, 32nd, ... such call
         calls = self._without_program
@@ -213,13 +213,13 @@ class Recordings:
         elif recorded.trace is not None:
             is_new = not again or not state.paths.hold_trace(recorded.trace)
             if again:
-                state.parts.note_look(found=is_new)
+                state.parts.note_rerecorded(found=is_new)
                 state.paths.note_again(found=is_new)
             if is_new:
                 if not state.paths:
                     state.parts.note_first()
                 self.add(recorded.trace)
-                self._earlier.forget_vain()
+                self._earlier.forget_refused()
                 self._compiling.keep(state.paths)
                 operations = len(recorded.trace.tape.nodes)
                 prices.recording.note(spent - state.account.call_s, operations)
@@ -252,7 +252,7 @@ class Recordings:
         max_s = self._longest_s if is_bounded else math.inf
         # it ends by processor time: other programs that slow all calls down are no reason to record for longer
         worked_s = max_s / current_run().stretch
-        # rounds of a loop by data that leave the tape do not make the program longer
+        # iterations of a loop by data that leave the tape do not make the program longer
         longest = state.paths.longest if state.parts.used else None
         started = time.perf_counter()
         recorded = record(
@@ -322,7 +322,7 @@ class Recordings:
         if refusal.reason == "limit.nodes" and is_telling:
             state.account.note_in_vain(spent)
         if state.is_limited and not state.paths:
-            self._earlier.note_vain(refusal, spent, state.account.call_s, trace)
+            self._earlier.note_refused(refusal, spent, state.account.call_s, trace)
         self._refused.append(refusal)
         self._outline_if_refused()
         is_same = len(self._refused) >= LIFT_AFTER and {each.reason for each in self._refused} == CELLS

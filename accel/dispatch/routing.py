@@ -216,7 +216,7 @@ class Routing:
         known = set(self._paths)
         result = self._new_path(call, again=again)
         if not again:
-            self._paths.note_strange(known)
+            self._paths.note_unmet(known)
         # nothing was recorded that the next call of this kind could take instead
         if known.issuperset(self._paths):
             program.backoff.note_discarded(discarded_s, self._account.call_s)

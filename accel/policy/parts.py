@@ -1,7 +1,7 @@
 """Parts: the targets inside a call, which may use programs of their own while the call itself has none.
 
 Most calls without a program run on NumPy as a whole. Their program is soon there, and the gain of their parts until
-then would not pay for recording and compiling them. An iteration (a *round*) of the program's own loop is another
+then would not pay for recording and compiling them. An iteration of the program's own loop is another
 matter. It is large, its program takes long to compile, and some iterations (that print, or plot) never get one. So its
 parts come first. The time of an iteration while no program runs is all that a program of the loop could save. This time
 is *missed*. Recording and compiling the loop are investments like others (see accel.policy.prices): they are made once
@@ -95,7 +95,7 @@ class Parts:
             budget.outlooks.add(self)
         self._last_unmatched: tuple[Hashable, float] = None, 0.0  # the last examined call, if it was
         self._matched_s = 0.0
-        self._looks_in_vain = 0
+        self._rerecorded_in_vain = 0
         self._before_first = 0.0, 0  # seconds missed before the first recording, and the number of calls
 
     @functools.cached_property
@@ -249,13 +249,13 @@ class Parts:
         """Whether recordings are paid for by the time that calls have missed, and not by the budget."""
         return self.used and (self._share >= PARTS_SHARE or self.is_known)
 
-    def pay_for_another(self, price_s: float, recordings: int, *, wanting: bool) -> bool:
+    def pay_for_another(self, price_s: float, recordings: int, *, awaited: bool) -> bool:
         """Whether unmatched calls of this kind have missed as much as another path costs.
 
-        Asked before each recording. price_s: that, in seconds. recordings: those so far, in earlier runs too. wanting:
+        Asked before each recording. price_s: that, in seconds. recordings: those so far, in earlier runs too. awaited:
         whether the program in use has kinds that an earlier run has recorded: a recording is all that these need.
         """
-        is_free = recordings < FREE_KINDS or wanting
+        is_free = recordings < FREE_KINDS or awaited
         price_s += self._refused_s[self._kind]
         lost_s, certain_s = self._unmatched_s[self._kind], self._certain_of_kind_s
         if self.used and not is_free and not prices.are_paid(price_s, lost_s, certain_s):
@@ -304,17 +304,17 @@ class Parts:
         has_a_chance = self.is_known or not self.is_refusal_telling
         return sum(self._unmatched_s.values()) >= (1.0 if has_a_chance else RETRY_SHARE) * refused_s
 
-    def pay_for_a_look(self, recording_s: float, waiting: int) -> bool:
+    def pay_for_rerecording(self, recording_s: float, waiting: int) -> bool:
         """Whether calls that match a known path have missed enough for one of them to be recorded.
 
         It may take another path. Each recording that finds none doubles the time before the next one.
         """
-        price_s = recording_s * 2 ** (waiting + self._looks_in_vain)
+        price_s = recording_s * 2 ** (waiting + self._rerecorded_in_vain)
         if self.used and self._matched_s < price_s:
             return False
         self._matched_s = 0.0
         return True
 
-    def note_look(self, *, found: bool) -> None:
+    def note_rerecorded(self, *, found: bool) -> None:
         """A call that matched a known path was recorded. found: it took another one."""
-        self._looks_in_vain = 0 if found else self._looks_in_vain + 1
+        self._rerecorded_in_vain = 0 if found else self._rerecorded_in_vain + 1

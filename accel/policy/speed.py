@@ -166,7 +166,7 @@ class Speed:
 
     def note_compared(self, seconds: float) -> None:
         """Note NumPy's call of a comparison."""
-        # some may still be wanted: where a round of a loop is followed, none runs on NumPy
+        # some may still be wanted: where an iteration of a loop is followed, none runs on NumPy
         if self.wanted or not self._in_a_row:
             self.numpy_s.add(seconds)
 

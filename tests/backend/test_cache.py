@@ -19,7 +19,7 @@ import pytest
 import accel
 from accel.__main__ import main
 from accel.backend import compile, lapack
-from accel.backend.disk import cache, experience, products, together, vain
+from accel.backend.disk import cache, experience, products, refused, together
 from accel.compiler.lower import lowering
 from accel.dispatch.comparing import policy
 from accel.ir import fingerprint
@@ -106,7 +106,7 @@ def test_an_entry_that_is_a_named_pipe_is_not_waited_for(folder: Path) -> None:
     [
         (cache.PATH, experience.read),
         (cache.RECORDINGS, experience.recordings_of),
-        (cache.VAIN, vain.read),
+        (cache.REFUSED, refused.read),
         (cache.TRACE, products.read),
         (cache.COMING, products.is_coming),
         (cache.BEGUN, products.is_worth_a_try),
@@ -148,7 +148,7 @@ import resource, sys
 from pathlib import Path
 from typing import Any
 from accel.platform import config
-from accel.backend.disk import cache, experience, products, together, vain
+from accel.backend.disk import cache, experience, products, refused, together
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 print(cache.save("ab" * 20, b"x" * 50_000), cache.read("ab" * 20))
@@ -338,7 +338,7 @@ import sys
 from pathlib import Path
 from typing import Any
 from accel.platform import config
-from accel.backend.disk import cache, experience, products, together, vain
+from accel.backend.disk import cache, experience, products, refused, together
 config.set_current(config.Settings(cache_dir=Path(sys.argv[1])))
 for i in range(200):
     cache.save("ab" * 20, sys.argv[2].encode() * 50_000)

@@ -585,12 +585,12 @@ def test_what_an_earlier_run_has_recorded_is_wanting_until_this_one_has(in_backg
     a, b, *_ = {tuple(with_names_of_sides(x)[1]): (x,) for x in fields(0, 40)}.values()
     first = accel.accelerate(with_names_of_sides, name="first")
     play(with_names_of_sides, first, copy.deepcopy([a, b] * 8))
-    assert not target_of(first).paths.are_wanting
+    assert not target_of(first).paths.awaits_known_paths
     second = accel.accelerate(with_names_of_sides, name="second")
     play(with_names_of_sides, second, copy.deepcopy([a] * 12))
-    assert target_of(second).paths.are_wanting
+    assert target_of(second).paths.awaits_known_paths
     play(with_names_of_sides, second, copy.deepcopy([b]))
-    assert not target_of(second).paths.are_wanting
+    assert not target_of(second).paths.awaits_known_paths
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -125,8 +125,8 @@ def test_a_function_has_no_parts() -> None:
     made = Parts("function", None)
     assert not made.come_first
     assert not made.pay
-    assert made.pay_for_another(1.0, 10, wanting=False)
-    assert made.pay_for_a_look(1.0, 0)
+    assert made.pay_for_another(1.0, 10, awaited=False)
+    assert made.pay_for_rerecording(1.0, 0)
 
 
 def test_the_parts_come_first_until_enough_is_missed(of_loop: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,42 +294,42 @@ def test_calls_that_are_not_examined_count_as_the_last_one_did(of_loop: Parts) -
     of_loop.note_kind("rain")
     of_loop.note_unmatched(0.25)
     of_loop.note_rested(3)
-    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, awaited=False)
     of_loop.note_unmatched(0.25)
     of_loop.note_matched(1.0)
     of_loop.note_rested(100)
-    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False), "the last one was of a known kind"
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, awaited=False), "the last one was of a known kind"
 
 
 def test_a_new_kind_of_calls_pays_for_its_recording(of_loop: Parts) -> None:
-    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS - 1, wanting=False)
-    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS - 1, awaited=False)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, awaited=False)
     of_loop.note_unmatched(1.5)
-    assert not of_loop.pay_for_another(2.0, parts.FREE_KINDS, wanting=False)
-    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
-    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, wanting=False)
-    assert of_loop.pay_for_another(1.0, 6, wanting=True), "an earlier run's program has it"
+    assert not of_loop.pay_for_another(2.0, parts.FREE_KINDS, awaited=False)
+    assert of_loop.pay_for_another(1.0, parts.FREE_KINDS, awaited=False)
+    assert not of_loop.pay_for_another(1.0, parts.FREE_KINDS, awaited=False)
+    assert of_loop.pay_for_another(1.0, 6, awaited=True), "an earlier run's program has it"
     of_loop.note_refused(2.0)
     of_loop.note_unmatched(2.5)
-    assert not of_loop.pay_for_another(1.0, 6, wanting=False), "a refused one is paid for first"
+    assert not of_loop.pay_for_another(1.0, 6, awaited=False), "a refused one is paid for first"
     of_loop.note_unmatched(1.0)
-    assert of_loop.pay_for_another(1.0, 6, wanting=False)
+    assert of_loop.pay_for_another(1.0, 6, awaited=False)
     of_loop.note_refused(5.0)
     of_loop.note_kind(("model.py", 7))
     of_loop.note_unmatched(1.1)
     of_loop.note_kind(None)
-    assert not of_loop.pay_for_another(1.0, 6, wanting=False), "calls of each kind pay for themselves"
+    assert not of_loop.pay_for_another(1.0, 6, awaited=False), "calls of each kind pay for themselves"
     of_loop.note_kind(("model.py", 7))
-    assert of_loop.pay_for_another(1.0, 6, wanting=False), "and not for refusals of others"
-    assert not of_loop.pay_for_a_look(1.0, 0)
+    assert of_loop.pay_for_another(1.0, 6, awaited=False), "and not for refusals of others"
+    assert not of_loop.pay_for_rerecording(1.0, 0)
     of_loop.note_matched(1.5)
-    assert of_loop.pay_for_a_look(1.0, 0)
-    assert not of_loop.pay_for_a_look(1.0, 0)
-    of_loop.note_look(found=False)
+    assert of_loop.pay_for_rerecording(1.0, 0)
+    assert not of_loop.pay_for_rerecording(1.0, 0)
+    of_loop.note_rerecorded(found=False)
     of_loop.note_matched(1.5)
-    assert not of_loop.pay_for_a_look(1.0, 0), "one look in vain doubles the price of the next"
+    assert not of_loop.pay_for_rerecording(1.0, 0), "one look in vain doubles the price of the next"
     of_loop.note_matched(1.5)
-    assert of_loop.pay_for_a_look(1.0, 0)
+    assert of_loop.pay_for_rerecording(1.0, 0)
 
 
 @pytest.mark.parametrize(("compiled_s", "verdict"), [(0.02, "20 ms compiled, 10 ms in parts"), (0.011, None)])

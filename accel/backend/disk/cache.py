@@ -6,9 +6,12 @@
     <QD_JAX_CACHE_DIR>/<environment>/<key>.together     the tape of a program of several paths (see together)
     <QD_JAX_CACHE_DIR>/<environment>/<key>.placement    where one of its paths finds what on it
     <QD_JAX_CACHE_DIR>/<environment>/<key>.recording    a recording (see recordings); .recordings: which there are
-    <QD_JAX_CACHE_DIR>/<environment>/<key>.vain         what recordings took that ended at a limit (see vain)
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.refused      what recordings took that ended at a limit (see refused)
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.known        what calls of a function have missed; what a program does
     <QD_JAX_CACHE_DIR>/<environment>/<key>.coming       a program that is about to be finished (see products); .begun:
                                                         how often that was begun
+    <QD_JAX_CACHE_DIR>/<environment>/<key>.whole        a program that XLA compiles whole: kernels cannot have it, or
+                                                        would not gain
 
 The folder's name is a hash of everything that a compiled program depends on besides what it computes: accel's own code,
 the versions of Python, NumPy, SciPy, JAX and jaxlib, XLA's flags, and the processor. So entries of other versions are
@@ -47,19 +50,14 @@ from accel.platform.clocks import time
 
 T = TypeVar("T")
 
-SUFFIX, TRACE, PATH, TOGETHER, PLACEMENT = ".program", ".trace", ".path", ".together", ".placement"
-KNOWN, RECORDING, RECORDINGS, VAIN = ".known", ".recording", ".recordings", ".vain"
-COMING, BEGUN, WHOLE = ".coming", ".begun", ".whole"
-"""Suffixes of entries. In order: a compiled program; a trace's product; a path's experience; a tape of several paths;
-where one of those paths finds its values on the tape. Then: what calls of a function have missed, or a sentence about
-what a program does; one of a function's recordings; the list of them; the times of those in vain. Last: a product that
-is about to come; how often it was begun; a program that XLA compiles whole, as kernels cannot have it or would not
-gain."""
+SUFFIXES = (
+    ".program .trace .path .together .placement .whole .known .recording .recordings .refused .coming .begun".split()
+)
+SUFFIX, TRACE, PATH, TOGETHER, PLACEMENT, WHOLE, KNOWN, RECORDING, RECORDINGS, REFUSED, COMING, BEGUN = SUFFIXES
+"""Suffixes of entries: see above."""
 
 _FOLDER_NAME = re.compile(r"programs-[0-9a-f]{16}")
-_FILE_NAME = re.compile(
-    rf"[0-9a-f]{{40}}({SUFFIX}|{TRACE}|{PATH}|{TOGETHER}|{PLACEMENT}|{KNOWN}|{RECORDINGS}?|{VAIN}|{COMING}|{BEGUN}|{WHOLE}|-\w+{files.PARTIAL})"
-)
+_FILE_NAME = re.compile(rf"[0-9a-f]{{40}}({'|'.join(SUFFIXES)}|-\w+{files.PARTIAL})")
 """The names of accel's files. `clear` removes no others."""
 
 _ABANDONED_S = 3600.0

@@ -43,7 +43,7 @@ class Scan(Nested):
 
     fixed: int
     state: int
-    rounds: int
+    iterations: int
     backwards: bool
     forms: tuple[Form, ...]
 
@@ -51,10 +51,10 @@ class Scan(Nested):
         (body,), first = self.programs, self.fixed + self.state
         state = _own(given[self.fixed : first], body, self.fixed)
         collected = [aligned_array(*form) for form in self.forms]
-        order = range(self.rounds)[:: -1 if self.backwards else 1]
-        if self.rounds > 1 and may_drive(body):
+        order = range(self.iterations)[:: -1 if self.backwards else 1]
+        if self.iterations > 1 and may_drive(body):
             arguments = (*given[: self.fixed], *state), range(self.fixed, first), given[first:], collected
-            loop, left = LoopRun(body, *arguments, backwards=self.backwards), self.rounds
+            loop, left = LoopRun(body, *arguments, backwards=self.backwards), self.iterations
             while left:
                 left -= loop.iterate_on(left)[0]
             return [*_apart(loop.end(), given, body), *collected]

@@ -210,7 +210,7 @@ class _Rounding:
     def __call__(self, node: Node, value: Any, operands: list[Any]) -> Any:
         if node.index in self._kept:
             return self._kept[node.index]
-        # the second round: a comparison may go the other way
+        # the second pass: a comparison may go the other way
         if operands and self._near:
             return self._toss(value, *operands[:2])
         if self._moving is not None and node.index not in self._moving:

@@ -23,7 +23,7 @@ def parts_by_draws(other: RecordedPath, path: RecordedPath, exit: SideExit) -> b
 def starts_at_side_exit(other: RecordedPath, path: RecordedPath, position: int, value: object) -> bool:
     """Whether `other` is the path of a side exit: like `path` up to device outcome `position`, with `value` there."""
     mine, theirs = path.outcomes, other.outcomes
-    # at the end of a loop, its rounds took a way, or came to a number, that the other may have
+    # at the end of a loop, its iterations took a way, or came to a number, that the other may have
     return _begin_alike(mine, theirs, position) and bool(
         _ends_loop(mine[position].node) or float(theirs[position].expected) == value
     )

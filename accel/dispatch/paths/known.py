@@ -168,7 +168,7 @@ class KnownPaths:
         self._paths.insert(0, Program(RecordedPath(trace, name)).whole)
         return self._paths[0]
 
-    def note_strange(self, known: Collection[RecordedPath]) -> None:
+    def note_unmet(self, known: Collection[RecordedPath]) -> None:
         """A run was discarded, and its call recorded. known: the paths before that."""
         self._unmet += [path for path in self._paths if path not in known]
         del self._unmet[:-MOST_SCATTERED]
@@ -264,7 +264,7 @@ class KnownPaths:
         return sum(path.stage in WAITING for path in self.alone)
 
     @property
-    def are_wanting(self) -> bool:
+    def awaits_known_paths(self) -> bool:
         """Whether an earlier run's program computes paths that are not known yet: all they need is to be recorded.
 
         It is not asked for any more once too many paths have turned up that the earlier run had not recorded.

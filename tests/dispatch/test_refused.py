@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.backend.disk import cache, references, vain
-from accel.backend.disk.vain import Vain
+from accel.backend.disk import cache, references, refused
+from accel.backend.disk.refused import RefusedRecordings
 from accel.dispatch import Target
 from accel.platform import config
 from accel.platform.reasons import Refusal
@@ -57,7 +57,7 @@ def run(
     in_parts: CodeType | None = None,
 ) -> tuple[Target, int]:
     """A run of so many calls after some that took `total_s`: its target, and the recordings that it has begun."""
-    target = Target(function, f"{__name__}:vain", None, "auto", in_parts=in_parts)
+    target = Target(function, f"{__name__}:refused", None, "auto", in_parts=in_parts)
     target.account.total_s = total_s
     x = np.linspace(0.0, 1.0, 5000)
     for _ in range(calls):
@@ -81,8 +81,8 @@ def opaque_way(x: np.ndarray[Any, Any], steps: int) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("is_long", [True, False])
 def test_a_refusal_that_took_long_is_noted_whatever_the_reason(is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vain, "LONG_S", -LONG_S if is_long else LONG_S)
-    monkeypatch.setattr(vain, "SIZE_FACTOR", 1e9)  # calls of a microsecond vary on a busy machine
+    monkeypatch.setattr(refused, "LONG_S", -LONG_S if is_long else LONG_S)
+    monkeypatch.setattr(refused, "SIZE_FACTOR", 1e9)  # calls of a microsecond vary on a busy machine
     opaque_way(np.ones(3), 100)  # the first of a process takes far longer
     assert run(opaque_way)[1] > 0
     target, count = run(opaque_way)
@@ -99,10 +99,10 @@ def test_one_more_in_vain_makes_later_runs_wait_longer() -> None:
     run()
     key = run()[0]._earlier._key
     assert key is not None
-    before = vain.read(key).seconds
+    before = refused.read(key).seconds
     assert before > 0.0
     run(total_s=LONG_S)
-    assert vain.read(key).seconds > before
+    assert refused.read(key).seconds > before
 
 
 def test_another_limit_on_operations_is_another_matter() -> None:
@@ -121,7 +121,7 @@ def test_what_has_succeeded_since_is_not_in_vain() -> None:
 
 
 def test_a_single_round_of_a_loop_is_not_what_later_runs_go_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be one that prints, or plots: every run records one, until two have been recorded in vain."""
+    """It may be one that prints, or plots: every run records one, until two have been recorded in refused."""
     monkeypatch.setattr(Parts, "come_first", False)
     monkeypatch.setattr(Parts, "pay_for_a_retry", property(lambda parts: not parts._refused))
     in_parts = long_way.__code__
@@ -160,16 +160,16 @@ def test_without_a_disk_cache_nothing_is_known() -> None:
 
 def test_what_is_damaged_is_not_read(tmp_path: Path) -> None:
     run()
-    for file in tmp_path.rglob(f"*{cache.VAIN}"):
+    for file in tmp_path.rglob(f"*{cache.REFUSED}"):
         file.write_bytes(b"not this")
     assert run()[1] > 0
 
 
 def test_the_cache_knows_its_files(tmp_path: Path) -> None:
     run()
-    assert any(entry.path.suffix == cache.VAIN for entry in cache.entries(tmp_path))
+    assert any(entry.path.suffix == cache.REFUSED for entry in cache.entries(tmp_path))
     cache.clear(tmp_path)
-    assert not list(tmp_path.rglob(f"*{cache.VAIN}"))
+    assert not list(tmp_path.rglob(f"*{cache.REFUSED}"))
 
 
 @pytest.mark.parametrize(
@@ -177,17 +177,17 @@ def test_the_cache_knows_its_files(tmp_path: Path) -> None:
     [(1.0, 5.0, True), (1.0, 100.0, False), (0.1, 5.0, False), (30.0, 5.0, False), (20.0, 5.0, True), (0.3, 5.0, True)],
 )
 def test_it_holds_for_calls_of_its_size_in_short_runs(call_s: float, total_s: float, holds: bool) -> None:
-    assert Vain(1, 2.0, 1.0, 3.0, WHY).holds(call_s, total_s) is holds
+    assert RefusedRecordings(1, 2.0, 1.0, 3.0, WHY).holds(call_s, total_s) is holds
 
 
 def test_nothing_known_never_holds() -> None:
-    assert not vain.NONE.holds(1.0, 0.0)
-    assert vain.read(KEY) == vain.NONE
+    assert not refused.NONE.holds(1.0, 0.0)
+    assert refused.read(KEY) == refused.NONE
 
 
 def test_what_is_kept_is_found_again() -> None:
-    known = vain.NONE.with_another(2.0, 0.5, WHY).with_another(1.0, 0.4, WHY)
-    vain.save(KEY, known, [__file__])
-    assert vain.read(KEY) == known == Vain(2, 3.0, 0.4, 0.5, WHY)
-    vain.forget(KEY)
-    assert vain.read(KEY) == vain.NONE
+    known = refused.NONE.with_another(2.0, 0.5, WHY).with_another(1.0, 0.4, WHY)
+    refused.save(KEY, known, [__file__])
+    assert refused.read(KEY) == known == RefusedRecordings(2, 3.0, 0.4, 0.5, WHY)
+    refused.forget(KEY)
+    assert refused.read(KEY) == refused.NONE
