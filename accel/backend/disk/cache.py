@@ -71,26 +71,30 @@ _DIGEST_SIZE = hashlib.sha256().digest_size
 # -- one entry ---------------------------------------------------------------------------------------------------------
 
 
+def _roots() -> list[Path]:
+    """The folders to read from, the user's own first."""
+    settings = config.current()
+    return [root for root in (settings.cache_dir, settings.cache_shared) if root is not None]
+
+
 def is_used() -> bool:
     """Whether there is a folder to read from or to write to."""
-    settings = config.current()
-    return settings.cache_dir is not None or settings.cache_shared is not None
+    return bool(_roots())
 
 
 def holds_programs() -> bool:
     """Whether any program is kept that this process could find by its traces."""
-    settings = config.current()
-    folders = [_folder(root) for root in (settings.cache_dir, settings.cache_shared) if root is not None]
     with contextlib.suppress(OSError):
-        return any(next(folder.glob(f"*{TRACE}"), None) is not None for folder in folders)
+        return any(next(_folder(root).glob(f"*{TRACE}"), None) is not None for root in _roots())
     return False
 
 
 def read(key: str, suffix: str = SUFFIX) -> bytes | None:
     """The payload saved under `key` (40 hexadecimal digits) in an environment like this one; None if there is none."""
-    settings = config.current()
-    for root, shared in ((settings.cache_dir, False), (settings.cache_shared, True)):
-        content = None if root is None else _read(_file(root, key, suffix), trusted(root, shared=shared))
+    own = config.current().cache_dir
+    for root in _roots():
+        shared = root is not own
+        content = _read(_file(root, key, suffix), trusted(root, shared=shared))
         if content is None:
             continue
         payload = payload_of(key, suffix, content)
@@ -191,20 +195,13 @@ def warn() -> None:
 
 def size_of(entries: Iterable[tuple[str, str]]) -> int:
     """The bytes on disk of these entries, given as key and suffix, wherever they are. Missing ones count as 0."""
-    settings, size = config.current(), 0
-    for key, suffix in entries:
-        for root in (settings.cache_dir, settings.cache_shared):
-            found = None if root is None else _size(_file(root, key, suffix))
-            if found is not None:
-                size += found
+    size = 0
+    for entry in entries:
+        for root in _roots():
+            with contextlib.suppress(OSError):
+                size += _file(root, *entry).stat().st_size
                 break
     return size
-
-
-def _size(path: Path) -> int | None:
-    with contextlib.suppress(OSError):
-        return path.stat().st_size
-    return None
 
 
 def shared_with(entries: Iterable[tuple[str, str]]) -> Path | None:

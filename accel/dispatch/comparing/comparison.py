@@ -132,6 +132,12 @@ class Comparison:
     def _structure(self, name: str, what: str) -> None:
         self.differences.append(Difference(name, "", what, np.inf))
 
+    def _is_of_kind(self, actual: object, kind: type, name: str) -> bool:
+        """Whether a value is of the replay's type. If not, that is a difference."""
+        if type(actual) is not kind:
+            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {kind.__name__}")
+        return type(actual) is kind
+
     def _template(self, template: Any, actual: Any, name: str) -> None:
         if isinstance(template, Leaf):
             _LEAVES[type(template)](self, template, actual, name)
@@ -150,8 +156,7 @@ class Comparison:
                 self._template(part, value, f"{name}[{i}]")
 
     def _new_object(self, leaf: NewObject, actual: Any, name: str) -> None:
-        if type(actual) is not leaf.kind:
-            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
+        if not self._is_of_kind(actual, leaf.kind, name):
             return
         for slot in self._staged.trace.objects:
             if actual is self._staged.values[slot]:
@@ -164,8 +169,7 @@ class Comparison:
             self._template(part, own_attribute(actual, each), f"{name}.{each}")
 
     def _new_container(self, leaf: NewContainer, actual: Any, name: str) -> None:
-        if type(actual) is not leaf.kind:
-            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
+        if not self._is_of_kind(actual, leaf.kind, name):
             return
         about = "maxlen" if leaf.kind is deque else "default_factory"
         self._template(leaf.about, getattr(actual, about, None), f"{name}.{about}")
@@ -191,9 +195,7 @@ class Comparison:
             self._structure(name, f"NumPy gives {actual!r}, the replay {leaf.value!r}")
 
     def _number(self, leaf: Number, actual: object, name: str) -> None:
-        if type(actual) is not leaf.kind:
-            self._structure(name, f"NumPy gives a {_kind(actual)}, the replay a {leaf.kind.__name__}")
-        else:
+        if self._is_of_kind(actual, leaf.kind, name):
             replayed = as_scalar(self._staged.numbers[leaf.index], leaf.kind)
             # positions count new arrays, then changed arrays, then numbers, as in `explanation`
             first = len(self._staged.made) + len(self._staged.changed)
