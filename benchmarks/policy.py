@@ -337,7 +337,7 @@ def _price(clock: Clock, score: Score, played: Mapping[str, Played]) -> None:
 
     after(recorder, "record", record_s)
     after(late, "import_now", imported_s)
-    late.early.begin = lambda: None  # type: ignore[method-assign]
+    late.prestart = lambda: None
     Compiling._trial = lambda *_: None  # type: ignore[method-assign]
 
     read = recordings.read

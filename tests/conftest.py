@@ -71,7 +71,7 @@ def default_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(account, "RELIABLE_CALL_S", 0.0)
     monkeypatch.setattr(account, "BURST_S", float("inf"))
     monkeypatch.setattr(rest, "MAX_REST", 0)
-    monkeypatch.setattr(late.early, "done", True)
+    monkeypatch.setattr(late, "was_prestarted", True)
     monkeypatch.setattr(gain, "IMPORT_GAIN_S", 0.0)
     if not LONG:
         # XLA's compiler takes most of the time of the suite, and the larger part of that is LLVM's

@@ -252,7 +252,7 @@ def is_quiet() -> bool:
 
     Nor are those that are taken while the worker starts.
     """
-    if late.early.under_way:
+    if late.is_starting:
         return False
     if not late.imported:
         return True

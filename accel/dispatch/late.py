@@ -46,46 +46,43 @@ def import_now() -> float:
     return time.perf_counter() - started
 
 
-class _EarlyStart:
-    """Starts the worker before its first job. done: whether that was decided, one way or the other.
+was_prestarted = False
+"""Whether it was decided to start the worker before its first job, or not to."""
 
-    under_way: whether the worker is still importing JAX, which slows the program's own calls down.
-    """
+is_starting = False
+"""Whether the worker is still importing JAX, which slows the program's own calls down."""
 
-    def __init__(self) -> None:
-        self.done = False
-        self.under_way = False
 
-    def begin(self) -> None:
-        """Start the worker, in a thread, if programs will have to be compiled and a processor is free for it."""
-        # with QD_JAX_AOT=0 programs are compiled in the thread that calls
-        if self.done or not config.current().ahead_of_time:
+def prestart() -> None:
+    """Start the worker, in a thread, if programs will have to be compiled and a processor is free for it."""
+    global was_prestarted, is_starting
+    # with QD_JAX_AOT=0 programs are compiled in the thread that calls
+    if was_prestarted or not config.current().ahead_of_time:
+        return
+    was_prestarted = is_starting = True
+    try:
+        threading.Thread(target=_start_worker, name="accel-start", daemon=True).start()
+    except RuntimeError:  # no more threads: the first job needs one, and reports it
+        is_starting = False
+
+
+def _start_worker() -> None:
+    try:
+        # where an earlier run has compiled programs, there may be nothing left to compile
+        if processors.usable() < 2 or cache.holds_programs():
             return
-        self.done = self.under_way = True
-        try:
-            threading.Thread(target=self._start, name="accel-start", daemon=True).start()
-        except RuntimeError:  # no more threads: the first job needs one, and reports it
-            self.under_way = False
-
-    def _start(self) -> None:
-        try:
-            # where an earlier run has compiled programs, there may be nothing left to compile
-            if processors.usable() < 2 or cache.holds_programs():
-                return
-            with contextlib.suppress(Exception):  # the first job tries again, and reports it
-                with forks.delayed():
-                    supervisor = importlib.import_module("accel.backend.underway.supervisor")
-                worker = supervisor.supervisor.current() if supervisor.has_worker() else None
-                if worker is not None:
-                    worker.wait_until_ready()
-        finally:
-            self.under_way = False
-
-
-early = _EarlyStart()
-"""This process's early start."""
+        with contextlib.suppress(Exception):  # the first job tries again, and reports it
+            with forks.delayed():
+                supervisor = importlib.import_module("accel.backend.underway.supervisor")
+            worker = supervisor.supervisor.current() if supervisor.has_worker() else None
+            if worker is not None:
+                worker.wait_until_ready()
+    finally:
+        _note_started()
 
 
 @forks.in_child
-def _in_child() -> None:
-    early.under_way = False  # the thread that waits for it, and the worker, are the parent's
+def _note_started() -> None:
+    """Also in a forked child: the thread that waits for the worker, and the worker, are the parent's."""
+    global is_starting
+    is_starting = False

@@ -237,7 +237,7 @@ class Recordings:
         imported_s = late.import_now()
         current_run().charge("loading", imported_s)
         note_counted(imported_s)
-        late.early.begin()  # there will be something to compile soon
+        late.prestart()  # there will be something to compile soon
         account.recorded.note_end(imported_s)  # a step that waits for it has waited long enough
         from accel.compiler.loops import rolled
         from accel.compiler.lower.passes.arrange import is_worth

@@ -71,7 +71,7 @@ for thread in threading.enumerate():
     if thread.name == "accel-start":  # it ends once the worker has JAX
         thread.join()
 supervisor = sys.modules.get("accel.backend.underway.supervisor")
-assert not late.early.under_way
+assert not late.is_starting
 print(supervisor is not None and supervisor.supervisor._worker is not None, "jax" in sys.modules)
 """
 

@@ -334,13 +334,12 @@ def test_a_few_calls_in_a_row_run_on_numpy_once_to_be_timed(monkeypatch: pytest.
 
 def test_calls_are_no_samples_while_the_worker_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     ready = threading.Event()
-    early = late._EarlyStart()
-    start, before = early._start, set(threading.enumerate())
-    monkeypatch.setattr(early, "_start", lambda: (ready.wait(60.0), start()))
+    start, before = late._start_worker, set(threading.enumerate())
+    monkeypatch.setattr(late, "_start_worker", lambda: (ready.wait(60.0), start()))
     monkeypatch.setattr(late.cache, "holds_programs", lambda: True)
-    monkeypatch.setattr(late, "early", early)
+    monkeypatch.setattr(late, "was_prestarted", False)
     assert is_quiet()
-    early.begin()
+    late.prestart()
     assert not is_quiet()
     ready.set()
     for thread in set(threading.enumerate()) - before:
