@@ -34,7 +34,7 @@ SHORT_BACKOFF = 7
 SMALL = Refusal("speed.small")
 
 TOGETHER = {"speed.slower": "they are slower", "verify.mismatch": "they differ from NumPy"}
-"""What is wrong with a program of several paths, by the reason for which it is given up."""
+"""Faults of a program of several paths, in words, by the reason for which it is given up."""
 
 
 class Routing:

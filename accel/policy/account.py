@@ -100,9 +100,9 @@ recorded = _Recorded()
 class Account:
     """Times of one target's calls, entered into its ledger.
 
-    rest: see accel.policy.rest. call_s, first_s: seconds of the last call on NumPy, and of the fastest of the first
-    ones. numpy_calls: calls on NumPy so far,
-    but for rested ones. total_s: seconds of all calls on NumPy, nested targets included; rested calls add their own.
+    rest: see accel.policy.rest. call_s: seconds of the last call on NumPy. first_s: of the fastest of the first ones.
+    numpy_calls: calls on NumPy so far, but for rested ones. total_s: seconds of all calls on NumPy, nested targets
+    included; rested calls add their own.
     """
 
     def __init__(self, name: str) -> None:

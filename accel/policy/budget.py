@@ -1,10 +1,10 @@
 """The budget: the most that accel may cost a program that may end before it has gained anything.
 
 One law holds for all investments of a process together: recording, importing, loading, comparing, guards, discarded
-runs. They never exceed a small fixed amount, plus a share of the program's time, plus the time that accel is measured
-to have saved, in this run, or in earlier runs by the programs that are on disk. The program's time is the time so far,
-and what is certain to come: a loop over a range or a list says how long it goes on, and so do earlier runs of the same
-program. So a program that ends at the worst moment has lost no more than that.
+runs. They never exceed the sum of three parts: a small fixed amount, a share of the program's time, and the time that
+accel is measured to have saved. Earlier runs count for the programs that they have left on disk. The program's time is
+the time so far, and what is certain to come. A loop over a range or a list says how long it goes on, and so do earlier
+runs of the same program. So a program that ends at the worst moment has lost no more than that.
 
 All figures come from the ledger, which counts each cost where it arises.
 """
@@ -69,7 +69,7 @@ def covers(ledger: Ledger, estimate_s: float, numpy_s: float) -> bool:
 def grants(estimate_s: float, certain_s: float = 0.0) -> bool:
     """Whether the process's budget covers `estimate_s` more seconds, and the first time the import of what they need.
 
-    No investment is made without asking this. certain_s: seconds that calls to come are certain to lose without it: an
+    No investment is made without asking this. certain_s: seconds that calls to come are certain to lose without it. An
     investment of no more than that, divided by `prices.CERTAIN`, needs no budget.
     """
     price_s = estimate_s + import_s

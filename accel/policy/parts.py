@@ -282,7 +282,7 @@ class Parts:
         self._forget_unmatched()
 
     def note_paid(self) -> None:
-        """What calls have missed so far has paid for a recording: it pays for no other."""
+        """Note a recording that the time missed so far has paid for: it pays for no other."""
         self._unpaid_s = 0.0
 
     @property

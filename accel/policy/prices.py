@@ -9,15 +9,15 @@ from __future__ import annotations
 from accel.platform import processors
 
 CERTAIN = 1.5
-"""What calls to come are certain to lose, as a multiple of a price, from which it is paid before they have lost
-anything: the price is an estimate, and so is the gain. Of a path that is recorded, the price is known: 1."""
+"""Loss that is certain to come, as a multiple of a price, from which the price is paid before anything is lost. The
+price is an estimate, and so is the gain. Of a path that is recorded, the price is known: 1."""
 
 IS_ALONE = processors.usable() < 2
 """Whether there is but one processor. The program and the compiler take turns then."""
 
 BURDEN, ALONE = (0.5, 2.0) if IS_ALONE else (0.1, 1.0)
-"""What the program loses while a program is compiled for it, as a share of the compile's seconds; and these seconds as
-a multiple of those that the compiler takes on a processor of its own. There it slows the program down a little."""
+"""Share of a compile's seconds that the user's program loses by it. And these seconds as a multiple of those that the
+compiler takes on a processor of its own, where it slows the program down a little."""
 
 ENOUGH = 1000
 """Number of operations from which one measurement alone says what an operation takes. A fixed part that is guessed

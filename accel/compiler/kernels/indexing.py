@@ -26,7 +26,7 @@ SCATTERED = {
 """Scatter operations of `jax.lax`, and how each combines an element with an update."""
 
 ROWS = "rows"
-"""How updates that lie one after the other in the array are stored: without an index for each."""
+"""Kind of scatter: updates that lie one after the other in the array, with one index for all of them."""
 
 _LEAST_IN_ROW = 8
 """Minimum number of them. Guess."""

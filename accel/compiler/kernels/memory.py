@@ -32,7 +32,7 @@ class Location:
 
 
 class Pointer(NamedTuple):
-    """What a function is given. number: of a location, whose address it is. offset: in bytes, added to that."""
+    """A pointer that a function takes: the address of the location `number`, plus `offset` bytes."""
 
     number: int
     offset: int

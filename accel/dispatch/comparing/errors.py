@@ -39,7 +39,7 @@ class Tolerance(NamedTuple):
     exact: bool = True
 
     def of(self, executable: Executable) -> Tolerance:
-        """The same for what this program computes."""
+        """Return the tolerance for results of this program."""
         return self._replace(exact=executable.on_cpu and executable.precision == config.FLOAT64)
 
 

@@ -81,7 +81,7 @@ class Comparisons:
         )
 
     def not_due_for(self, path: RecordedPath) -> int:
-        """How many of the path's next replays need not be compared, as far as their number tells."""
+        """Number of the path's next replays that need not be compared, as far as their number tells."""
         return COMPARE_AGAIN_FACTOR * path.compared_at - path.replays - 1 if path.speed.knows_numpy else 0
 
     def is_suspect(self, path: RecordedPath, staged: StagedOutputs, underflowed: bool) -> bool:

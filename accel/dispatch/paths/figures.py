@@ -1,4 +1,4 @@
-"""Figures: what the report says of a compiled program."""
+"""Figures of a compiled program, for the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accel.ir.tape import Place
 
 
 def figures(program: Program) -> dict[str, Any]:
-    """What the program is, and the outcomes that tell its calls from others."""
+    """Describe a program, and the outcomes that tell its calls from others."""
     whole, executable = program.whole, program.variant.executable
     folded, shards = {*executable.program.known.scalars, *executable.program.known.arrays}, executable.shards
     name, shared = whole.trace.inputs.name, cache.shared_with(program.kept)

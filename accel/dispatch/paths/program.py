@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """What computes one recorded path, or several: guards, an executable once there is one, and its state.
+    """One recorded path or several, compiled as one: guards, an executable once there is one, and its state.
 
     whole: what is compiled: the only path, or the merged trace of several with figures of all their calls.
     paths: the recorded paths, in the order of a merged trace's members. Which of them a run has taken, its outcomes
