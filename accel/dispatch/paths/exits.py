@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from accel.ir.tape import Node
 
 
-def parts_by_draws(other: RecordedPath, path: RecordedPath, exit: SideExit) -> bool:
-    """Whether `other` is like `path` up to the outcome by which this side exit's draws leave it."""
-    mine, theirs, position = path.drawn_outcomes, other.drawn_outcomes, exit.position
-    return _begin_alike(mine, theirs, position) and bool(theirs[position].expected == exit.value)
+def starts_at_side_exit(other: RecordedPath, path: RecordedPath, exit: SideExit, position: int) -> bool:
+    """Whether `other` is the path of a side exit: like `path` up to the outcome at a position, with the exit's value.
 
-
-def starts_at_side_exit(other: RecordedPath, path: RecordedPath, position: int, value: object) -> bool:
-    """Whether `other` is the path of a side exit: like `path` up to device outcome `position`, with `value` there."""
-    mine, theirs = path.outcomes, other.outcomes
+    position: among the outcomes that are known once a run has drawn, if the exit is on the host; else among the others.
+    """
+    mine, theirs = (each.drawn_outcomes if exit.on_host else each.outcomes for each in (path, other))
+    if not _begin_alike(mine, theirs, position):
+        return False
     # at the end of a loop, its iterations took a way, or came to a number, that the other may have
-    return _begin_alike(mine, theirs, position) and bool(
-        _ends_loop(mine[position].node) or float(theirs[position].expected) == value
-    )
+    if not exit.on_host and _ends_loop(mine[position].node):
+        return True
+    expected = theirs[position].expected
+    return bool(expected == exit.value if exit.on_host else float(expected) == exit.value)
 
 
 def _begin_alike(mine: Sequence[Any], theirs: Sequence[Any], position: int) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from accel.dispatch.paths.exits import parts_by_draws, starts_at_side_exit
+from accel.dispatch.paths.exits import starts_at_side_exit
 from accel.dispatch.paths.figures import figures
 from accel.dispatch.paths.joining import joins_more, may_start
 from accel.dispatch.paths.path import RecordedPath, shape_of
@@ -118,13 +118,11 @@ class KnownPaths:
             yield from (path.program for path in self.alone)
             return
         path = program.whole
-        if exit.on_host:
-            yield from (other.program for other in self if other is not path and parts_by_draws(other, path, exit))
-            return
-        # the program checks no outcomes that lowering has folded, so its numbering is not the path's
-        position = path.outcomes.index(program.variant.executable.program.outcomes[exit.position])
+        position = exit.position
+        if not exit.on_host:  # the program checks no outcomes that lowering has folded: its numbering is not the path's
+            position = path.outcomes.index(program.variant.executable.program.outcomes[position])
         for other in self:
-            if other is not path and starts_at_side_exit(other, path, position, exit.value):
+            if other is not path and starts_at_side_exit(other, path, exit, position):
                 yield other.program
 
     # -- adding one ---------------------------------------------------------------------------------------------------
