@@ -11,7 +11,7 @@ disk/       what is kept for later runs: programs, and what was learnt of paths
 devices     which device there is; importing JAX
 machines/   several machines: the ranks that serve rank 0
 shards      fields divided by rows among several devices
-trial       whether a program for several devices computes what one for a single device does
+divided     whether a program for several devices computes what one for a single device does
 options     those of XLA that programs are compiled with
 lapack      functions of jaxlib's that a program from disk calls by name
 """

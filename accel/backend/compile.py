@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accel.backend import devices, lapack, segmented, trial
+from accel.backend import devices, divided, lapack, segmented
 from accel.backend.devices import has_room, import_jax, start, threads
 from accel.backend.disk import cache
 from accel.backend.executable import Executable
@@ -44,11 +44,11 @@ def compile_trace(trace: Lowerable, known: Known, samples: Sequence[Any]) -> Exe
     alone = _compile(trace, known, samples, device, None)
     if shards is not None:
         try:
-            divided = _compile(trace, known, samples, device, shards)
-            undivided = trial.problem(divided, alone, samples)
+            sharded = _compile(trace, known, samples, device, shards)
+            undivided = divided.problem(sharded, alone, samples)
             if not undivided:
-                divided.seconds += alone.seconds
-                return divided
+                sharded.seconds += alone.seconds
+                return sharded
         except Exception as error:
             interrupts.pass_on(error)
             undivided = error.detail if isinstance(error, Unsupported) else _first_line(error)

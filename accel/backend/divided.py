@@ -1,4 +1,4 @@
-"""Trial: a program for several devices is tried on made-up numbers, against the same program for one device.
+"""Divided programs: one for several devices is run on made-up numbers, and compared with the one for one device.
 
 XLA's partitioner has been seen to divide programs wrongly, without an error. One such program made many small writes to
 parts of a divided array, and read it again and again. No rule is known for which programs this happens. So a program is
