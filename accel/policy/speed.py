@@ -139,20 +139,12 @@ class Speed:
         self.busy_s = Times()
         self._calls = deque[int](maxlen=KEPT)  # that each of `compiled_s` stands for: a streak is one sample
         self._least_s = inf  # of all of them
-        self._busy_calls = 0  # not of the last samples alone
-        self.wanted = 0
-        self.pauses = False
         self._row_s = Times()  # of NumPy's calls in a row, while some are still wanted
-        self._in_a_row = False
-        self._disturbed_calls = 0
-        self._disturbed_s = 0.0  # of all of them, and not of the last ones alone
+        self._disturbed_calls, self._disturbed_s = 0, 0.0  # of all of them, and not of the last ones alone
         self._slowdown_s = 0.0
-        self._strikes, self._lost_s = 0, 0.0
-        self._next_at = 0.0
-        self._apart_s = APART_S
-        self._replays, self._replays_s, self._rows = 0, 0.0, 1
-        self._claimed = 0.0, 0.0, 0  # of all these replays: see `count_replay`
+        self._next_at, self._apart_s = 0.0, APART_S
         self._figures: tuple[tuple[int, int], float | None, float | None] | None = None
+        self.begin_anew()
 
     def begin_anew(self) -> None:
         """Judge by new samples alone."""
@@ -162,7 +154,7 @@ class Speed:
         self.wanted, self._in_a_row = 0, False
         self._strikes, self._lost_s = 0, 0.0
         self._replays, self._replays_s, self._rows = 0, 0.0, 1
-        self._claimed = 0.0, 0.0, 0
+        self._claimed = 0.0, 0.0, 0  # of all these replays: see `count_replay`
 
     def note_compared(self, seconds: float) -> None:
         """Note NumPy's call of a comparison."""
@@ -326,7 +318,7 @@ class Speed:
 
     def _forget_busy(self) -> None:
         self.busy_s.clear()
-        self._busy_calls, self.pauses = 0, False
+        self._busy_calls, self.pauses = 0, False  # calls: not of the last samples alone
 
     def _has_lost_little(self, other_s: float) -> bool:
         """Whether there is nothing to lose by more samples. other_s: what a call takes without the program."""

@@ -56,12 +56,9 @@ class KnownPaths:
     """
 
     def __init__(self) -> None:
-        self._paths: list[RecordedPath] = []
-        self.joint: Program | None = None
-        self._predictor = PathPredictor()
         self._beyond_limit, self._in_vain = 0, 0
-        self._unmet: list[RecordedPath] = []  # recorded after a run was discarded, and not taken since
         self._recurs = False  # a call recorded again took a known path
+        self.clear()
 
     def __iter__(self) -> Iterator[RecordedPath]:
         return iter(tuple(self._paths))
@@ -219,8 +216,9 @@ class KnownPaths:
 
     def clear(self) -> None:
         """Drop all paths, with their recordings and programs."""
-        self._paths, self._unmet = [], []
-        self.joint = None
+        self._paths: list[RecordedPath] = []
+        self._unmet: list[RecordedPath] = []  # recorded after a run was discarded, and not taken since
+        self.joint: Program | None = None
         self._predictor = PathPredictor()
 
     # -- one program for several --------------------------------------------------------------------------------------
