@@ -85,11 +85,27 @@ def explanation(
     seen: values of NumPy's call that differ from the replay's. If the tape does not reproduce them, the recording is
     wrong, and explains nothing. is_numpys: the same for all that the tape computes.
     """
-    rtol, unit, exact = tolerance
     if any(staged.values[slot].nbytes > MOST_EXPLAINED for slot, _ in staged.trace.outputs.changed):
         return Verdict.MISMATCH
     snapshot.complete()
     staged.complete(snapshot.values, vast=True)
+    try:
+        with np.errstate(all="ignore"):
+            return _judged(staged, snapshot.values, tolerance, seen, is_numpys)
+    except Exception as error:  # perturbed values may not be valid on this path: then nothing is explained
+        interrupts.pass_on(error)
+        return Verdict.MISMATCH
+
+
+def _judged(
+    staged: StagedOutputs,
+    values: list[Any],
+    tolerance: Tolerance,
+    seen: Sequence[NumpyValue],
+    is_numpys: Callable[[list[Any]], bool],
+) -> Verdict:
+    """Judge a difference by runs of the tape. values: of the slots. Raises what NumPy raises for perturbed values."""
+    rtol, unit, exact = tolerance
     nodes, replayed = computed_nodes(staged.trace.outputs), computed_values(staged)
     answers: dict[int, Any] = {}
 
@@ -98,31 +114,25 @@ def explanation(
             answers[node.index] = value
         return value
 
-    try:
-        with np.errstate(all="ignore"):
-            # once as it is, to keep its answers and as the centre of the spread
-            base = run_tape(nodes, snapshot.values, keep)
-            if not is_numpys(base):
-                return Verdict.MISMATCH
-            free = _free(nodes) if exact else answers
-            moving = _moving(nodes) if exact else None
-            certain = {index: answer for index, answer in answers.items() if index not in free}
-            for verdict, kept, near in ((Verdict.ROUNDING, answers, 0.0), (Verdict.THRESHOLD, certain, rtol)):
-                moved: list[list[Any]] = []
-                # each run can only widen the spread: what a few of them explain, all of them do
-                for seed in SEEDS if unit is None else SEEDS_OF_REDUCED:
-                    moved.append(run_tape(nodes, snapshot.values, _Rounding(seed, kept, near, unit, moving)))
-                    spread = list(zip(base, zip(*moved, strict=True), strict=True))
-                    # does the tape do what NumPy's call did? If not, its spread says nothing about that call
-                    reproduced = all(_matches_tape(each, *spread[each.position], rtol) for each in seen)
-                    if reproduced and all(
-                        _within(value, *each, rtol) for value, each in zip(replayed, spread, strict=True)
-                    ):
-                        return verdict
-                if not reproduced:
-                    return Verdict.MISMATCH
-    except Exception as error:  # perturbed values may not be valid on this path: then nothing is explained
-        interrupts.pass_on(error)
+    # once as it is, to keep its answers and as the centre of the spread
+    base = run_tape(nodes, values, keep)
+    if not is_numpys(base):
+        return Verdict.MISMATCH
+    free = _free(nodes) if exact else answers
+    moving = _moving(nodes) if exact else None
+    certain = {index: answer for index, answer in answers.items() if index not in free}
+    for verdict, kept, near in ((Verdict.ROUNDING, answers, 0.0), (Verdict.THRESHOLD, certain, rtol)):
+        moved: list[list[Any]] = []
+        # each run can only widen the spread: what a few of them explain, all of them do
+        for seed in SEEDS if unit is None else SEEDS_OF_REDUCED:
+            moved.append(run_tape(nodes, values, _Rounding(seed, kept, near, unit, moving)))
+            spread = list(zip(base, zip(*moved, strict=True), strict=True))
+            # does the tape do what NumPy's call did? If not, its spread says nothing about that call
+            reproduced = all(_matches_tape(each, *spread[each.position], rtol) for each in seen)
+            if reproduced and all(_within(value, *each, rtol) for value, each in zip(replayed, spread, strict=True)):
+                return verdict
+        if not reproduced:
+            break
     return Verdict.MISMATCH
 
 
