@@ -6,7 +6,6 @@ compile     compiling, loading and describing a program with JAX
 segmented   programs of accel's own kernels, and what computes the rest
 executable  a compiled program, and running it
 resident    the program's arrays whose values are on the device
-refolding   a compiled program with other constants
 disk/       what is kept for later runs: programs, and what was learnt of paths
 devices     which device there is; importing JAX
 machines/   several machines: the ranks that serve rank 0

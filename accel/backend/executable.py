@@ -6,8 +6,8 @@ import contextlib
 import ctypes
 import itertools
 import weakref
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from accel.backend.machines import crew
 from accel.backend.machines.common import CommonProgram
 from accel.backend.shards import Shards, launching
 from accel.compiler.kernels.segments import Segmented
-from accel.compiler.lower import LoweredProgram
+from accel.compiler.lower import Known, LoweredProgram
 from accel.compiler.lower.written import Written
 from accel.platform import callbacks, config, memory, underflow
 from accel.platform.alignment import aligned_copy, is_aligned
@@ -147,6 +147,25 @@ class Executable:
 
         with jax.enable_x64(True):
             return jax.device_put(constant, self.device)
+
+    def with_constants(self, changed: Mapping[int, Any]) -> Executable | None:
+        """The executable with these arrays in place of constants, by slot; None where that is another program.
+
+        Constants are arguments of the compiled program (see accel.compiler.lower.arguments): it is shared, with what is
+        counted of it. That takes as long as NumPy takes to compute what follows from the new ones. Raises
+        accel.compiler.lower.OtherWay where another side of a branch follows from them.
+        """
+        program = self.program
+        if program.fingerprint is None or self.shards is not None:
+            return None
+        known = Known(program.known.scalars, {**program.known.arrays, **changed})
+        found = program.renewal.constants(known, changed)
+        if found is None:
+            return None
+        constants, placed = list(program.constants), list(self.constants)
+        for place, constant in found.items():
+            constants[place], placed[place] = constant, self.placed(constant)
+        return replace(self, program=replace(program, known=known, constants=constants), constants=placed)
 
     def fetched(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """Device values as ndarrays, not to be written to."""

@@ -70,13 +70,12 @@ def refold(program: Program, changed: Mapping[int, NDArray[Any]]) -> Refold:
     same_form = all(slot in known and have_one_form(array, known[slot]) for slot, array in changed.items())
     if not same_form or (program.refolds.cost_more(program.whole.numpy_call_s) and program.refolds.are_often):
         return Refold.ANOTHER
-    from accel.backend.refolding import refolded
     from accel.compiler.lower import OtherWay
 
     started = time.perf_counter()
     copies = {slot: array.copy() for slot, array in changed.items()}  # the program may write to its arrays
     try:
-        again = refolded(program.variant.executable, copies)
+        again = program.variant.executable.with_constants(copies)
     except OtherWay:
         return Refold.OTHER_WAY
     if again is None:
