@@ -176,9 +176,6 @@ class Executable:
         found: list[np.ndarray[Any, Any]] = jax.device_get(list(arrays))
         return found
 
-    def _place_of(self, shape: tuple[int, ...]) -> Any:
-        return self.device if self.shards is None else self.shards.of(shape)
-
     def time_copies(self, given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:
         """Seconds that the copies around one run take: inputs to the device, results and changed arrays back.
 
@@ -196,7 +193,8 @@ class Executable:
             with jax.enable_x64(True):
                 copied = jax.block_until_ready(jax.device_put(list(made), self.device))
                 started = time.perf_counter()
-                jax.block_until_ready([jax.device_put(each, self._place_of(each.shape)) for each in given])
+                places = [self.device if self.shards is None else self.shards.of(each.shape) for each in given]
+                jax.block_until_ready(list(map(jax.device_put, given, places)))
         contents = [each.contents if isinstance(each, Written) else (each,) for each in changed]
         for each in itertools.chain(self.fetched(copied), *contents):
             np.array(each)

@@ -154,7 +154,9 @@ class Graph:
         wrapped = _wrapped(parts, dim)
         if wrapped is not None:
             source, shift = wrapped
-            if dim == len(shape) - 1 and _fits_halo(source.shape[dim], shape[dim], shift):
+            length = source.shape[dim]
+            fits = length >= 2 * HALO and shift >= -HALO and shape[dim] + shift <= length + HALO
+            if dim == len(shape) - 1 and fits:
                 source = self.make(HALOED, (source,), source.shape, source.dtype)
             return self.make(WRAP, (source,), shape, source.dtype, (dim, shift))
         return self.make(PIECES, parts, shape, parts[0].dtype, (dim, ends))
@@ -198,10 +200,6 @@ class Graph:
             axes = [Axis(None, 0, 0) if length == 1 else Axis(next(long), 1, 0) for length in source.shape]
             return self.view(source, shape, axes)
         return self.make(RESHAPE, (source,), shape, source.dtype)
-
-
-def _fits_halo(length: int, wanted: int, shift: int) -> bool:
-    return length >= 2 * HALO and shift >= -HALO and wanted + shift <= length + HALO
 
 
 def through(axis: Axis, outer: Sequence[Axis]) -> Axis:

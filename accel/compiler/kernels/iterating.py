@@ -135,10 +135,6 @@ class _Tables(NamedTuple):
     state: tuple[int, ...]
 
 
-def _address(pointer: Any) -> int:
-    return ctypes.cast(pointer, ctypes.c_void_p).value or 0
-
-
 class LoopRun:
     """A loop in progress.
 
@@ -237,7 +233,8 @@ class LoopRun:
             for call in tables.calls:
                 moves = call.moves(len(circle))
                 kept.append(moves)
-                rows += [_address(call.entry), address_of(call.table), 0, address_of(moves), len(moves)]
+                entry = ctypes.cast(call.entry, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+                rows += [entry, address_of(call.table), 0, address_of(moves), len(moves)]
             if asks:
                 rows[-3] = self._arrays[tables.results[len(self._state)]][1]
         return pointer_table(rows), kept

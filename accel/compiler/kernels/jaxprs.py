@@ -106,14 +106,11 @@ def _flatten(closed: Any, given: Sequence[Atom], steps: list[Equation]) -> list[
     for eqn in jaxpr.eqns:
         operands = [atom(var) for var in eqn.invars]
         inner = eqn.params["call"] if eqn.primitive.name == "custom_vmap_call" else function_of(eqn)
-        if inner is not None and not (eqn.params.get("name") in FUNCTIONS and _has_one_dtype(eqn)):
+        dtypes = {var.aval.dtype for var in (*eqn.invars, *eqn.outvars)}
+        if inner is not None and not (eqn.params.get("name") in FUNCTIONS and len(dtypes) == 1):
             values.update(zip(eqn.outvars, _flatten(inner, operands, steps), strict=True))
             continue
         results = [_variable(var) for var in eqn.outvars]
         steps.append(Equation(eqn, operands, results))
         values.update(zip(eqn.outvars, results, strict=True))
     return [atom(var) for var in jaxpr.outvars]
-
-
-def _has_one_dtype(eqn: Any) -> bool:
-    return len({var.aval.dtype for var in (*eqn.invars, *eqn.outvars)}) == 1

@@ -196,7 +196,9 @@ class _Lowering:
         count = len(self._trace.outputs.arrays)
 
         def for_xla(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
-            return computed(arrays, constants, scalars, self._traced(constants[-1]))
+            has_host_calls = self._on_cpu and self._precision == FLOAT64
+            about = traced(stored_by=constants[-1] if self._on_cpu else None, has_host_calls=has_host_calls)
+            return computed(arrays, constants, scalars, about)
 
         def for_kernels(arrays: list[Any], constants: list[Any], scalars: dict[str, Any]) -> Any:
             about = traced(has_host_calls=True, for_kernels=True, is_exact=config.current().exact)
@@ -216,11 +218,6 @@ class _Lowering:
         if self._precision != FLOAT64:
             return reduced(for_xla, self._precision), None, positions
         return for_xla, for_kernels if self._on_cpu else None, positions
-
-    def _traced(self, always: Array) -> AbstractContextManager[None]:
-        return traced(
-            stored_by=always if self._on_cpu else None, has_host_calls=self._on_cpu and self._precision == FLOAT64
-        )
 
     def _fixed_value(self, node: Node) -> Any:
         return self._folding.value(node) if node.dtype is not None and self._folding.is_fixed(node) else None

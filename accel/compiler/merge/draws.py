@@ -6,9 +6,9 @@ from the same generators, by the same methods, with the same arguments, in the s
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from accel.compiler.lower.program import refilled
 from accel.compiler.merge.alignment import static_form
@@ -53,9 +53,5 @@ def _placed(draw: Draw, slots: Sequence[int], nodes: Mapping[int, Node]) -> Draw
 
 
 def _key(draw: Draw) -> Hashable:
-    arguments = static_form((draw.args, draw.kwargs), _index)
+    arguments = static_form((draw.args, draw.kwargs), operator.attrgetter("index"))
     return draw.slot, draw.owner, draw.method, arguments, draw.form
-
-
-def _index(node: Node) -> Any:
-    return node.index

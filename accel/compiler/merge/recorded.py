@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from accel.ir.tape import Node, Tape
 from accel.record import Trace
@@ -43,8 +42,3 @@ class Alone(Recorded):
 def likeness(join: Join) -> Hashable:
     """Equal for joins at one place where the program holds recorded values of the same forms."""
     return join.point, tuple((node.shape, node.dtype, node.scalar) for node in join.values)
-
-
-def expected_of(tape: Tape) -> dict[int, Any]:
-    """Return a recording's assumptions, by index of the node."""
-    return {outcome.node.index: outcome.expected for outcome in tape.outcomes}

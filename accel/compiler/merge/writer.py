@@ -12,6 +12,7 @@ accel.compiler.lower.passes.branches). So what both sides compute is one operati
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from accel.compiler.merge.alignment import Keys, aligned, keys_of, static_form
-from accel.compiler.merge.recorded import Recorded, expected_of, likeness
+from accel.compiler.merge.recorded import Recorded, likeness
 from accel.ir.tape import Node, Place, Tape
 from accel.ir.template import fill
 from accel.record.state.joins import Join
@@ -27,6 +28,8 @@ from accel.rules import core
 
 Column = dict[int, Node]
 """A node of each path that has one, by the number of the path."""
+
+_INDEX = operator.attrgetter("index")
 
 Joined = dict[int, Join]
 """A join of each path that comes to it. The states are of one form."""
@@ -52,7 +55,7 @@ class Writer:
         self.node_of: list[dict[int, Node]] = [{} for _ in paths]
         self.expected: dict[int, dict[int, Any]] = {}
         self._paths = paths
-        self._assumed = [expected_of(path.tape) for path in paths]
+        self._assumed = [{each.node.index: each.expected for each in path.tape.outcomes} for path in paths]
         self._numbered: dict[Hashable, Node] = {}
         self._joined: list[dict[int, Node]] = [{} for _ in paths]  # by node: the phi that stands for it since a join
         self._inputs: dict[int, Node] = {}  # by merged slot
@@ -115,7 +118,7 @@ class Writer:
     def _node(self, model: Node, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **about: Any) -> Node:
         """A node like `model`; the same as before if it computes the same."""
         about = {name: getattr(model, name) for name in ("shape", "dtype", "scalar", "host", "where", "site")} | about
-        key = id(rule), static_form((args, kwargs), _index), about["shape"], about["dtype"], about["scalar"]
+        key = id(rule), static_form((args, kwargs), _INDEX), about["shape"], about["dtype"], about["scalar"]
         if key not in self._numbered:
             self._numbered[key] = self.tape.add(rule, args, kwargs, **about)
         return self._numbered[key]
@@ -333,7 +336,3 @@ def form_of(node: Node) -> Hashable:
 def outcome_key(expected: Any) -> Any:
     """An outcome as a choice knows it: truths and integers by their number."""
     return int(expected) if isinstance(expected, (bool, np.bool_)) else expected
-
-
-def _index(node: Node) -> int:
-    return node.index

@@ -49,7 +49,8 @@ class PathConstants:
 
         for slot in self.candidates - self.varying:
             value = values[slot]
-            if value is ABSENT or not (looks_at_all or _is_cheap(value)):
+            is_cheap = not isinstance(value, np.ndarray) or value.nbytes <= COMPARED_BYTES
+            if value is ABSENT or not (looks_at_all or is_cheap):
                 continue
             if is_vast(value):  # to compare it at each call would take longer than to compute with it
                 self.rule_out((slot,))
@@ -117,7 +118,3 @@ def have_one_form(one: Any, other: Any) -> bool:
     if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
         return False
     return (one.shape, one.dtype) == (other.shape, other.dtype)
-
-
-def _is_cheap(value: Any) -> bool:
-    return not isinstance(value, np.ndarray) or value.nbytes <= COMPARED_BYTES

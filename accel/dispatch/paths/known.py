@@ -330,7 +330,9 @@ class KnownPaths:
     def why_many(self) -> str:
         """The input or line at which the paths part."""
         answers = [_answers(path) for path in self._paths]
-        counts = Counter(text for each in answers for line, values in each.items() for text in _as_text(line, values))
+        counts = Counter(
+            f"line {line} = {value}" for each in answers for line in each for value in dict.fromkeys(each[line])
+        )
         # an outcome that all paths share does not tell them apart
         rare = [text for text, count in counts.items() if count < len(self._paths)]
         if not rare:  # a line that is asked again and again, as in a sort
@@ -373,8 +375,3 @@ def _answers(path: RecordedPath) -> dict[int, list[str]]:
     for outcome in path.trace.tape.outcomes:
         found.setdefault(outcome.where[1], []).append(repr(outcome.expected))
     return found
-
-
-def _as_text(line: int, values: list[str]) -> list[str]:
-    """Return the text of each distinct assumption at a line."""
-    return [f"line {line} = {value}" for value in dict.fromkeys(values)]

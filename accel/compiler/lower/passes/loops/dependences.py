@@ -63,7 +63,7 @@ def _operand(
     if all(frozen_static(leaf) == frozen_static(first) for leaf in column):
         return Invariant(first)
     if isinstance(first, Index):
-        return _moving_key(column, node)
+        return moving_box(node.args[0].shape, list(column))
     if may_vary(node) and len({type(leaf) for leaf in column}) == 1:
         return Table(np.array(column))
     return None
@@ -118,7 +118,3 @@ def _stacked(column: tuple[Any, ...], found: list[tuple[int, int] | None]) -> Lo
     if any(position is not None and position[0] for position in found):
         return None  # as above
     return Stacked(tuple(column)) if len(column) * math.prod(column[0].shape) <= LARGEST_TABLE else None
-
-
-def _moving_key(column: tuple[Any, ...], node: Node) -> LoopOperand | None:
-    return moving_box(node.args[0].shape, list(column))
