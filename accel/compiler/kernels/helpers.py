@@ -90,7 +90,8 @@ class _Free:
         """Return their number, at least 1 and at most `_MOST_THREADS`. Looks once in a second."""
         now = time.monotonic()
         if now - self._looked > _LOOK_AGAIN_S:
-            had_s = self._could_have_s()
+            # processor seconds that this process has had so far, or that nobody has had
+            had_s = None if (idle_s := processors.idle_s()) is None else idle_s + time.process_time()
             if had_s is None or self._had_s is None:  # an average over a minute: what has just ended still counts
                 # of the load, as many as this has allowed may be this process's own
                 others = max(os.getloadavg()[0] - self._count, 0.0) if hasattr(os, "getloadavg") else 0.0
@@ -100,13 +101,6 @@ class _Free:
             self._looked, self._had_s = now, had_s
             self._count = max(min(round(free), _MOST_THREADS), 1)
         return self._count
-
-    @staticmethod
-    def _could_have_s() -> float | None:
-        """Return the processor seconds that this process has had so far, or that nobody has had; None if nothing
-        tells."""
-        idle_s = processors.idle_s()
-        return None if idle_s is None else idle_s + time.process_time()
 
 
 _free = _Free()

@@ -73,9 +73,7 @@ def _operation(node: Node) -> str:
     arguments = [_argument(each) for each in node.args]
     # "loop" is a ufunc's choice of dtypes, which operands and result show
     arguments += [f"{name}={_argument(value)}" for name, value in node.kwargs.items() if name != "loop"]
-    known = ("host", node.host), ("copied", node.endangered)
-    marks = [word for word, is_so in known if is_so]
-    about = "".join(f"  {mark}" for mark in marks)
+    about = "  host" * node.host + "  copied" * node.endangered
     name = node.rule.name.removeprefix(f"{np.__name__}.")
     return f"%{node.index} = {name} {_type(node)} ({', '.join(arguments)}){about}  {source_line(*node.where)}"
 
