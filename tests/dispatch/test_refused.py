@@ -70,7 +70,7 @@ def test_a_later_run_does_not_record_it_again() -> None:
     target, count = run()
     assert count == 0
     refusal = target._refusals.last
-    assert refusal is not None and refusal.reason == "limit.nodes" and "test_vain.py" in refusal.where
+    assert refusal is not None and refusal.reason == "limit.nodes" and "test_refused.py" in refusal.where
 
 
 def opaque_way(x: np.ndarray[Any, Any], steps: int) -> np.ndarray[Any, Any]:
