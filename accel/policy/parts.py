@@ -29,6 +29,7 @@ from __future__ import annotations
 import functools
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable
+from dataclasses import dataclass
 from math import inf
 from types import CodeType
 
@@ -64,6 +65,18 @@ GONE_ON = 4
 loops seen at any moment of their runs, four of five go on for so long."""
 
 
+@dataclass(slots=True)
+class _Kind:
+    """Calls of one kind that no known path takes. missed_s: by them, since one was recorded."""
+
+    missed_s: float = 0.0
+    left_at_first: int | None = None  # the number of calls to come at the first of these
+    refused_s: float = 0.0  # of its refused recordings
+
+    def forget_missed(self) -> None:
+        self.missed_s, self.left_at_first = 0.0, None
+
+
 class Parts:
     """The parts of one target's calls. code: by which its programs are known; None where calls do not run in parts.
 
@@ -86,14 +99,12 @@ class Parts:
         self._unpaid_s = 0.0  # missed since that has paid for a recording
         self._last_s: deque[float] = deque(maxlen=LAST)
         self._last_missed_s: deque[float] = deque(maxlen=LAST)
-        self._kind: Hashable = None
-        self._unmatched_s: dict[Hashable, float] = defaultdict(float)  # by kind
-        self._unmatched_from: dict[Hashable, int] = {}  # the number of calls to come when that began
-        self._refused_s: dict[Hashable, float] = defaultdict(float)
+        self._kinds: dict[Hashable, _Kind] = defaultdict(_Kind)
+        self._kind = self._kinds[None]
         self._refused = 0  # recordings
         if self.used:
             budget.outlooks.add(self)
-        self._last_unmatched: tuple[Hashable, float] = None, 0.0  # the last examined call, if it was
+        self._last_unmatched = self._kind, 0.0  # the last examined call, if it was
         self._matched_s = 0.0
         self._rerecorded_in_vain = 0
         self._before_first = 0.0, 0  # seconds missed before the first recording, and the number of calls
@@ -148,18 +159,19 @@ class Parts:
 
     def note_kind(self, kind: Hashable) -> None:
         """Note of which kind the unmatched calls are that follow. kind: where they leave the program; None without."""
-        self._kind = kind
+        self._kind = self._kinds[kind]
 
     def note_unmatched(self, missed_s: float) -> None:
         """Note a call that no known path takes."""
-        self._unmatched_s[self._kind] += missed_s
-        self._unmatched_from.setdefault(self._kind, self.calls_left() or 0)
+        self._kind.missed_s += missed_s
+        if self._kind.left_at_first is None:
+            self._kind.left_at_first = self.calls_left() or 0
         self._last_unmatched = self._kind, missed_s
 
     def note_matched(self, missed_s: float) -> None:
         """Note a call that a known path without a program seems to take."""
         self._matched_s += missed_s
-        self._last_unmatched = None, 0.0
+        self._last_unmatched = self._kind, 0.0
 
     def note_first(self) -> None:
         """Note that a call was recorded, and that no path was known before."""
@@ -174,7 +186,7 @@ class Parts:
     def note_rested(self, calls: int) -> None:
         """Note calls that were not examined: they are taken for ones like the last that was."""
         kind, missed_s = self._last_unmatched
-        self._unmatched_s[kind] += calls * missed_s
+        kind.missed_s += calls * missed_s
 
     # -- what follows from them ---------------------------------------------------------------------------------------
 
@@ -256,30 +268,25 @@ class Parts:
         whether the program in use has kinds that an earlier run has recorded: a recording is all that these need.
         """
         is_free = recordings < FREE_KINDS or awaited
-        price_s += self._refused_s[self._kind]
-        lost_s, certain_s = self._unmatched_s[self._kind], self._certain_of_kind_s
-        if self.used and not is_free and not prices.are_paid(price_s, lost_s, certain_s):
+        price_s += self._kind.refused_s
+        if self.used and not is_free and not prices.are_paid(price_s, self._kind.missed_s, self._certain_of_kind_s):
             return False
-        self._forget_unmatched()
+        self._kind.forget_missed()
         return True
 
     @property
     def _certain_of_kind_s(self) -> float:
         """Seconds that calls to come of this kind are known to miss, at the rate of those so far; 0 without a rate."""
         left = self.calls_left() or 0
-        seen = self._unmatched_from.get(self._kind, left) - left
-        return left * self._unmatched_s[self._kind] / seen if seen >= FEW else 0.0
-
-    def _forget_unmatched(self) -> None:
-        self._unmatched_s[self._kind] = 0.0
-        self._unmatched_from.pop(self._kind, None)
+        seen = 0 if self._kind.left_at_first is None else self._kind.left_at_first - left
+        return left * self._kind.missed_s / seen if seen >= FEW else 0.0
 
     def note_refused(self, seconds: float) -> None:
         """A recording was refused: before the next one of its kind, calls have to miss as much as these have taken."""
         self.note_paid()
         self._refused += 1
-        self._refused_s[self._kind] += seconds
-        self._forget_unmatched()
+        self._kind.refused_s += seconds
+        self._kind.forget_missed()
 
     def note_paid(self) -> None:
         """Note a recording that the time missed so far has paid for: it pays for no other."""
@@ -298,11 +305,11 @@ class Parts:
     @property
     def pay_for_a_retry(self) -> bool:
         """Whether calls have missed enough since the last refused recording, where no path is known."""
-        refused_s = sum(self._refused_s.values())
+        refused_s = sum(kind.refused_s for kind in self._kinds.values())
         if not self.used or not refused_s:
             return True
         has_a_chance = self.is_known or not self.is_refusal_telling
-        return sum(self._unmatched_s.values()) >= (1.0 if has_a_chance else RETRY_SHARE) * refused_s
+        return sum(kind.missed_s for kind in self._kinds.values()) >= (1.0 if has_a_chance else RETRY_SHARE) * refused_s
 
     def pay_for_rerecording(self, recording_s: float, waiting: int) -> bool:
         """Whether calls that match a known path have missed enough for one of them to be recorded.
