@@ -245,17 +245,6 @@ def function_of(node: KernelNode) -> tuple[str, str]:
     kind, dtype = node.about, node.dtype
     stored = MEMORY[dtype]
     name = f"scatter_{kind}_{dtype.name}"
-    new = f"%new = load {stored}, ptr %update, align {dtype.itemsize}"
-    join = [new, f"store {stored} %new, ptr %to, align {dtype.itemsize}"]
-    if kind == ROWS:
-        join = [f"%length = mul i64 %row, {dtype.itemsize}", COPY.format("%to", "%update", "%length")]
-    elif kind != "set":
-        join = [
-            new,
-            f"%old = load {stored}, ptr %to, align {dtype.itemsize}",
-            *joined(kind, dtype, stored, "%old", "%new", "%both"),
-            f"store {stored} %both, ptr %to, align {dtype.itemsize}",
-        ]
     update = [
         "%from = getelementptr i64, ptr %places, i64 %i",
         "%place = load i64, ptr %from, align 8",
@@ -265,27 +254,41 @@ def function_of(node: KernelNode) -> tuple[str, str]:
         "%number = mul i64 %i, %row",
         f"%update = getelementptr {stored}, ptr %updates, i64 %number",
         f"%to = getelementptr {stored}, ptr %result, i64 %place",
-        *join,
+        *_joined_update(kind, dtype),
         "br label %done",
         "done:",
     ]
-    text = "\n".join(
-        [
-            f"define internal void @{name}(ptr %source, ptr %places, ptr %updates, ptr %result, i64 %size, i64 %count,"
-            " i64 %row) #0 {",
-            "%is_there = icmp eq ptr %result, %source",
-            "br i1 %is_there, label %copied, label %copy",
-            "copy:",
-            f"%bytes = mul i64 %size, {dtype.itemsize}",
-            COPY.format("%result", "%source", "%bytes"),
-            "br label %copied",
-            "copied:",
-            *loop("i", "%count", update),
-            "ret void",
-            "}",
-        ]
-    )
-    return name, text
+    lines = [
+        f"define internal void @{name}(ptr %source, ptr %places, ptr %updates, ptr %result, i64 %size, i64 %count,"
+        " i64 %row) #0 {",
+        "%is_there = icmp eq ptr %result, %source",
+        "br i1 %is_there, label %copied, label %copy",
+        "copy:",
+        f"%bytes = mul i64 %size, {dtype.itemsize}",
+        COPY.format("%result", "%source", "%bytes"),
+        "br label %copied",
+        "copied:",
+        *loop("i", "%count", update),
+        "ret void",
+        "}",
+    ]
+    return name, "\n".join(lines)
+
+
+def _joined_update(kind: str, dtype: np.dtype[Any]) -> list[str]:
+    """Return the instructions that join `%update` with what is at `%to`."""
+    if kind == ROWS:
+        return [f"%length = mul i64 %row, {dtype.itemsize}", COPY.format("%to", "%update", "%length")]
+    stored, align = MEMORY[dtype], f"align {dtype.itemsize}"
+    new = f"%new = load {stored}, ptr %update, {align}"
+    if kind == "set":
+        return [new, f"store {stored} %new, ptr %to, {align}"]
+    return [
+        new,
+        f"%old = load {stored}, ptr %to, {align}",
+        *joined(kind, dtype, stored, "%old", "%new", "%both"),
+        f"store {stored} %both, ptr %to, {align}",
+    ]
 
 
 def lengths_of(node: KernelNode) -> tuple[int, int, int]:

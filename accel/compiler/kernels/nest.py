@@ -137,12 +137,15 @@ class LoopNest:
         counter = self._memory.loops[loop] = f"%i{label}"
         del emitter.scopes[loop + 1 :]
         emitter.scopes.append(Scope())
-        rounds = -(-(last - first) // lanes)
         try:
             inner = self._nest(loop + 1)
         finally:
             scope = emitter.scopes[loop + 1]
             del emitter.scopes[loop + 1 :]
+        check = self._check if is_innermost else Check()
+        rounds, is_divided = -(-(last - first) // lanes), loop == 0 and self._is_divided
+        if rounds == 1 and not is_divided:
+            return [f"{counter} = add i64 0, {first}", *check.alone, *scope.lines, *check.body, *inner, *check.end]
         step = f"{counter} = add i64 %k{label}, {first}"
         if lanes > 1:
             # the last vector may overlap the one before: it gives the same values
@@ -151,41 +154,10 @@ class LoopNest:
                 f"%m{label} = mul i64 %k{label}, {lanes}\n%a{label} = add i64 %m{label}, {first}\n"
                 f"{counter} = call i64 @llvm.smin.i64(i64 %a{label}, i64 {last - lanes})"
             )
-        check = self._check if is_innermost else Check()
-        if rounds == 1 and not (loop == 0 and self._is_divided):
-            return [f"{counter} = add i64 0, {first}", *check.alone, *scope.lines, *check.body, *inner, *check.end]
-        begin, end, entered = "0", str(rounds), [f"br label %loop{label}"]
-        if loop == 0 and self._is_divided:
-            begin, end, entered = f"%begin{label}", f"%end{label}", self._bounds(label, rounds)
+        body = [*check.carried, step, *scope.lines, *check.body, *inner]
         return [
-            f"br label %before{label}",
-            f"before{label}:",
-            *entered,
-            f"loop{label}:",
-            f"%k{label} = phi i64 [ {begin}, %before{label} ], [ %n{label}, %next{label} ]",
-            *check.carried,
-            step,
-            *scope.lines,
-            *check.body,
-            *inner,
-            f"br label %next{label}",
-            f"next{label}:",
-            f"%n{label} = add i64 %k{label}, 1",
-            f"%c{label} = icmp slt i64 %n{label}, {end}",
-            f"br i1 %c{label}, label %loop{label}, label %done{label}",
-            f"done{label}:",
+            *_repeated(label, rounds, body, is_divided=is_divided),
             *(check.end or [f"br label %after{label}", f"after{label}:"]),
-        ]
-
-    def _bounds(self, label: int, rounds: int) -> list[str]:
-        """Enter a loop for the rounds of this chunk, if it has any."""
-        return [
-            f"%first{label} = mul i64 %chunk, {rounds}",
-            f"%last{label} = add i64 %first{label}, {rounds}",
-            f"%begin{label} = udiv i64 %first{label}, %chunks",
-            f"%end{label} = udiv i64 %last{label}, %chunks",
-            f"%any{label} = icmp slt i64 %begin{label}, %end{label}",
-            f"br i1 %any{label}, label %loop{label}, label %after{label}",
         ]
 
     def _compute(self) -> None:
@@ -390,6 +362,35 @@ class LoopNest:
         haloed = [node for node in self._stage.stored if node.op == HALOED]
         length = self._stage.shape[-1]
         return [line for node in haloed for line in self._memory.ends(self._results[node.index][0], node.dtype, length)]
+
+
+def _repeated(label: int, rounds: int, body: Sequence[str], *, is_divided: bool) -> list[str]:
+    """Return the loop that counts `%k` in this many rounds. is_divided: in those of this chunk, if it has any."""
+    begin, end, entered = "0", str(rounds), [f"br label %loop{label}"]
+    if is_divided:
+        begin, end = f"%begin{label}", f"%end{label}"
+        entered = [
+            f"%first{label} = mul i64 %chunk, {rounds}",
+            f"%last{label} = add i64 %first{label}, {rounds}",
+            f"{begin} = udiv i64 %first{label}, %chunks",
+            f"{end} = udiv i64 %last{label}, %chunks",
+            f"%any{label} = icmp slt i64 {begin}, {end}",
+            f"br i1 %any{label}, label %loop{label}, label %after{label}",
+        ]
+    return [
+        f"br label %before{label}",
+        f"before{label}:",
+        *entered,
+        f"loop{label}:",
+        f"%k{label} = phi i64 [ {begin}, %before{label} ], [ %n{label}, %next{label} ]",
+        *body,
+        f"br label %next{label}",
+        f"next{label}:",
+        f"%n{label} = add i64 %k{label}, 1",
+        f"%c{label} = icmp slt i64 %n{label}, {end}",
+        f"br i1 %c{label}, label %loop{label}, label %done{label}",
+        f"done{label}:",
+    ]
 
 
 def _cut(axis: Axis, place: int, region: Mapping[int, tuple[int, int]]) -> _Cut:
