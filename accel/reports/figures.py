@@ -190,9 +190,12 @@ def _usual_s(function: dict[str, Any]) -> float:
     return float(max(0.0, function["compiled_s"] + function["gained_s"]))
 
 
-def _freed_range(functions: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return the least and the most seconds that calls have gained by freed memory that was kept."""
-    calls_s = sum(each["numpy_s"] + _usual_s(each) for each in functions)
+def _freed_range(functions: list[dict[str, Any]], wall_s: float) -> tuple[float, float]:
+    """Return the least and the most seconds that calls have gained by freed memory that was kept.
+
+    wall_s: of the run, which is less than the calls' seconds where several threads make them.
+    """
+    calls_s = min(wall_s, sum(each["numpy_s"] + _usual_s(each) for each in functions))
     least, most = freed.current.factor or (1.0, 1.0)
     return (least - 1.0) * calls_s, (most - 1.0) * calls_s
 
@@ -296,7 +299,7 @@ def figures_of_run() -> dict[str, Any]:
         "wall_s": wall_s,
         "steps": _steps(functions, run.pace, run.step),
         "functions": functions,
-        "totals": totals_of(functions, run.costs, run.gained_s, wall_s, run.stretch, _freed_range(functions)),
+        "totals": totals_of(functions, run.costs, run.gained_s, wall_s, run.stretch, _freed_range(functions, wall_s)),
         "notes": list(run.notes),
     }
 

@@ -8,6 +8,7 @@ import pytest
 
 from accel.platform import config, freed, tuning
 from accel.platform.freed import CALLS, DOUBT, LEAST_S, WIDEST, FreedMemory
+from accel.reports import figures
 
 TELLING_S = 2 * LEAST_S / CALLS
 
@@ -75,3 +76,11 @@ def test_after_it_was_given_back_it_is_measured_anew(told: list[object], monkeyp
     freed.give_back()
     assert told[1:] == [((tuning.USUAL,), tuning.USUAL)]
     assert freed.current.factor is None and freed.current.waits and not tuning.keeps_freed()
+
+
+def test_calls_of_several_threads_gain_no_more_than_the_run_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freed, "current", FreedMemory())
+    freed.current.factor = 1.5, 3.0
+    calls = {"numpy_s": 8.0, "compiled_s": 0.0, "gained_s": 0.0}
+    assert figures._freed_range([calls], 2.0) == (1.0, 4.0)
+    assert figures._freed_range([calls], 10.0) == (4.0, 16.0)
