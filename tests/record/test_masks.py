@@ -167,6 +167,25 @@ def test_changing_a_selection_in_place_is_seen(check: Any, way: str) -> None:
     check(work, some, replays=0)
 
 
+@pytest.mark.parametrize("way", ["ravel", "reshape", "method", "flatten", "rows", "conj", "astype"])
+def test_what_shares_a_selection_s_memory_is_as_numpy_s(check: Any, way: str) -> None:
+    def work(x: Any) -> Any:
+        y = x[x > -1]
+        z = {
+            "ravel": lambda: np.ravel(y),
+            "reshape": lambda: np.reshape(y, -1),
+            "method": lambda: y.ravel(),
+            "flatten": lambda: y[::2].ravel(),
+            "rows": lambda: y[1:].reshape(-1),
+            "conj": lambda: y.conj(),
+            "astype": lambda: y.astype(float, copy=False),
+        }[way]()
+        z += 1.0
+        return y.sum(), z is y
+
+    check(work, some, replays=0)
+
+
 def test_a_selection_that_leaves_the_call(check: Any) -> None:
     check(lambda x: x[x > -0.5], lambda i: np.roll([1.0, -2.0, 3.0, 4.0], i) * (i + 1))
 

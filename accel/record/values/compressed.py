@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accel.ir.tape import Node
+from accel.ir.template import leaves
 from accel.ir.views import Reshape
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import isinstance_wrapper, unwrap
@@ -97,6 +98,11 @@ def record_like(recording: Recording, bound: dict[str, Any], fill: Any, result: 
     return new(recording, result, full, prototype._mask)
 
 
+def view_of_all(chosen: CompressedArray, result: Any) -> CompressedArray:
+    """Another array of the same memory, in the same shape."""
+    return _view(chosen, (slice(None),), chosen._mask, result)
+
+
 # -- computing with them ----------------------------------------------------------------------------------------------
 
 
@@ -113,6 +119,8 @@ def record_elementwise(
 def record_call(recording: Recording, rule: Rule, bound: dict[str, Any], result: object) -> Any:
     """A call of a function with a rule, selections among its operands."""
     chosen = [value for value in flat(bound.values()) if is_compressed(value)]
+    if any(np.shares_memory(value._plain_, part) for value in chosen for part in leaves(result, (np.ndarray,))):
+        raise Unsupported("shape.dynamic", f"{rule.name} gave a view of a masked selection")
     locality = rule.locality
     if locality.elementwise or (locality.rowwise is not None and locality.rowwise(bound, is_compressed)):
         return _row_by_row(recording, rule, bound, chosen, result)
@@ -130,8 +138,6 @@ def _row_by_row(
     recording: Recording, rule: Rule, bound: dict[str, Any], chosen: list[CompressedArray], result: Any
 ) -> Any:
     """A function whose rows follow from the operands' rows each."""
-    if any(np.shares_memory(value._plain_, result) for value in chosen):
-        raise Unsupported("shape.dynamic", f"{rule.name} gave a view of a masked selection")
     mask = common_mask(chosen, result if rule.locality.elementwise else None)
     like = result if rule.locality.elementwise else None
     template = {

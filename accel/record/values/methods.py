@@ -172,7 +172,8 @@ def _reshape(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any
         if result.shape != real.shape:
             raise Unsupported("shape.dynamic", f"{name} of a masked selection")
         # one axis: the order is of no account
-        return value if name != "flatten" else _copy(value, name, (), {}, result)
+        is_view = np.shares_memory(result, real)
+        return compressed.view_of_all(value, result) if is_view else _copy(value, name, (), {}, result)
     before, after = (
         (Transpose(tuple(range(each.ndim))[::-1]),) * (turned and each.ndim > 1) for each in (real, result)
     )

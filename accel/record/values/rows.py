@@ -9,7 +9,7 @@ import numpy as np
 from accel.ir.tape import Node
 from accel.record.state.recording import Recording
 from accel.record.values.arrays import CompressedArray, as_static
-from accel.record.values.wrapping import remember
+from accel.record.values.wrapping import known, remember
 from accel.rules import selections
 from accel.rules.columns import Locality, Reads
 from accel.rules.rule import Rule, derived
@@ -22,6 +22,9 @@ def is_compressed(value: object) -> bool:
 
 def new(recording: Recording, value: Any, full: Node, mask: Node) -> CompressedArray:
     """A selection. full: node of the full array; mask: node of its truths."""
+    seen = known(recording, value)
+    if seen is not None:  # NumPy gave back an operand
+        return seen  # type: ignore[no-any-return]
     wrapper: CompressedArray = remember(recording, CompressedArray(recording, value, full, mask))
     return wrapper
 

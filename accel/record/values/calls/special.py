@@ -204,7 +204,8 @@ def _record_rewrite(recording: Recording, rule: Rule, bound: dict[str, Any], res
         raise
     if not recording.active:
         raise Unsupported("rule.missing", rule.name)
-    sources = [unwrap(operand) for operand in flat(bound.values()) if issubclass(type(operand), RecordedArray)]
+    arrays = (RecordedArray, CompressedArray)
+    sources = [unwrap(operand) for operand in flat(bound.values()) if issubclass(type(operand), arrays)]
     return _in_place_of(recording, rule, made, result, sources)
 
 
@@ -234,7 +235,11 @@ def _in_place_of(recording: Recording, rule: Rule, made: Any, result: Any, sourc
     if not isinstance(value, np.ndarray):
         raise Unsupported("rule.missing", f"{rule.name} of an array without axes")
     if issubclass(type(made), CompressedArray):
-        return made if made._is_shared else rows.new(recording, result, made._full, made._mask)
+        if made._is_shared:
+            return made
+        if any(np.shares_memory(source, result) for source in sources):
+            raise Unsupported("shape.dynamic", f"{rule.name} gave a view of a masked selection")
+        return rows.new(recording, result, made._full, made._mask)
     # The same memory seen in the same way: NumPy's function made the view that the rewritten calls make.
     if value.ctypes.data == result.ctypes.data and value.strides == result.strides and result.size:
         return view(recording, result, made._storage, made._chain)
