@@ -251,7 +251,7 @@ def _norm(
     *, x: Array, ord: float | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 ) -> Any:
     """Vectors by their sums, matrices by their singular values, which are found in double precision."""
-    if x.dtype == np.float16 or (isinstance(ord, (int, float)) and ord < 0 and x.size == 0):
+    if x.dtype == np.float16 or (isinstance(ord, (int, float)) and x.size == 0):
         raise Unsupported("rule.parameter", "the norm of halves, or of nothing")
     x = _floating(x)
     axes = x.ndim if axis is None else np.size(axis)
