@@ -83,6 +83,12 @@ def test_out_of_another_dtype(check: Any) -> None:
     check(work, some)
 
 
+@pytest.mark.parametrize("scan", [np.cumsum, np.add.accumulate, np.nancumsum])
+def test_scans_into_a_longer_out(check: Any, scan: Any) -> None:
+    """A scan of one element leaves the rest of `out` as it is."""
+    check(lambda x, out: scan(x, axis=0, out=out), lambda i: (some(i, 1, 4), some(i, 2, 4)), reason="rule.parameter")
+
+
 def test_item_assignment(check: Any) -> None:
     def work(x: Any, y: Any) -> Any:
         x[0] = 7.0

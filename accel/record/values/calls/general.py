@@ -124,6 +124,8 @@ def record_bound(recording: Recording, rule: Rule, bound: dict[str, Any], result
         computed = call_by_name(rule, unwrap(bound))  # `out` may have another dtype
         if computed.dtype != result.dtype:  # NumPy may compute in that dtype, or store there what it has so far
             raise Unsupported("rule.parameter", f"{rule.name} with an out of less or another precision")
+        if computed.shape != result.shape:  # scans of one element leave the rest of a longer out as it is
+            raise Unsupported("rule.parameter", f"{rule.name} with an out of another shape")
         node = rule_node(recording, rule, bound, computed)
         return one_out(recording, node, out, True, result)
     node = rule_node(recording, rule, bound, result)
