@@ -89,6 +89,14 @@ def test_scans_into_a_longer_out(check: Any, scan: Any) -> None:
     check(lambda x, out: scan(x, axis=0, out=out), lambda i: (some(i, 1, 4), some(i, 2, 4)), reason="rule.parameter")
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_number_of_parts_that_changes(check: Any, wrapped: bool) -> None:
+    def work(x: Any, parts: int) -> Any:
+        return [part * 2 for part in np.array_split(x, [parts] if wrapped else parts)]
+
+    check(work, lambda i: (some(i), 2 + i // 6), calls=12, replays=3)
+
+
 def test_item_assignment(check: Any) -> None:
     def work(x: Any, y: Any) -> Any:
         x[0] = 7.0

@@ -99,7 +99,10 @@ def broadcast_arrays(args: tuple[Any, ...]) -> Any:
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Slices of the array, each a view."""
     parts = []
-    for positions in np.array_split(np.arange(ary.shape[axis]), indices_or_sections):  # need not follow one another
+    # Plain numbers: with recorded ones, array_split would be recorded by this function again.
+    is_list = type(indices_or_sections) in (list, tuple) or np.ndim(indices_or_sections)
+    given: Any = [int(each) for each in indices_or_sections] if is_list else int(indices_or_sections)
+    for positions in np.array_split(np.arange(ary.shape[axis]), given):  # need not follow one another
         start = int(positions[0]) if positions.size else 0
         key = [slice(None)] * ary.ndim
         key[axis] = slice(start, start + positions.size)
