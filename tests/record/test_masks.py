@@ -186,6 +186,19 @@ def test_what_shares_a_selection_s_memory_is_as_numpy_s(check: Any, way: str) ->
     check(work, some, replays=0)
 
 
+@pytest.mark.parametrize("indices", [False, True])
+def test_a_column_of_selected_rows_is_an_array_of_its_own(check: Any, indices: bool) -> None:
+    """In NumPy's memory order, also in the call that is recorded."""
+
+    def work(w: Any) -> Any:
+        rows = w[:, 0] > -1
+        y = w[np.flatnonzero(rows), 1] if indices else w[rows, 1]
+        y.ravel()[:] = 1.0
+        return y, y.flags.c_contiguous
+
+    check(work, lambda i: some(i, 6, 3), replays=0)
+
+
 def test_a_selection_that_leaves_the_call(check: Any) -> None:
     check(lambda x: x[x > -0.5], lambda i: np.roll([1.0, -2.0, 3.0, 4.0], i) * (i + 1))
 

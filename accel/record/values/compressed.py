@@ -44,7 +44,7 @@ def select(rows: RecordedArray, mask: RecordedArray, rest: tuple[Any, ...], resu
     recording = rows._recording_
     full = _flat(rows, mask._plain_.ndim)
     chosen = new(recording, result if not rest else rows._plain_[mask._plain_], full, _flat(mask, mask._plain_.ndim))
-    return _with_rest(chosen, rest) if rest else chosen
+    return _with_rest(chosen, rest, result) if rest else chosen
 
 
 def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], result: object) -> Any:
@@ -57,13 +57,14 @@ def take(rows: RecordedArray, index: CompressedArray, rest: tuple[Any, ...], res
     whole: Any = rows._plain_[index._plain_] if rest else result
     full = full_node(recording, gathers.TAKE_ROWS, (rows.node(), index._full, index._mask), {}, index._mask, whole)
     chosen = new(recording, whole, full, index._mask)
-    return _with_rest(chosen, rest) if rest else chosen
+    return _with_rest(chosen, rest, result) if rest else chosen
 
 
-def _with_rest(chosen: CompressedArray, rest: tuple[Any, ...]) -> Any:
-    """`rows[selection, *rest]`, of `rows[selection]`."""
-    key = (slice(None), *rest)
-    return record_get(chosen, key, chosen._plain_[unwrap(key)])
+def _with_rest(chosen: CompressedArray, rest: tuple[Any, ...], result: object) -> Any:
+    """`rows[selection, *rest]`, of `rows[selection]`: an array of its own, in the memory order that NumPy chose."""
+    made = record_get(chosen, (slice(None), *rest), result)
+    made._parent = None
+    return made
 
 
 def _refuse_masks(index: CompressedArray) -> None:
