@@ -70,7 +70,7 @@ def _row(function: Callable[..., Any], called: Callable[..., Any]) -> None:
     def lower(*, x: Any) -> Any:
         return callbacks.call(called, [x], [(x.shape, x.dtype.str)])[0]
 
-    add_rule(function, lower, "x")
+    RULES[function] = add_rule(function, lower, "x")
 
 
 FUNCTIONS = {crash: _crashing, hang: _hanging, die: _dying, differ: _differing, fine: _fine}

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from accel.backend import compile
-from accel.rules.rule import add_rule
+from accel.rules.rule import RULES, add_rule
 
 if sys.flags.isolated:  # in the worker, which imports this module with the row, before it compiles
     compile.need_plain_reductions = lambda nodes: False
@@ -21,4 +21,4 @@ def _same(*, x: Any) -> Any:
     return x
 
 
-add_rule(same, _same, "x")
+RULES[same] = add_rule(same, _same, "x")

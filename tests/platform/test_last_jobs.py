@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import platform
 import shutil
 import subprocess
@@ -158,7 +158,7 @@ def test_it_takes_no_longer_than_allowed(run: Callable[..., Done], tmp_path: Pat
 def left_behind(folder: Path) -> int:
     """The id of the process that a run has left behind."""
     (announced,) = kept(folder, cache.COMING)
-    process: int = json.loads(announced.read_bytes()[cache._DIGEST_SIZE :])[1]
+    process: int = pickle.loads(announced.read_bytes()[cache._DIGEST_SIZE :])[1]
     return process
 
 
