@@ -155,10 +155,8 @@ class LoopNest:
                 f"{counter} = call i64 @llvm.smin.i64(i64 %a{label}, i64 {last - lanes})"
             )
         body = [*check.carried, step, *scope.lines, *check.body, *inner]
-        return [
-            *_repeated(label, rounds, body, is_divided=is_divided),
-            *(check.end or [f"br label %after{label}", f"after{label}:"]),
-        ]
+        end = check.end or [f"br label %after{label}", f"after{label}:"]
+        return [*_repeated(label, rounds, body, is_divided=is_divided), *end]
 
     def _compute(self) -> None:
         own, checked = identity(self._rank), list[Value]()
