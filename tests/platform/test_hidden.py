@@ -44,6 +44,8 @@ def test_a_script_runs_once_though_its_name_or_its_neighbour_is_pythons(tmp_path
 
 
 def test_a_file_that_jax_would_import_is_not_run(tmp_path: Path) -> None:
+    if sys.version_info < (3, 13):  # from then on, pathlib imports it: accel cannot be imported beside such a file
+        (tmp_path / "glob.py").write_text("print('no part of the program')\n")
     (tmp_path / "html.py").write_text("print('no part of the program')\n")
     (tmp_path / "heat.py").write_text(STEPS)
     done = run(tmp_path, "-m", "accel.run", "heat.py", QD_JAX_POLICY="eager", QD_JAX_AOT="0", QD_JAX_KERNELS="0")
