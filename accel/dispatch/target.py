@@ -235,5 +235,5 @@ class Target:
             self.parts.note_end()
         self.state.stay_on_numpy()
         self.streak.forget()
-        self.paths.clear()
+        self.paths.let_go()
         self.recordings.forget()

@@ -93,8 +93,8 @@ def _let_go() -> None:
     if not _holders:
         return
     if not forks.happened:  # a child must not destroy what is JAX's
-        with contextlib.suppress(Exception):
-            for holder in tuple(_holders):
+        for holder in tuple(_holders):
+            with contextlib.suppress(Exception):
                 holder.let_go()
 
 

@@ -214,8 +214,17 @@ class KnownPaths:
         chosen_by_data = all(path.outcomes for path in last)
         return last if chosen_by_data or not any(path.observed for path in last) else []
 
+    def let_go(self) -> None:
+        """At the end of the process: drop all paths, with their recordings and programs.
+
+        A path and its program refer to each other: without that, they are freed at once. Else the garbage collector has
+        to find them among all objects of the process.
+        """
+        for path in self._paths:
+            del path.program
+        self.clear()
+
     def clear(self) -> None:
-        """Drop all paths, with their recordings and programs."""
         self._paths: list[RecordedPath] = []
         self._unmet: list[RecordedPath] = []  # recorded after a run was discarded, and not taken since
         self.joint: Program | None = None

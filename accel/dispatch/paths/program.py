@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -41,7 +42,8 @@ class Program:
         self.whole = whole
         self.paths = list(paths) or [whole]
         self.is_merged = bool(paths)
-        whole.program = self
+        # what several share goes with its last path: large recordings are not left to the garbage collector
+        whole.program = weakref.proxy(self) if paths else self
         self.name = whole.name
         self.stage = Stage.OBSERVING
         self.pending: PendingProgram | None = None
