@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FunctionType
@@ -80,6 +82,22 @@ def test_paths_that_meet_again_have_one_program() -> None:
     play(two_branches, fast, [(x,) for x in fields(1, 40)])
     assert open_ledger("two").costs["discarded"] == discarded
     assert open_ledger("two").compiled_calls == compiled + 40
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_all_are_let_go_at_the_end_without_the_garbage_collector() -> None:
+    fast = accel.accelerate(two_branches, name="two")
+    gc.disable()
+    try:
+        for x in fields(0, 60):
+            fast(x)
+        paths = target_of(fast).paths
+        held = [weakref.ref(each) for each in (*paths, *paths.programs, *(program.whole for program in paths.programs))]
+        assert len(held) == 6
+        target_of(fast).let_go()
+        assert [each() for each in held] == [None] * 6
+    finally:
+        gc.enable()
 
 
 def test_the_report_says_where_paths_part_and_how_often() -> None:
