@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -430,6 +431,30 @@ def test_a_loop_that_was_refused_is_recorded_again_only_when_rounds_have_paid(
             np.testing.assert_array_equal(fast(x), np.sin(x))
     assert (fast._self_target.recordings.count > 1) is pays
     assert fast._self_target.recordings.count >= 1
+
+
+def test_rounds_that_are_refused_again_and_again_do_not_keep_a_new_kind_from_being_recorded(
+    books: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outer(x: Any, kind: int) -> Any:
+        if kind == 1:
+            open(os.devnull, "rb").close()
+        return np.cos(x) if kind == 2 else np.sin(x) + kind
+
+    fast = accelerated(outer, name="outer", in_parts=outer.__code__)
+    target = fast._self_target
+    monkeypatch.setattr(target.rest, "allowed", False)
+    monkeypatch.setattr(Parts, "come_first", False)
+    monkeypatch.setattr(Parts, "pay", True)
+    monkeypatch.setattr(Parts, "pay_for_another", lambda *_, **__: True)
+    x = np.linspace(1.0, 2.0, 1000)
+    with config.override(ahead_of_time=True, cache_dir=None), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where it is an error, calls stay on NumPy
+        for kind in (*[0] * 20, *[1] * 60):
+            np.testing.assert_array_equal(fast(x, kind), np.sin(x) + kind)
+        assert len(target.paths) == 1
+        fast(x, 2)
+    assert len(target.paths) == 2
 
 
 def test_a_round_whose_recording_was_broken_off_is_recorded_again_once_that_may_take_longer(
