@@ -111,9 +111,10 @@ class Recordings:
         """Why an earlier call like this one was refused; None if none was."""
         for matcher, refusal in self._known:
             if isinstance(matcher.match(call.args, call.kwargs), list):
-                # matching takes time too: each call that is recognised lets one more of the next calls go by unmatched
                 self._repeats += 1
-                if not self._go_by_price:
+                # matching takes time too: each call that is recognised lets one more of the next calls go by unmatched.
+                # Where paths are known all calls are matched, and only calls of new kinds would go by
+                if not self._state.paths:
                     self.calls_to_skip = max(self.calls_to_skip, min(self._repeats, MAX_SKIPPED))
                 self._outline_if_refused()
                 return refusal
@@ -145,12 +146,6 @@ class Recordings:
             return Refusal("wait.budget")
         # asked last, because it may drop another path
         return None if paths.make_room() else Refusal("limit.variants", "", paths.why_many())
-
-    @property
-    def _go_by_price(self) -> bool:
-        """Whether what calls miss says when the next recording is worth it, and how long that may take."""
-        parts = self._state.parts
-        return parts.used and (bool(self._state.paths) or self.broken_off_s > 0.0 or not parts.is_refusal_telling)
 
     @property
     def _covers_recording(self) -> bool:
@@ -321,7 +316,9 @@ class Recordings:
         state, parts = self._state, self._state.parts
         parts.note_refused(spent)
         is_telling = parts.is_refusal_telling
-        self._put_off(refusal, trace, skips=not self._go_by_price)
+        # what calls miss says when the next is worth it, and how long that may take
+        by_price = parts.used and (bool(state.paths) or self.broken_off_s > 0.0 or not is_telling)
+        self._put_off(refusal, trace, skips=not by_price)
         if not is_telling:
             self.broken_off_s = 0.0
         if refusal.reason == "limit.nodes" and is_telling:
