@@ -187,7 +187,8 @@ class Ledger:
         """Seconds of all calls, costs included, without other targets called inside them."""
         costs = real_costs(self.costs)
         costs.pop("slowdown", None)  # the calls that were slowed down count in full on NumPy
-        return self.numpy_total_s + self.compiled_total_s + sum(costs.values())
+        numpy_s = max(0.0, self.numpy_total_s)  # calls at rest are sampled: after a few, the sum may lie below 0
+        return numpy_s + self.compiled_total_s + sum(costs.values())
 
     def count_inlined(self) -> None:
         """Count a call that was recorded as part of another target's call, and compiled into its program."""

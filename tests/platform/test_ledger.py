@@ -130,6 +130,13 @@ def test_what_is_saved_is_what_was_gained_less_what_that_cost(books: ModuleType)
     assert run.costs == {"recording": 0.5, "slowdown": 0.125, "loading": 0.25}
 
 
+def test_calls_on_numpy_whose_samples_add_up_to_less_than_nothing_take_no_time(books: ModuleType) -> None:
+    book = books.open_ledger("m.f")
+    book.count_rested(2, -0.5)  # what was called inside them took longer than they
+    book.count_compiled(0.25, 0.75)
+    assert (book.spent_s, book.saved_s) == (0.25, 0.75)
+
+
 def test_a_compared_call_costs_what_it_took_beyond_numpy(books: ModuleType) -> None:
     book = books.open_ledger("m.f")
     book.count_compared(0.75, 0.5, quiet=False)
