@@ -27,8 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start accel's part if one of its options is given."""
+    """Start accel's part if it is wanted. Raises UsageError for options of it alone."""
     if config.getoption("--accel"):
         from accel.tools.plugins.pytest_session import begin
 
         begin(config)
+        return
+    alone = [option for option in ("--accel-catalogue", "--accel-mode") if config.getoption(option)]
+    if alone:
+        from pytest import UsageError
+
+        raise UsageError(f"accel: {alone[0]} says how tests run with --accel, which is missing")

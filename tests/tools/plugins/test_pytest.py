@@ -102,6 +102,12 @@ def test_a_mistake_is_a_usage_error(tmp_path: Path) -> None:
     assert "accel: catalogue='nowhere.py' cannot be read" in done.stderr
 
 
+def test_options_of_its_own_without_it_are_a_usage_error(tmp_path: Path) -> None:
+    done = run(tmp_path, "--accel-mode", "verify")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "accel: --accel-mode says how tests run with --accel, which is missing" in done.stderr
+
+
 UNUSED = """
 import sys
 import accel.tools.plugins.pytest_options
