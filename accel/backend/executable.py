@@ -208,13 +208,14 @@ def _check_crew() -> None:
 
 
 def leak_executables() -> None:
-    """At exit: keep what is compiled from being destroyed piece by piece, which would take longer than the rest.
+    """At exit: keep XLA's objects from being destroyed one by one, which would take longer than the rest of the exit.
 
-    It holds nothing but memory, which the system frees at once. Python's own objects are let go: the garbage collector
-    walks through them several times at the end.
+    They hold nothing but memory, which the system frees at once. Traces are let go: the garbage collector would walk
+    through them several times at the end.
     """
     with contextlib.suppress(Exception):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object([each.compiled for each in _executables.values()]))
+        kept = [(each.compiled, each.constants) for each in _executables.values()]
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
 def shared(array: Any, shape: tuple[int, ...], typestr: str) -> np.ndarray[Any, Any]:
