@@ -460,6 +460,25 @@ def test_user_exceptions_caught_by_the_program(check: Any) -> None:
     check(work, some, calls=24, replays=3)
 
 
+class Carries(Exception):
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.value = value
+
+
+def test_what_an_exception_carries_is_one_object_to_its_handler(check: Any) -> None:
+    def work(s: Any, x: Any) -> Any:
+        try:
+            raise Carries(x * 2)
+        except Carries as error:
+            error.value += 1
+            s.kept = error.value
+            s.kept *= 3
+            return error.value is error.args[0], s.kept is error.value, error.value
+
+    check(work, lambda i: (SimpleNamespace(kept=None), some(i)), replays=0)
+
+
 def test_wrong_shapes_raise_numpys_message(check: Any) -> None:
     check(lambda x, y: x + y, lambda i: (some(i), some(i, 3 if i % 5 == 4 else 4)), calls=20, replays=6)
 

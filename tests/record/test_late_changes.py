@@ -5,6 +5,7 @@ Every case has one state, changed before call LATE: by then the path is compiled
 
 from __future__ import annotations
 
+import abc
 import enum
 import math
 import os
@@ -66,6 +67,23 @@ class Limited(metaclass=Meta):
     pass
 
 
+class Bare:
+    """A class that gets special methods later."""
+
+
+class Grid(abc.ABC):  # noqa: B024 - classes are registered with it
+    pass
+
+
+class Asked(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return SCALE.factor > 2.0
+
+
+class Moody(metaclass=Asked):
+    pass
+
+
 class TooFar(Exception):
     reach = 2.0
 
@@ -80,6 +98,9 @@ def state() -> Any:
     Weights.EVEN.value[0] = 1.0
     TooFar.reach = 2.0
     os.environ.pop("ACCEL_TEST_WORD", None)
+    for name in ("__add__", "__len__", "__eq__", "__setattr__"):
+        if name in vars(Bare):
+            delattr(Bare, name)
     sys.modules["accel_test_tables"] = tables(2.0)
     np.seterr(divide="warn")
     return SimpleNamespace(
@@ -96,6 +117,7 @@ def state() -> Any:
         numbers={1: 1.0},
         some_of=frozenset({1}),
         span=range(0),
+        bare=Bare(),
         fields=Fields(some(3, 3), 1.0),
         scheme=Scheme.UPWIND,
         weights=Weights.EVEN,
@@ -148,6 +170,19 @@ def assigned(s: Any) -> Any:
     return s.u * 2
 
 
+def set_on_bare(s: Any) -> Any:
+    s.bare.level = s.n
+    return s.x * s.bare.level
+
+
+def set_twice(value: Any, name: str, new: Any) -> None:
+    object.__setattr__(value, name, new * 2)
+
+
+def optional(s: Any) -> Any:
+    return s.x * getattr(sys.modules["accel_test_tables"], "extra", 2.0)
+
+
 def text_of(s: Any) -> Any:
     return len(str(s.zero)) * 0 + s.zero, np.arctan2(s.zero, s.x)
 
@@ -158,6 +193,10 @@ def put(owner: str, key: Any, value: Any) -> Callable[[Any], None]:
 
 def let(name: str, value: Any) -> Callable[[Any], None]:
     return lambda s: setattr(s, name, value)
+
+
+def give(name: str, method: Any) -> Callable[[Any], None]:
+    return lambda s: setattr(Bare, name, method)
 
 
 EVERYTHING = slice(None)
@@ -205,6 +244,21 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "a written list that becomes another": (written_item, lambda s: setattr(s, "list_b", s.list_a)),
     "a module put in the place of another": (imported, lambda s: sys.modules.update(accel_test_tables=tables(5.0))),
     "the same by name": (imported_from, lambda s: sys.modules.update(accel_test_tables=tables(5.0))),
+    "an attribute that a module computes": (
+        optional,
+        lambda s: setattr(sys.modules["accel_test_tables"], "__getattr__", lambda name: 5.0),
+    ),
+    "a class that gets a length": (lambda s: s.x * (2 if s.bare else 3), give("__len__", lambda value: 0)),
+    "a class that gets equality": (lambda s: s.x * (2 if s.bare == 1 else 3), give("__eq__", lambda a, b: True)),
+    "a class that sets attributes its way": (set_on_bare, give("__setattr__", set_twice)),
+    "a class registered with another": (
+        lambda s: s.x * (2 if isinstance(s.index, Grid) else 3),
+        lambda s: Grid.register(Index),
+    ),
+    "a class whose instances its metaclass chooses": (
+        lambda s: s.x * (2 if isinstance(s.index, Moody) else 3),
+        lambda s: setattr(SCALE, "factor", 3.0),
+    ),
     "how NumPy takes errors": (
         lambda s: s.x * (2 if np.geterr()["divide"] == "warn" else 3),
         lambda s: np.seterr(divide="ignore"),

@@ -80,6 +80,17 @@ class Plain:
     __radd__ = __add__
 
 
+class Typed:
+    """Its operator tells which number it is given."""
+
+    def __rmul__(self, other: Any) -> Any:
+        return type(other).__name__
+
+
+class TypedFirst(Typed):
+    __array_ufunc__ = None
+
+
 class First(Plain):
     """NumPy leaves operators to it."""
 
@@ -91,6 +102,8 @@ def test_objects_as_operands(check: Any) -> None:
     assert "recorder.gap" not in plain.refusals
     check(lambda s, q: q + s.x, lambda i: (holder(i), Plain(3.0)))
     check(lambda s, q: (s.x + q, q + s.x), lambda i: (holder(i), First(3.0)))
+    for kind in (Typed, TypedFirst):
+        check(lambda s, q: (np.float64(2.0) * q, s.x + 1), lambda i, kind=kind: (holder(i), kind()), replays=0)
 
 
 def in_place_of_a_list(s: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.kinds import is_bare_enum
 from accel.record.objects.own_attributes import guard_no_own
-from accel.record.objects.proxy import find_in_class
+from accel.record.objects.proxy import find_in_class, guard_class
 from accel.record.state import inputs
 from accel.record.state.inputs import MISSING
 from accel.record.state.recording import Recording
@@ -25,11 +25,7 @@ def answered(proxy: Any, name: str, kind: type, answering: Any) -> Any:
     if not isinstance(function, FunctionType) or find_in_class(kind, "__getattribute__")[0] not in (object, dict):
         return opaque_attribute(proxy, name, f"the __getattr__ of {kind.__name__}")
     guard_no_own(recording, proxy._slot_, name)
-    found = find_in_class(kind, name)[1]
-    if found is MISSING:
-        guard_missing(recording, kind, name)
-    else:  # a slot that holds nothing
-        guard_class(recording, kind, name, found)
+    guard_class(recording, kind, name, find_in_class(kind, name)[1])  # a slot that holds nothing, if anything
     guard_class(recording, kind, "__getattr__", answering)
     return Followed(recording, function, (proxy,))(name)
 
@@ -38,27 +34,6 @@ def opaque_attribute(proxy: Any, name: str, by: str = "a descriptor") -> Any:
     """Read an attribute from a descriptor whose code accel cannot follow: the tape ends here."""
     proxy._recording_.break_("object.opaque", f".{name} is computed by {by}")
     return getattr(proxy._plain_, name)
-
-
-def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None:
-    """Let replays check that a lookup of `name` through a class finds what it found."""
-    _guard_lookup(recording, kind, name, inputs.of_class(kind, name), inputs.is_same(found))
-
-
-def guard_missing(recording: Recording, kind: type, name: str) -> None:
-    """Let replays check that a class has nothing under a name."""
-    _guard_lookup(recording, kind, name, inputs.of_constant(kind), inputs.satisfies(_lacks, name))
-
-
-def _guard_lookup(recording: Recording, kind: type, name: str, fetch: Any, check: Any) -> None:
-    key = ("lookup", id(kind), name)
-    if recording.inputs.find(key) is None:
-        recording.registry.keep_alive(kind)
-        recording.inputs.add(key, f"{kind.__name__}.{name}", fetch, check)
-
-
-def _lacks(kind: type, name: str) -> bool:
-    return find_in_class(kind, name)[0] is None
 
 
 def property_of(proxy: Any, name: str, kind: type, found: property) -> Any:
@@ -107,8 +82,7 @@ def attribute_of_class(proxy: Any, name: str) -> Any:
     if owner is object:
         return found if name == "__init__" else getattr(recording.builtins["object"], name)
     if owner is None:
-        for kind in real.__mro__:
-            recording.guard_missing(vars(kind), name, f"{kind.__name__}.{name}")
+        guard_class(recording, real, name, MISSING)
         return getattr(real, name)
     function = target_function(recording, found)
     if isinstance(function, (FunctionType, staticmethod, classmethod)):

@@ -24,7 +24,6 @@ from accel.ir import bits
 from accel.ir.tape import Storage
 from accel.platform import warned
 from accel.platform.bodies import is_body
-from accel.record.objects.computed import guard_class
 from accel.record.objects.containers.classes import DictObjectProxy
 from accel.record.objects.containers.lists import DequeProxy, ListProxy
 from accel.record.objects.containers.mappings import CounterProxy, DefaultDictProxy, DictProxy, OrderedDictProxy
@@ -50,7 +49,7 @@ from accel.record.objects.modules import EnvironmentFunction, EnvironProxy, Modu
 from accel.record.objects.names.cells import enter_body
 from accel.record.objects.names.namespaces import is_pythons
 from accel.record.objects.objects import ObjectProxy, class_proxy
-from accel.record.objects.proxy import find_in_class, one_per_object
+from accel.record.objects.proxy import find_in_class, guard_class, one_per_object
 from accel.record.objects.records import enter_records, is_records
 from accel.record.objects.sinks import log, streams
 from accel.record.objects.sinks.log import LOG_FUNCTIONS, LogFunction, LoggerProxy

@@ -45,7 +45,9 @@ class ModuleProxy(Proxy):
         is_deleted = state_of(recording, variable_of(namespace, name)) is not None
         # `getattr(module, "cupy", None)`: that it is missing decides the path, and an import elsewhere may add it.
         if not hasattr(module, name) and not is_deleted:
-            recording.guard_missing(vars(module), name, f"{module.__name__}.{name}")
+            for each in (name, "__getattr__"):
+                if each not in vars(module):
+                    recording.guard_missing(vars(module), each, f"{module.__name__}.{each}")
         value = getattr(module, name)
         recording.registry.keep_alive(module)
         return _noted(

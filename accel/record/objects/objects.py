@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import operator
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -10,13 +11,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from accel.ir.tape import SERIAL
-from accel.record.objects.computed import (
-    answered,
-    attribute_of_class,
-    guard_class,
-    opaque_attribute,
-    property_of,
-)
+from accel.record.objects.computed import answered, attribute_of_class, opaque_attribute, property_of
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.generators import Maker
 from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
@@ -29,7 +24,7 @@ from accel.record.objects.own_attributes import (
     own_attribute,
     restore_attribute,
 )
-from accel.record.objects.proxy import OWN, Proxy, SpecialMethods, find_in_class, one_per_object
+from accel.record.objects.proxy import OWN, Proxy, SpecialMethods, find_in_class, guard_class, one_per_object
 from accel.record.objects.scan import CLASS_READ
 from accel.record.state import inputs
 from accel.record.state.changes import AttributeState
@@ -210,6 +205,8 @@ def set_attribute(proxy: ObjectProxy, name: str, value: object, *, generic: bool
         recording.journal.add(lambda: restore_attribute(real, name, before))
         if before is MISSING:
             recording.new_names.add((id(real), name))
+        if not generic and recording.active:
+            guard_class(recording, type(real), "__setattr__", find_in_class(type(real), "__setattr__")[1])
     (object.__setattr__ if generic else setattr)(real, name, recording.kept.unwrap_to_store(value))
     if ordinary and recording.active:
         note_attribute(proxy, name, value, written=True)
@@ -244,9 +241,11 @@ class ClassProxy(Proxy):
     def __instancecheck__(self, value: object) -> bool:
         if getattr(self._plain_, "_is_protocol", False):  # asks for attributes
             self._recording_.break_("call.opaque", f"isinstance of the protocol {self._plain_.__name__}")
+        _guard_subclass(self, type(unwrap(value)))
         return isinstance(unwrap(value), self._plain_)
 
     def __subclasscheck__(self, kind: object) -> bool:
+        _guard_subclass(self, unwrap(kind))
         return issubclass(unwrap(kind), self._plain_)
 
     def __getattribute__(self, name: str) -> Any:
@@ -268,6 +267,24 @@ class ClassProxy(Proxy):
 
     def __bool__(self) -> bool:
         return bool(self._plain_)
+
+
+def _guard_subclass(proxy: Any, kind: Any) -> None:
+    """Let replays check what a metaclass answers: classes may be registered later, and it may ask for anything."""
+    recording, real = proxy._recording_, proxy._plain_
+    if all(find_in_class(type(real), name)[0] is type for name in ("__instancecheck__", "__subclasscheck__")):
+        return
+    if type(real) is not abc.ABCMeta:
+        recording.break_("call.opaque", f"the metaclass of {real.__name__}", touched=True)
+    elif recording.active and recording.inputs.find(("subclass", id(kind), id(real))) is None:
+        recording.registry.keep_alive(kind)
+        recording.registry.keep_alive(real)
+        check = inputs.satisfies(_is_subclass, real, issubclass(kind, real))
+        recording.inputs.add(("subclass", id(kind), id(real)), f"{kind}", inputs.of_constant(kind), check)
+
+
+def _is_subclass(kind: type, other: type, expected: bool) -> bool:
+    return issubclass(kind, other) is expected
 
 
 def _by_metaclass(operation: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,9 +12,13 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
+from accel.record.state import inputs
 from accel.record.state.inputs import MISSING
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import Wrapper, unwrap
+from accel.record.values.operands import BINARY, COMPARE
 
 
 class Proxy(Wrapper):
@@ -93,6 +97,14 @@ def find_in_class(kind: type, name: str) -> tuple[type | None, Any]:
     return None, MISSING
 
 
+def guard_class(recording: Recording, kind: type, name: str, found: Any) -> None:
+    """Let replays check that a lookup of `name` through a class finds what it found; MISSING for nothing."""
+    key = ("lookup", id(kind), name)
+    if recording.inputs.find(key) is None:
+        recording.registry.keep_alive(kind)
+        recording.inputs.add(key, f"{kind.__name__}.{name}", inputs.of_class(kind, name), inputs.is_same(found))
+
+
 def _special(name: str) -> Callable[..., Any]:
     """A special method of the user's class, followed; Python's own default where it has none."""
 
@@ -104,11 +116,16 @@ def _special(name: str) -> Callable[..., Any]:
         if recording.active and isinstance(found, FunctionType):
             return getattr(self, name)(*args, **kwargs)
         if found is MISSING or found is getattr(object, name, None):
+            if recording.active:
+                guard_class(recording, kind, name, found)
             # Python's fallback for sequences; likewise the truth of an object by its length, below.
             if name == "__reversed__" and find_in_class(kind, "__getitem__")[0] is not None:
                 return (self[i] for i in range(len(self) - 1, -1, -1))
             if name == "__bool__":
-                return len(self) != 0 if find_in_class(kind, "__len__")[0] else True
+                length = find_in_class(kind, "__len__")[1]
+                if recording.active:
+                    guard_class(recording, kind, "__len__", length)
+                return True if length is MISSING else len(self) != 0
             if name in ("__eq__", "__ne__"):
                 return _identity(self, args[0], name)
             if name in OPERATORS:
@@ -148,6 +165,16 @@ class SpecialMethods(Proxy):
             self._recording_.break_("call.opaque", f"{kind.__name__}.__hash__")
         self._recording_.code.compares_identity = True
         return hash(self._plain_)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+        """An operator of a NumPy number that is a constant: the object's class decides whether NumPy answers it."""
+        name = type(self._plain_).__name__
+        self._recording_.break_("call.opaque", f"a {name} as a NumPy number's operand", touched=True)
+        function = _BY_UFUNC.get(ufunc) if len(args) == ufunc.nin and not kwargs else None
+        return (function or getattr(ufunc, method))(*unwrap(args), **unwrap(kwargs))
+
+
+_BY_UFUNC = {ufunc: function for function, ufunc in (*BINARY.values(), *COMPARE.values())} | {np.divmod: divmod}
 
 
 for _name in (

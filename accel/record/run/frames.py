@@ -100,6 +100,8 @@ class FrameWatch:
         self._resolve_texts(frame)
         if not self._recording.is_foreseen(error):
             self._recording.note_exception(error, (frame.f_code.co_filename, frame.f_lineno))
+        if not self._recording.active:
+            self._recording.kept.unwrap_in_place(error)
 
     def on_step(self, frame: FrameType) -> None:
         """The frame, whose code is stepped, is about to run an instruction."""

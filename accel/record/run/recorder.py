@@ -110,7 +110,7 @@ def _record(
                 return _undone(recording, trace_of(recording))
             recording.show_waiting()
             recording.kept.unwrap_containers()
-            _unwrap_attributes(error)
+            recording.kept.unwrap_in_place(error)
             rebind(recording)
             recording.close()
             return Raised(error, recording.refusal)
@@ -216,10 +216,3 @@ def _finish(recording: Recording, made: list[Any], deferral: interrupts.Deferral
     if recording.display.error is not None:
         return Raised(recording.display.error, recording.refusal)
     return Completed(result, trace, recording.refusal)
-
-
-def _unwrap_attributes(error: BaseException) -> None:
-    """Unwrap what an exception carries out of the call."""
-    error.args = unwrap(error.args)
-    for name, value in vars(error).items():
-        setattr(error, name, unwrap(value))

@@ -220,7 +220,7 @@ def of_keyword_default(function: object, name: str) -> Fetch:
 
 
 def of_class(kind: type, name: str) -> Fetch:
-    """Fetch what a lookup of `name` through a class finds, before any descriptor acts."""
+    """Fetch what a lookup of `name` through a class finds, before any descriptor acts; MISSING for nothing."""
     # The common case, and the cheap one: a single dict lookup. It suffices, since a class's own entry hides all
     # inherited ones.
     if name in kind.__dict__:
@@ -232,7 +232,7 @@ def _look_up(kind: type, name: str) -> Any:
     for owner in kind.__mro__:
         if name in owner.__dict__:
             return owner.__dict__[name]
-    raise AttributeError(name)
+    return MISSING
 
 
 def of_closure(parent: int, place: int) -> Fetch:

@@ -19,6 +19,10 @@ ITERATORS = frozenset({map, zip, filter, enumerate, reversed, functools.partial,
 """Types whose objects may hold recorded values where nothing can take them out."""
 
 
+_ARGS: Any = vars(BaseException)["args"]
+"""An exception's arguments, past what its class does with attributes."""
+
+
 class EnteredTuple(NamedTuple):
     """A tuple that came in from outside. made: its recorded form, of wrappers. plain: itself."""
 
@@ -94,8 +98,25 @@ class Kept:
             return value
         if issubclass(kind, tuple) and not isinstance_wrapper(value):
             return self._unwrapped_tuple(value, lambda part: self.unwrap_in_place(part, seen))
+        if isinstance(value, BaseException):
+            self._unwrap_exception(value, seen)
+            return value
         self._note_leak(value)
         return unwrap(value)
+
+    def _unwrap_exception(self, error: BaseException, seen: set[int]) -> None:
+        """Unwrap what an exception carries. Its class is the program's own: it is given wrappers as they are."""
+        if id(error) in seen:
+            return
+        seen.add(id(error))
+        held: tuple[Any, ...] = _ARGS.__get__(error)
+        plain = self.unwrap_in_place(held, seen)
+        if plain is not held:
+            _ARGS.__set__(error, plain)
+        self._unwrap_parts(vars(error), seen)
+        for other in (error.__cause__, error.__context__):
+            if other is not None:
+                self._unwrap_exception(other, seen)
 
     def _unwrap_parts(self, value: Any, seen: set[int]) -> None:
         if type(value) is defaultdict:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from accel.record.objects.computed import guard_class, guard_missing
 from accel.record.objects.containers.mappings import DictProxy
 from accel.record.objects.follow import Followed, target_function
 from accel.record.objects.objects import ObjectProxy, class_of, delete_attribute, get_attribute, set_attribute
 from accel.record.objects.own_attributes import guard_no_own
-from accel.record.objects.proxy import OWN, find_in_class
+from accel.record.objects.proxy import OWN, find_in_class, guard_class
 from accel.record.objects.scan import CLASS_READ
 from accel.record.state import inputs
+from accel.record.state.inputs import MISSING
 
 _BY_ITEMS = frozenset(
     "__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__ __eq__ __ne__ __bool__".split()
@@ -87,7 +87,7 @@ def _finder(proxy: Any, name: str) -> Callable[[str], Any] | None:
     if name in getattr(real, "__dict__", ()) or answering not in (dict.__getitem__, dict.get):
         return None
     guard_no_own(recording, proxy._slot_, name)
-    guard_missing(recording, type(real), name)
+    guard_class(recording, type(real), name, MISSING)
     guard_class(recording, type(real), "__getattr__", answering)
     return items.__getitem__ if answering is dict.__getitem__ else items.get
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
-from accel.record.objects.computed import guard_class
 from accel.record.objects.kinds import is_namedtuple
 from accel.record.objects.objects import CONSTRUCTORS, ObjectProxy, get_attribute
-from accel.record.objects.proxy import OWN, find_in_class
+from accel.record.objects.proxy import OWN, find_in_class, guard_class
 from accel.record.state.recording import Recording
 from accel.record.state.wrapper import unwrap
 from accel.record.values.arrays import as_static

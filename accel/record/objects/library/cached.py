@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from accel.record.objects.computed import guard_class, opaque_attribute
+from accel.record.objects.computed import opaque_attribute
 from accel.record.objects.follow import Followed
 from accel.record.objects.objects import DESCRIPTORS, ObjectProxy, set_attribute
-from accel.record.objects.proxy import find_in_class
+from accel.record.objects.proxy import find_in_class, guard_class
 from accel.record.state import inputs
 from accel.record.state.changes import Asked
 from accel.record.state.inputs import MISSING

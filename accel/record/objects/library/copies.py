@@ -20,13 +20,12 @@ import numpy as np
 
 from accel.ir.tape import SERIAL
 from accel.platform import interrupts
-from accel.record.objects.computed import guard_class
 from accel.record.objects.containers.container import ContainerProxy
 from accel.record.objects.containers.tuples import NamedTupleProxy
 from accel.record.objects.kinds import followable_class, is_bare_namedtuple
 from accel.record.objects.objects import ObjectProxy, construct, get_attribute, set_attribute
 from accel.record.objects.own_attributes import is_slot, own_names
-from accel.record.objects.proxy import find_in_class
+from accel.record.objects.proxy import find_in_class, guard_class
 from accel.record.state import inputs
 from accel.record.state.opaque import call_opaque
 from accel.record.state.recording import Recording, gap_text
