@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accel.compiler.merge import NotMergeable
+from accel.compiler.merge import Member, NotMergeable, merged
 from tests.compiler.merge.programs import Writer, calls, program_of
 from tests.compiler.merge.runs import Merged, assert_agrees, assert_same, traces_of
 from tests.compiler.merge.test_joins import call_of
@@ -54,6 +54,23 @@ def test_a_combination_is_taken_once_it_has_been_recorded() -> None:
     program.admit(trace)
     everything = itertools.product((0, 1), repeat=2)
     assert assert_agrees(function, program, map(call_of, everything)) == 4
+
+
+def test_a_path_of_an_edited_program_is_not_placed_as_the_one_before() -> None:
+    def edited(s: Any, a: Any, b: Any, x: Any) -> Any:
+        _ = s.more  # one input more, which the tape does not read
+        return counting(s, a, b, x)
+
+    def call(flags: Sequence[int]) -> Any:
+        made = call_of(flags)
+        made[0].more = 1.0
+        return made
+
+    (trace,) = traces_of(edited, [call(THREE[0])])
+    both = merged(traces_of(counting, map(call_of, THREE[:2])))
+    taken = next(each for each in both.members if len(each.placement.nodes) == len(trace.tape.nodes))
+    with pytest.raises(NotMergeable, match="read other inputs"):
+        both.with_member(Member(trace, taken.placement))
 
 
 def test_the_result_is_the_later_paths_own() -> None:
