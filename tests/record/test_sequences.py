@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -104,6 +105,36 @@ def test_objects_as_operands(check: Any) -> None:
     check(lambda s, q: (s.x + q, q + s.x), lambda i: (holder(i), First(3.0)))
     for kind in (Typed, TypedFirst):
         check(lambda s, q: (np.float64(2.0) * q, s.x + 1), lambda i, kind=kind: (holder(i), kind()), replays=0)
+
+
+def lengthened(s: Any) -> Any:
+    for x in s.queue:
+        s.queue.append(x * 2)
+        if len(s.queue) > 6:
+            break
+    return s.x
+
+
+def appended(s: Any) -> Any:
+    steps = iter(s.queue)
+    s.queue.append(next(steps) * 2)
+    return next(steps)
+
+
+def backwards(s: Any) -> Any:
+    found = []
+    for x, y in zip(s.row, reversed(s.row), strict=True):
+        found.append(s.x * x + y)
+        s.row[2] = x + 10
+    return found
+
+
+@pytest.mark.parametrize("function", [lengthened, appended, backwards])
+def test_containers_changed_while_they_are_iterated_over(check: Any, function: Any) -> None:
+    def make(i: int) -> Any:
+        return SimpleNamespace(x=some(i), row=[1, 2, 3, 4], queue=deque([some(i + 1), some(i + 2)]))
+
+    check(function, make, replays=0)
 
 
 def in_place_of_a_list(s: Any) -> Any:

@@ -78,7 +78,8 @@ class DictProxy(KeyedProxy):
         return iter(self._plain_)
 
     def __reversed__(self) -> Iterator[Any]:
-        return iter(list(self)[::-1])
+        self._guard_keys()
+        return iter(reversed(self._plain_))
 
     def keys(self) -> Any:
         self._guard_keys()
@@ -295,7 +296,7 @@ class DictView(Wrapper):
         return map(self._part, self._source)
 
     def __reversed__(self) -> Iterator[Any]:
-        return map(self._part, reversed(list(self._source)))
+        return map(self._part, reversed(self._source))
 
     def __len__(self) -> int:
         return len(self._source)

@@ -6,6 +6,7 @@ the elements of the stretch. What is done in the middle needs all of them.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -155,14 +156,16 @@ class SequenceProxy(ContainerProxy):
 
     def __iter__(self) -> Iterator[Any]:
         self._guard_length()
-        # Python's own list iterator works by index as well, and so sees what is appended during the loop.
-        i = 0
-        while i < len(self._plain_):  # which may change meanwhile
-            yield self[i]
-            i += 1
+        return self._elements(iter(self._plain_), itertools.count())
 
     def __reversed__(self) -> Iterator[Any]:
-        return iter(list(self)[::-1])
+        self._guard_length()
+        return self._elements(reversed(self._plain_), itertools.count(len(self._plain_) - 1, -1))
+
+    def _elements(self, plain: Iterator[Any], indices: Iterator[int]) -> Iterator[Any]:
+        """The elements while Python's own iterator goes on: the container may be changed meanwhile."""
+        for _, index in zip(plain, indices, strict=False):
+            yield self[index]
 
     def copy(self) -> Any:
         return list(self)
