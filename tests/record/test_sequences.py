@@ -137,6 +137,52 @@ def test_containers_changed_while_they_are_iterated_over(check: Any, function: A
     check(function, make, replays=0)
 
 
+def compared(s: Any) -> Any:
+    table = dict(s.table)
+    return s.table.items() == table.items(), s.ends == deque([1, 2]), s.x * 2
+
+
+def beyond(s: Any) -> Any:
+    try:
+        return s.row.pop(50)
+    except IndexError as error:
+        return str(error), s.x * 2
+
+
+def names(s: Any) -> Any:
+    found = locals()
+    x = s.x * 2
+    return found, x
+
+
+@pytest.mark.parametrize("function", [compared, beyond, names])
+def test_answers_of_containers_are_pythons(check: Any, function: Any) -> None:
+    def make(i: int) -> Any:
+        return SimpleNamespace(x=some(i), row=[1, 2], ends=deque([1, 2]), table={"a": 1, "b": 2.5})
+
+    check(function, make, replays=0)
+
+
+class Schemes:
+    @staticmethod
+    def upwind(x: Any) -> Any:
+        return x * 2
+
+    def centred(self, x: Any) -> Any:
+        return x * 3
+
+
+def test_functions_of_classes_are_the_same_wherever_they_are_found(check: Any) -> None:
+    def work(s: Any) -> Any:
+        taken = s.scheme is Schemes.upwind, s.other is Schemes.centred, s.own.centred.__func__ is Schemes.centred
+        return taken, s.own.upwind is s.scheme, s.scheme(s.x)
+
+    def make(i: int) -> Any:
+        return SimpleNamespace(x=some(i), scheme=Schemes.upwind, other=Schemes.centred, own=Schemes())
+
+    check(work, make, replays=3)
+
+
 def in_place_of_a_list(s: Any) -> Any:
     row = s.row
     row *= 2

@@ -9,7 +9,7 @@ import enum
 from types import FunctionType
 from typing import Any
 
-from accel.record.objects.follow import Followed, target_function
+from accel.record.objects.follow import Followed, followed_once, target_function
 from accel.record.objects.kinds import is_bare_enum
 from accel.record.objects.own_attributes import guard_no_own
 from accel.record.objects.proxy import find_in_class, guard_class
@@ -89,7 +89,8 @@ def attribute_of_class(proxy: Any, name: str) -> Any:
         guard_class(recording, real, name, found)
         bound = (proxy,) if isinstance(function, classmethod) else ()
         inner = function if isinstance(function, FunctionType) else target_function(recording, function.__func__)
-        return Followed(recording, inner, bound, getattr(real, name))
+        plain = getattr(real, name)
+        return Followed(recording, inner, bound, plain) if bound else followed_once(recording, inner, plain)
     return _entered_of_class(recording, real, name)
 
 

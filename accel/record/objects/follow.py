@@ -17,6 +17,7 @@ from accel.record.objects import scan
 from accel.record.objects.names.cells import closure_for
 from accel.record.objects.names.namespaces import SubstitutedGlobals, globals_for
 from accel.record.objects.names.steps import makes_functions, makes_writers
+from accel.record.objects.proxy import one_per_object
 from accel.record.objects.scan import KNOWS_CLASS, reads_class, with_class_reads
 from accel.record.state import inputs
 from accel.record.state.on_behalf import on_behalf
@@ -69,7 +70,7 @@ class Followed(StandIn):
         if not recording.active or isinstance(function.__globals__, SubstitutedGlobals):
             return getattr(self._plain_, name)
         if self._bound and name in ("__self__", "__func__"):
-            return self._bound[0] if name == "__self__" else Followed(recording, function)
+            return self._bound[0] if name == "__self__" else followed_once(recording, function, function)
         if not hasattr(function, name):
             recording.guard_missing(vars(function), name, f"{function.__qualname__}.{name}")
         value = getattr(function, name)
@@ -79,6 +80,11 @@ class Followed(StandIn):
     def __setattr__(self, name: str, value: object) -> None:
         self._recording_.break_("effect.global", f"{self._function.__qualname__}.{name} is assigned", touched=True)
         setattr(self._plain_, name, self._recording_.kept.unwrap_to_store(value))
+
+
+def followed_once(recording: Recording, function: FunctionType, plain: Any) -> Any:
+    """The stand-in of a function that is not bound: one, wherever the program finds it. plain: what that finds."""
+    return one_per_object(recording, plain, lambda recording, plain: Followed(recording, function, (), plain))
 
 
 WRAPPERS: dict[CodeType, Callable[[Recording, FunctionType, tuple[Any, ...], dict[str, Any]], Any]] = {}

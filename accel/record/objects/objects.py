@@ -12,7 +12,7 @@ from typing import Any
 
 from accel.ir.tape import SERIAL
 from accel.record.objects.computed import answered, attribute_of_class, opaque_attribute, property_of
-from accel.record.objects.follow import Followed, target_function
+from accel.record.objects.follow import Followed, followed_once, target_function
 from accel.record.objects.generators import Maker
 from accel.record.objects.kinds import is_bare_namedtuple, makes_plainly
 from accel.record.objects.own_attributes import (
@@ -170,8 +170,10 @@ def class_attribute(proxy: Any, name: str, kind: type, found: Any) -> Any:
         guard_class(recording, kind, name, found)
         inner = target_function(recording, function.__func__)
         if isinstance(inner, FunctionType):
-            bound = (class_proxy(recording, type(proxy._plain_)),) if isinstance(function, classmethod) else ()
-            return Followed(recording, inner, bound, found.__get__(proxy._plain_, type(proxy._plain_)))
+            plain = found.__get__(proxy._plain_, type(proxy._plain_))
+            if isinstance(function, staticmethod):
+                return followed_once(recording, inner, plain)
+            return Followed(recording, inner, (class_proxy(recording, type(proxy._plain_)),), plain)
     known_kind = DESCRIPTORS.get(type(found))
     if known_kind is not None:
         return known_kind(proxy, name, kind, found)

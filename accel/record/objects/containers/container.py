@@ -148,7 +148,8 @@ class ContainerProxy(Proxy):
         if not isinstance(unwrap(other), self._comparable):
             return self._plain_ == unwrap(other)
         theirs = other.as_container() if issubclass(type(other), ContainerProxy) else other
-        return self.as_container() == theirs
+        ours = self.as_container()
+        return ours == (theirs if isinstance(theirs, type(ours)) else type(ours)(theirs))  # a deque's is a list
 
     @property
     def _comparable(self) -> type:

@@ -303,3 +303,15 @@ class DictView(Wrapper):
 
     def __contains__(self, value: object) -> bool:
         return value in list(self)
+
+    def _operated(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
+        self._source._give_up("has items that are compared")
+        return function(self._plain_, unwrap(other))
+
+
+def _compared(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: self._operated(function, other)
+
+
+for _name in "eq ne le lt ge gt and or xor sub".split():
+    setattr(DictView, f"__{_name}__", _compared(getattr(operator, f"__{_name}__")))

@@ -206,7 +206,7 @@ class SequenceProxy(ContainerProxy):
         at = self._key(index[0]) if index else -1
         if not self._recording_.active or type(at) is not int or len(index) > 1 or not self._is_as_known():
             return self._plain_.pop(*map(unwrap, index))
-        if not self:
+        if self._place(at) is None:
             with self._recording_.foreseen():
                 return self._plain_.pop(*map(unwrap, index))
         value = self._element(at)

@@ -196,5 +196,4 @@ def locals_(recording: Recording) -> Any:
         return LocalNames(recording, frame, links)
     for link in (links or {}).values():
         link.bring_in()  # the tape is broken: what comes in is plain
-    found = frame.f_locals
-    return found if type(found) is dict else dict(found)  # from Python 3.13 on it writes through, as no locals() do
+    return dict(frame.f_locals)  # which writes through from Python 3.13 on, and before changes when it is read again
