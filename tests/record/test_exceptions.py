@@ -479,6 +479,18 @@ def test_what_an_exception_carries_is_one_object_to_its_handler(check: Any) -> N
     check(work, lambda i: (SimpleNamespace(kept=None), some(i)), replays=0)
 
 
+def test_a_variable_may_hold_an_exception_of_an_earlier_call(check: Any) -> None:
+    def work(s: Any, x: Any) -> Any:
+        error = s.error
+        try:
+            open(os.devnull).close()  # the tape ends
+        finally:
+            x = x * 2
+        return x, str(error)
+
+    check(work, lambda i: (SimpleNamespace(error=ValueError("late")), some(i)), replays=0)
+
+
 def test_wrong_shapes_raise_numpys_message(check: Any) -> None:
     check(lambda x, y: x + y, lambda i: (some(i), some(i, 3 if i % 5 == 4 else 4)), calls=20, replays=6)
 

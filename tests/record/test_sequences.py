@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections import deque
 from types import SimpleNamespace
 from typing import Any
@@ -149,13 +150,20 @@ def beyond(s: Any) -> Any:
         return str(error), s.x * 2
 
 
+def generic(s: Any) -> Any:
+    try:
+        return isinstance(s.row, typing.Iterable), issubclass(list, typing.Sized), s.x * 2
+    except TypeError as error:
+        return str(error)
+
+
 def names(s: Any) -> Any:
     found = locals()
     x = s.x * 2
     return found, x
 
 
-@pytest.mark.parametrize("function", [compared, beyond, names])
+@pytest.mark.parametrize("function", [compared, beyond, generic, names])
 def test_answers_of_containers_are_pythons(check: Any, function: Any) -> None:
     def make(i: int) -> Any:
         return SimpleNamespace(x=some(i), row=[1, 2], ends=deque([1, 2]), table={"a": 1, "b": 2.5})

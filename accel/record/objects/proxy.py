@@ -166,6 +166,15 @@ class SpecialMethods(Proxy):
         self._recording_.code.compares_identity = True
         return hash(self._plain_)
 
+    def __instancecheck__(self, value: object) -> bool:
+        """Asked where an object stands for a class, such as those of typing; Python's TypeError where it does not."""
+        self._recording_.break_("call.opaque", f"isinstance of a {type(self._plain_).__name__}", touched=True)
+        return isinstance(unwrap(value), self._plain_)
+
+    def __subclasscheck__(self, kind: object) -> bool:
+        self._recording_.break_("call.opaque", f"issubclass of a {type(self._plain_).__name__}", touched=True)
+        return issubclass(unwrap(kind), self._plain_)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         """An operator of a NumPy number that is a constant: the object's class decides whether NumPy answers it."""
         name = type(self._plain_).__name__

@@ -6,7 +6,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable
 from types import FunctionType, GeneratorType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from accel.record.state.wrapper import DICTS, LISTS, has_wrapper, isinstance_wrapper, rebuilt, refill, unwrap
 
@@ -98,8 +98,8 @@ class Kept:
             return value
         if issubclass(kind, tuple) and not isinstance_wrapper(value):
             return self._unwrapped_tuple(value, lambda part: self.unwrap_in_place(part, seen))
-        if isinstance(value, BaseException):
-            self._unwrap_exception(value, seen)
+        if issubclass(kind, BaseException):  # not of a stand-in for one
+            self._unwrap_exception(cast("BaseException", value), seen)
             return value
         self._note_leak(value)
         return unwrap(value)
