@@ -2,29 +2,56 @@
 
 glibc gives large blocks back to the kernel, which clears them again for the next array. accel lets it keep them (see
 accel.platform.tuning). Many programs gain more by that than by anything else. To measure it, the first calls of the
-first target that takes long enough run without it, and the next ones with it.
+program run without it, and the next ones with it.
+
+What is compared is the time in the kernel as a share of the calls. Whole calls would have to do equal work: of 14
+programs, one in two gave no figure or half of its gain, as its iterations differed.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from statistics import median
+import sys
+from collections import Counter
 
 from accel.platform import tuning
 from accel.platform.clocks import time
 
-CALLS, LEAST_S = 6, 0.01
-"""Number of calls before and after, and the least seconds that they take together. The first one is no sample."""
+if sys.platform == "linux":  # where malloc can be told
+    from resource import RUSAGE_THREAD, getrusage
+
+CALLS, LEAST_S = 6, 0.1
+"""Number of calls of one target before and after, and the least seconds of all calls: kernels may count in ticks of
+4 ms. The first call of each target is no sample."""
 
 LATEST_S = 1.0, 2.0
 """Seconds after which memory is kept, measured or not: processor seconds since the first call, and seconds of a program
 that has made none."""
 
-WIDEST = 1.5
-"""Maximum of the most as a multiple of the least: calls that differ more say nothing. Guess."""
-
 DOUBT = 0.2
-"""Share by which a gain that an earlier run has measured may be another in this one. Guess."""
+"""Share by which a gain may be another than measured. Guess."""
+
+
+class _Calls:
+    """Calls on NumPy, all with or all without it. worked_s, system_s: their processor time, and that in the kernel."""
+
+    def __init__(self) -> None:
+        self._called: Counter[str] = Counter()
+        self.worked_s = self.system_s = 0.0
+
+    def add(self, target: str, worked_s: float, system_s: float) -> None:
+        self._called[target] += 1
+        if self._called[target] > 1:
+            self.worked_s += worked_s
+            self.system_s += min(max(0.0, system_s), worked_s)
+
+    @property
+    def are_enough(self) -> bool:
+        return self.worked_s >= LEAST_S and max(self._called.values()) >= CALLS
+
+    @property
+    def factor(self) -> float:
+        """Their time as a multiple of that outside the kernel."""
+        return self.worked_s / max(self.worked_s - self.system_s, LEAST_S / 10)
 
 
 class FreedMemory:
@@ -38,9 +65,8 @@ class FreedMemory:
         self.factor: tuple[float, float] | None = None
         self._is_settled = False
         self._began_s = 0.0
-        self._before: defaultdict[str, list[float]] = defaultdict(list)
-        self._target: str | None = None
-        self._after: list[float] = []
+        self._before, self._after = _Calls(), _Calls()
+        self._is_kept = False
 
     @property
     def likely_factor(self) -> float:
@@ -50,7 +76,7 @@ class FreedMemory:
     @property
     def waits(self) -> bool:
         """Whether no call was noted yet, and memory is not kept."""
-        return not self._before and not self._is_settled
+        return not self._began_s and not self._is_settled
 
     def begin(self, known: float = 0.0) -> None:
         """Keep memory from now on. known: the likely factor by an earlier run, or 0."""
@@ -59,31 +85,31 @@ class FreedMemory:
         if known >= 1.0:
             self.factor = 1.0 + (1.0 - DOUBT) * (known - 1.0), 1.0 + (1.0 + DOUBT) * (known - 1.0)
 
-    def note(self, target: str, seconds: float) -> None:
-        """Note a target's call on NumPy, in processor time. The first ones decide from when on memory is kept."""
+    def system_s(self) -> float:
+        """Return the seconds that this thread has spent in the kernel, while the gain is being measured; else 0."""
+        if self._is_settled or sys.platform != "linux":
+            return 0.0
+        return getrusage(RUSAGE_THREAD).ru_stime
+
+    def note(self, target: str, worked_s: float, system_s: float) -> None:
+        """Note a target's call on NumPy: its processor time, and that in the kernel. The first ones decide from when on
+        memory is kept."""
         if self._is_settled:
             return
-        if self._target is not None:
-            self._note_after(target, seconds)
+        if self._is_kept:
+            self._after.add(target, worked_s, system_s)
+            if self._after.are_enough:
+                self.begin(max(1.0, self._before.factor / self._after.factor))
             return
-        if not self._before:
-            self._began_s = time.process_time()
-        calls = self._before[target]
-        calls.append(seconds)
-        if tuning.keeps_freed() or time.process_time() - self._began_s > LATEST_S[0]:
+        self._began_s = self._began_s or time.process_time()
+        if not tuning.keeps_freed():  # a compile keeps it, too
+            self._before.add(target, worked_s, system_s)
+        is_late = tuning.keeps_freed() or time.process_time() - self._began_s > LATEST_S[0]
+        if self._before.are_enough:
+            self._is_kept = tuning.keep_freed()
+            self._is_settled = not self._is_kept
+        elif is_late:
             self.begin()
-        elif len(calls) >= CALLS and sum(calls) >= LEAST_S:
-            self._target, self._is_settled = target, not tuning.keep_freed()
-
-    def _note_after(self, target: str, seconds: float) -> None:
-        if target != self._target:
-            return
-        self._after.append(seconds)
-        if len(self._after) >= CALLS:
-            before, after = self._before[target][1:], self._after[1:]
-            least, most = (max(1.0, each) for each in (min(before) / median(after), median(before) / min(after)))
-            self.factor = (least, most) if most <= WIDEST * least else None
-            self._is_settled = True
 
 
 current = FreedMemory()

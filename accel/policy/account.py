@@ -152,7 +152,7 @@ class Account:
         """
         assert call.seconds is not None
         self.ledger.count_numpy(call.seconds if quiet else None, call.own_s)
-        freed.current.note(self._name, call.worked_s)
+        freed.current.note(self._name, call.worked_s, call.system_s)
         self.call_s = call.seconds
         if self.numpy_calls < FIRST_CALLS:
             self.first_s = min(self.first_s or call.seconds, call.seconds)

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from accel.backend import resident
-from accel.platform import interrupts
+from accel.platform import freed, interrupts
 from accel.platform.clocks import time
 from accel.platform.ledger import current_run
 from accel.platform.tracebacks import Again
@@ -52,8 +52,8 @@ class Call:
     exception that the program's own code raised; the program must get it. began: `time.perf_counter()` when accel
     received the call. seconds: time that the call took on NumPy; None if it has not run there. own_s: the same without
     the time of other targets called inside it. worked_s: processor time of its thread. fair_s: `seconds` as a sample,
-    by processor time. put_back: puts back what a run has drawn for the call, before the program's own function draws
-    it; None where nothing was.
+    by processor time. system_s: of `worked_s` in the kernel; 0 unless that is being measured. put_back: puts back what
+    a run has drawn for the call, before the program's own function draws it; None where nothing was.
     """
 
     function: Callable[..., Any]
@@ -67,6 +67,7 @@ class Call:
     own_s: float = 0.0
     fair_s: float = 0.0
     worked_s: float = 0.0
+    system_s: float = 0.0
     put_back: Callable[[], None] | None = None
 
     def run(self, *, fair: bool) -> Any:
@@ -78,7 +79,8 @@ class Call:
             self.put_back()
         if resident.current.is_held:
             resident.current.bring_up_to_date("NumPy runs it")
-        before, worked, started = THREAD.counted_s, time.thread_time(), time.perf_counter()
+        before, system_s = THREAD.counted_s, freed.current.system_s()
+        worked, started = time.thread_time(), time.perf_counter()
         try:
             self.result = self.function(*self.args, **self.kwargs)
             self.done = True
@@ -88,6 +90,7 @@ class Call:
         finally:
             self.seconds = time.perf_counter() - started
             self.worked_s = time.thread_time() - worked
+            self.system_s = freed.current.system_s() - system_s
             self.fair_s = current_run().fair_s(self.seconds, self.worked_s) if fair else self.seconds
             self.own_s = self.seconds - (THREAD.counted_s - before)
             THREAD.counted_s = before + self.seconds
