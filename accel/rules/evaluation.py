@@ -43,7 +43,7 @@ def _evaluate_iterations(body: LoopBody, begin: Any, entry: Any, moving: list[An
         assumed = [values[node.index] for node in body.assumed]
         holds = any(core.agree(*_known_of(assumed, kind)) for kind in body.kinds)
         count += 1
-    return [*moving, np.bool_(holds and not asked)]
+    return [*moving, np.bool_(holds and not asked), np.bool_(holds and asked and count == body.limit)]
 
 
 def _known(values: dict[int, Any], operand: Node) -> Any:

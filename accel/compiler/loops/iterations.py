@@ -67,6 +67,7 @@ class Passage:
         self.run = run
         self.heads = heads
         self.most = _most_iterations(run, heads)
+        require(not heads[-1].ran_out or self.most == len(heads) - 1, "its range ends elsewhere than at the condition")
         require(all(head.is_fresh for head in heads[:-1]), "an iteration may have used what an earlier one computed")
         states = [head.state for head in heads]
         columns = zip(*([draft.now(node.index) for node in state.nodes] for state in states if state), strict=True)

@@ -33,7 +33,7 @@ _BOUND_ONCE = frozenset({"arg", "kwarg", "draw"})
 
 
 class RolledSegment(NamedTuple):
-    """Heads of one passage through a loop: all but the last stay in it."""
+    """Heads of one passage through a loop: all but the last are followed by another one."""
 
     run: LoopRun
     heads: Sequence[Head]
@@ -78,10 +78,10 @@ def _rolled(trace: Trace, runs: Sequence[LoopRun]) -> Trace:
 
 
 def _segments(run: LoopRun) -> Iterator[RolledSegment]:
-    """Heads at which the loop went on, up to the one at which it was left."""
+    """Heads at which the loop went on, up to the one at which it was left, or after which its range came to an end."""
     heads, start = run.heads, 0
     for place, head in enumerate(heads):
-        if not head.stays:
+        if head.is_last:
             if place > start:
                 yield RolledSegment(run, heads[start : place + 1])
             start = place + 1
@@ -132,10 +132,15 @@ class _Rolling:
         in_place = {number: node.index for number, node in picks.items()} | {
             number: made for number, made in bodies.in_place.items() if number in used and number not in picks
         }
-        draft.replace(first.nodes, last.nodes, [*entered, *bodies.hoisted, loop, *picks.values(), held], in_place)
+        ended_by = [Assumed(held.index, not last.ran_out, passage.run.where)]
+        truths = [held]
+        if last.ran_out:  # that the condition has not ended it may also be an iteration of an unrecorded kind
+            truths.append(self._truth(core.PICK, (loop, len(ended) + 1), loop))
+            ended_by.append(Assumed(truths[-1].index, True, passage.run.where))
+        draft.replace(first.nodes, last.nodes, [*entered, *bodies.hoisted, loop, *picks.values(), *truths], in_place)
         # that the loop is entered stays an outcome: it tells such paths from those that leave the loop here
         draft.outcomes[first.outcomes : last.outcomes] = [None] * (last.outcomes - first.outcomes)
-        draft.outcomes[last.outcomes - 1] = Assumed(held.index, True, passage.run.where)
+        draft.outcomes[last.outcomes - len(ended_by) : last.outcomes] = ended_by
         for place, each in enumerate(bodies.on_host, first.outcomes):
             draft.outcomes[place] = each
         self.loops[loop.index] = first.outcomes

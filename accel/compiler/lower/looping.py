@@ -56,7 +56,7 @@ def run(
     fixed: Sequence[Any],
     values_of: Callable[[Parameters], Values],
 ) -> list[Any]:
-    """Emit a loop. Returns the values that it carries, and whether its condition ended it.
+    """Emit a loop. Returns the values that it carries, whether its condition ended it, and whether its limit did.
 
     begin: the condition's value before the loop. entry: whether the path's assumptions so far hold; None if there are
     none. values_of: the values of an iteration, from its parameters.
@@ -74,7 +74,7 @@ def run(
         return after_iteration(body, values.fetch, carry)
 
     first = before_iterations(body, begin, entry, moving)
-    return after_iterations(lax.while_loop(lambda carry: goes_on(carry, body.limit), turn, first))
+    return after_iterations(lax.while_loop(lambda carry: goes_on(carry, body.limit), turn, first), body)
 
 
 Carry = tuple[list[Any], Any, Any, Any]
@@ -108,10 +108,10 @@ def after_iteration(body: LoopBody, fetch: Callable[[Node], Any], carry: Carry) 
     return after, asked, holds, carry[3] + jnp.int32(1)
 
 
-def after_iterations(carry: Carry) -> list[Any]:
+def after_iterations(carry: Carry, body: LoopBody) -> list[Any]:
     """Return the loop's results, from the last carry."""
-    after, asked, holds, _ = carry
-    return [*after, holds & ~asked]
+    after, asked, holds, count = carry
+    return [*after, holds & ~asked, holds & asked & (count == body.limit)]
 
 
 def _takes_any(body: LoopBody, assumed: Sequence[Any]) -> Any:

@@ -286,8 +286,8 @@ def bounded(
 
     first = looping.before_iterations(body, begin, entry, moving)
     if not plan.derives:
-        return looping.after_iterations(lax.while_loop(goes_on, turn, first))
-    return looping.after_iterations(lax.scan(more, first, None, length=-(-limit // chunk))[0])
+        return looping.after_iterations(lax.while_loop(goes_on, turn, first), body)
+    return looping.after_iterations(lax.scan(more, first, None, length=-(-limit // chunk))[0], body)
 
 
 # -- writes -----------------------------------------------------------------------------------------------------------

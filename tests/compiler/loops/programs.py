@@ -71,7 +71,7 @@ class Writer:
         )
         self._add(f"{name} = s * np.sum(np.abs(y))")
         kind = self._random.choice(("while", "while", "while not", "break", "range", "range", "two"))
-        limit = self._random.choice(("40", "60", "12"))
+        limit = self._random.choice(("40", "60", "12", "6"))
         match kind:
             case "while":
                 self._add(f"while {name} > 0.01:")

@@ -16,7 +16,7 @@ from accel.ir.loop import body_of
 from accel.platform.ledger import open_ledger
 from accel.rules.evaluation import evaluate
 from tests.compiler.loops.runs import loops_of, traces_of
-from tests.compiler.merge.runs import Replayed, State, assert_same
+from tests.compiler.merge.runs import Merged, Replayed, State, assert_agrees, assert_same
 
 pytestmark = pytest.mark.usefixtures("foreground")
 
@@ -176,6 +176,67 @@ def test_numpy_computes_the_same_rounds(function: Callable[..., Any], call: Call
         )
     for outcome in trace.tape.outcomes:
         assert known[outcome.node.index] == outcome.expected
+
+
+def capped(u: Any, f: Any, tol: float) -> Any:
+    """At most eight iterations, with a statement behind the condition; some have another branch."""
+    u = u.copy()
+    for k in range(8):  # noqa: B007
+        before = u.copy()
+        u[1:-1] = 0.5 * (before[:-2] + before[2:] - f[1:-1])
+        if u[1] > 4.0:
+            u *= 0.9
+        change = np.max(np.abs(u - before))
+        if change < tol:
+            break
+        u[0] += 0.25
+    u -= u.mean()
+    return u, k, change
+
+
+ENDS = [(0.1, 0.0), (0.1, 0.3), (1.0, 0.0), (1.0, 0.4), (2.0, 0.0)]
+CAPPED: list[tuple[Any, ...]] = [(np.arange(7.0) ** 2 * s, np.ones(7), tol) for s, tol in ENDS]
+
+
+@pytest.mark.parametrize("at", range(len(CAPPED)))
+def test_iterations_up_to_the_end_of_a_range_are_a_loop(at: int) -> None:
+    """One path makes all iterations of the range, another one breaks: neither program takes the other's calls."""
+    (trace,) = traces_of(capped, copy.deepcopy(CAPPED[at : at + 1]))
+    assert loops_of(trace) == 1
+    program = Replayed(trace)
+    assert program.run(copy.deepcopy(CAPPED[at]))[0]
+    assert assert_agrees(capped, program, copy.deepcopy(CAPPED)) < len(CAPPED)
+
+
+def test_loops_that_break_and_loops_that_use_up_their_range_are_one_program() -> None:
+    program = Merged(list(traces_of(capped, copy.deepcopy(CAPPED[:2]))))
+    assert loops_of(program.trace) == 1
+    assert assert_agrees(capped, program, copy.deepcopy(CAPPED)) == 4  # the last one has an iteration of another kind
+
+
+def test_an_iteration_on_an_unrecorded_way_is_not_the_end_of_a_range() -> None:
+    program = Replayed(next(traces_of(capped, copy.deepcopy(CAPPED[:1]))))
+    assert program.run(copy.deepcopy(CAPPED[2]))[0]
+    assert not program.run(copy.deepcopy(CAPPED[4]))[0]
+
+
+def inner_range(x: Any, tol: float) -> Any:
+    while np.max(x) > 0.2:
+        y = x
+        for _ in range(5):
+            y = y * 0.8
+            if np.sum(y) < tol:
+                break
+        x = x * 0.7 - 0.01 * y
+    return x
+
+
+def test_a_range_inside_another_loop_comes_to_its_end() -> None:
+    """Iterations whose inner range ends, and those that leave it by `break`."""
+    (trace,) = traces_of(inner_range, [(np.full(6, 4.0), 0.1)])
+    assert loops_of(trace) == 2
+    calls = [(np.full(6, 4.0 + k), tol) for k in range(4) for tol in (0.1, 3.0)]
+    assert assert_agrees(inner_range, Replayed(trace), copy.deepcopy(calls)) >= 4
 
 
 def test_a_body_survives_pickling() -> None:

@@ -32,6 +32,7 @@ class Position:
     counted: variables that the innermost loop sets, and uses in arithmetic and comparisons alone.
     targets: the variables that the `for` statements around it set, with the offset of the `GET_ITER`.
     loops: where the loops around it begin, the innermost first.
+    range_at: the offset of the innermost loop's `GET_ITER`; None for a `while`.
     """
 
     stays: bool
@@ -40,6 +41,7 @@ class Position:
     counted: frozenset[str]
     targets: dict[str, int]
     loops: tuple[int, ...]
+    range_at: int | None
 
 
 class _Code(ControlFlow):
@@ -229,7 +231,9 @@ def position(code: CodeType, offset: int) -> Position | None:
         stored = known.instructions[first + 1]
         if stored.opname == "STORE_FAST":
             targets[stored.argval] = known.offsets[first - 1]
-    return Position(stays, iterators, known.live_after(place), known.counted(inside), targets, tuple(around))
+    range_at = known.offsets[around[0] - 1] if around[0] in fors else None
+    live, counted = known.live_after(place), known.counted(inside)
+    return Position(stays, iterators, live, counted, targets, tuple(around), range_at)
 
 
 def _escapes(known: _Code, place: int, first: int) -> bool:

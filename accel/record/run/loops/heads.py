@@ -6,6 +6,7 @@ instruction, in one call of its function, are a *run*: as a rule, one head for e
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
@@ -36,7 +37,8 @@ class Head:
     """One truth that was asked. nodes, outcomes: how many there were on the tape by then, its own included.
 
     stays: whether the loop went on. state: None if it is unknown. serial: what was made later has a larger number.
-    is_fresh: what comes after it was computed from the state alone.
+    is_fresh: what comes after it was computed from the state alone. ran_out: the loop was left after it, as its range
+    gave no more elements.
     """
 
     nodes: int
@@ -46,15 +48,21 @@ class Head:
     state: LoopState | None
     serial: int
     is_fresh: bool
+    ran_out: bool = False
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the loop was left at this head, or after it without another one."""
+        return self.ran_out or not self.stays
 
 
 @dataclass(slots=True)
 class LoopRun:
     """The heads of one instruction in one call: the tests of one loop.
 
-    began: what was made in that call has a larger number. loops: where the loops around the instruction begin, the
-    innermost first. unknown: why a state is, if one is, and how often (failures). changes: how often it was another one
-    than at the head before. passage: which head is the first since the loop was left. For
+    began: what was made in that call has a larger number. loops, range_at: see `code.Position`. unknown: why a state
+    is, if one is, and how often (failures). changes: how often it was another one than at the head before. passage:
+    which head is the first since the loop was left. For
     accel.record.run.loops.trimming: models, the heads at which iterations begin that others are compared with; dropped,
     how many iterations have left the tape; passed, how many elements of each range those had.
     """
@@ -62,6 +70,7 @@ class LoopRun:
     where: Place
     began: int
     loops: tuple[int, ...] = ()
+    range_at: int | None = None
     heads: list[Head] = field(default_factory=list)
     unknown: str = ""
     failures: int = 0
@@ -79,7 +88,7 @@ class LoopRun:
 
     def is_left(self, others: Iterable[LoopRun]) -> bool:
         """Whether its loop has been left since its last head, by that or by a head of the others, of the same call."""
-        if not self.heads or not self.heads[-1].stays:
+        if not self.heads or self.heads[-1].is_last:
             return True
         later = [each for each in others if each.heads and each.heads[-1].serial > self.heads[-1].serial]
         return any(
@@ -141,7 +150,16 @@ class Heads:
             return values
         made = self._ranges[id(frame), at] = RangeIterator(values)
         made.on_next = Cells(self._recording, made).look
+        made.on_end = functools.partial(self._run_out, id(frame), at)
         return made
+
+    def _run_out(self, frame: int, at: int) -> None:
+        """A range has no more elements. frame, at: the id of the frame and the offset of the `for` statement."""
+        runs = self._open[frame][1].values() if frame in self._open else ()
+        heads = [run.heads[-1] for run in runs if run.range_at == at and len(run.heads) > run.passage]
+        if heads:
+            last = max(heads, key=lambda head: head.serial)
+            last.ran_out = last.stays
 
     def note(self, truth: bool, on_host: bool) -> None:
         """Python has asked for a truth, which has just become an outcome. on_host: of numbers that Python computes."""
@@ -244,6 +262,6 @@ class Heads:
         runs = self._open[id(frame)][1]
         if frame.f_lasti not in runs:
             where = frame.f_code.co_filename, frame.f_lineno
-            runs[frame.f_lasti] = LoopRun(where, self._began[id(frame)], position.loops)
+            runs[frame.f_lasti] = LoopRun(where, self._began[id(frame)], position.loops, position.range_at)
             self.runs.append(runs[frame.f_lasti])
         return runs[frame.f_lasti]
