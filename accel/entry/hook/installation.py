@@ -72,6 +72,7 @@ class Installation:
         self.swaps: list[tuple[Any, Any]] = []
         self.finder = Finder([*self.jobs, NUMPY], self._imported)
         self.lifts = Lifts(getattr(wrap, "start_loop", None))
+        self._has_lifted_program = False
 
     def start(self) -> None:
         """Patch the imported modules, watch for the others, and mark modules that do not exist as absent."""
@@ -187,6 +188,7 @@ class Installation:
         every = rows_of_all(code, rows) if auto and not self.has_chosen else ()
         functions = [row for row in self.rows if row.module == MAIN and not row.loops]
         defines = {row.qualname.partition(".")[0] for row in functions}
+        self._has_lifted_program = True
         made = self.lifts.lift_program([*rows, *every], code, names, on_bound, After(defines, self._patch_main))
         if isinstance(made, CodeType):
             return made
@@ -208,7 +210,12 @@ class Installation:
             swap_aliases(fresh, module if is_new else None)
 
     def _patch(self, module: ModuleType, job: Row | Hold) -> Replacement | None:
+        is_of_program = module.__name__ == MAIN
+        if is_of_program and self._has_lifted_program and isinstance(job, Row) and job.loops:
+            return None
         attribute = find(module, job.qualname)
+        if attribute is not None and is_of_program and _is_ours(attribute.raw):  # the program is not loaded yet
+            attribute = None
         if attribute is None:
             if not (isinstance(job, Row) and job.loops and job.module == MAIN):  # lifted when the program is loaded
                 mark_absent([job])
@@ -285,6 +292,11 @@ def mark_absent(jobs: Iterable[Row | Hold]) -> None:
             book = ledger.open_ledger(job.target)
             if book.state is State.UNCALLED:
                 book.state = State.ABSENT
+
+
+def _is_ours(raw: object) -> bool:
+    """Whether it is a function of accel's, such as that of the command that will run the program."""
+    return isinstance(raw, FunctionType) and str(raw.__module__).partition(".")[0] == "accel"
 
 
 def _refuse_callable(job: Row | Hold, raw: object) -> None:

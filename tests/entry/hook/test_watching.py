@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 import sys
 import threading
@@ -195,6 +196,22 @@ def test_a_catalogue_may_name_functions_of_the_script_itself(tmp_path: Path) -> 
     command = [sys.executable, "-m", "accel.run", "--catalogue", "named.py", "--report", "report.json", "script.py"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     assert '"calls": 0' not in (tmp_path / "report.json").read_text().split('"__main__:work"')[1][:400]
+
+
+def test_loops_of_the_script_are_outlined_once_and_those_of_the_command_never(tmp_path: Path) -> None:
+    """The command has a function `main`, too. `work` is defined last: names are looked up once more then."""
+    main = "def main(u):\n    for n in range(150):\n        u = 0.5 * (u + work(u))\n    print(u.sum())\n"
+    work = SCRIPT[SCRIPT.index("def work") : SCRIPT.index("u = ")]
+    (tmp_path / "script.py").write_text(f"import numpy as np\n{main}{work}main(np.linspace(0.0, 1.0, 50_000))\n")
+    rows = 'Row("__main__", "main", "a test", loops=True), Row("__main__", "work", "a test")'
+    (tmp_path / "named.py").write_text(
+        f"from accel.catalogue import Catalogue, Row\nCATALOGUE = Catalogue('one', ({rows}))\n"
+    )
+    command = [sys.executable, "-m", "accel", "run", "--catalogue", "named.py", "--report", "report.json", "script.py"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    functions = {each["target"]: each for each in json.loads((tmp_path / "report.json").read_text())["functions"]}
+    assert functions["__main__:main:3"]["calls"] == 150
+    assert not [why["id"] for each in functions.values() for why in each["reasons"] if why["id"].startswith("lift.")]
 
 
 def _look_from_library(watch: Watch, looks: int) -> None:
