@@ -156,7 +156,7 @@ def _speedup(spent_s: float, saved_s: float) -> float | None:
     return _ratio(max(0.0, spent_s + saved_s), spent_s)
 
 
-def _verdict(wall_s: float, numpy_s: tuple[float, float] | None) -> str:
+def verdict(wall_s: float, numpy_s: tuple[float, float] | None) -> str:
     """Return the verdict on a run. numpy_s: the least and the most that it would have taken without accel, if known."""
     if numpy_s is None:
         return UNKNOWN
@@ -249,7 +249,7 @@ def totals_of(
         "freed_s": sum(freed_s) / 2,
         "freed_range_s": list(freed_s),
         "saved_s": saved_s,
-        "net": _verdict(wall_s, numpy_s),
+        "net": verdict(wall_s, numpy_s),
         "numpy_range_s": None if numpy_s is None else list(numpy_s),
         "samples": sum(each["samples"] for each in functions if each["compiled_calls"]),
         "stretch": stretch,

@@ -138,9 +138,9 @@ class History:
         numpy_s = max(known.numpy_s, took_s + saved_s)
         more_s = _more_s(figures, took_s)
         has_lost = _has_lost(figures)
-        lost_s = known.lost_s + (max(0.0, -saved_s) if has_lost else 0.0)
+        lost_s = known.lost_s + (max(0.0, -by_programs_s) if has_lost else 0.0)
         now = Length(numpy_s, lost_s, freed=factor, accel_s=took_s)
-        if totals["net"] == GAINED:
+        if totals["net"] == GAINED and not has_lost:
             now = replace(now, lost_s=0.0, gain_s=max(by_programs_s, more_s))
         elif more_s > max(START_S, lost_s) and not (has_lost and known.gain_s):
             # what the next run may spend of that gain, it may spend once: the hope may come to nothing. On one
@@ -166,11 +166,14 @@ def _spent_s() -> float:
 
 
 def _has_lost(figures: Mapping[str, Any]) -> bool:
-    """Whether a run has lost. On a busy machine nobody can tell what compiled calls gain: if the costs were more than
-    these calls take on NumPy, it has lost all the same."""
-    from accel.reports.figures import LOST, UNKNOWN
+    """Whether a run has lost: a run that is left alone keeps freed memory, too. On a busy machine nobody can tell what
+    compiled calls gain: if the costs were more than these calls take on NumPy, it has lost all the same."""
+    from accel.reports.figures import LOST, UNKNOWN, verdict
 
     totals, functions = figures["totals"], figures["functions"]
+    if totals["numpy_range_s"] is not None:
+        least, most = (each - totals["freed_s"] for each in totals["numpy_range_s"])
+        return verdict(figures["wall_s"], (least, most)) == LOST
     if totals["net"] != UNKNOWN or totals["stretch"] <= BUSY or any(each["unsampled_calls"] for each in functions):
         return bool(totals["net"] == LOST)
     most_s = totals["freed_range_s"][1] + sum(max(0.0, each["compiled_s"] + each["gained_s"]) for each in functions)

@@ -162,6 +162,7 @@ def _figures(
         "reasons": [{"id": "wait.calls"}],
     }
     costs = {"costs_s": {"recording": costs_s - 1.0, "guards": 1.0}, "freed_range_s": [0.0, 2.0]}
+    costs |= {"numpy_range_s": None if net == "unknown" else [99.0 + saved_s, 101.0 + saved_s]}
     return {
         "wall_s": 100.0,
         "finishing": 0,
@@ -186,6 +187,18 @@ def test_a_loss_counts(
     last = made().last
     assert last is not None and (last.numpy_s, last.lost_s) == (100.0 + saved_s, 10.0 if lost else 0.0)
     assert (last.gain_s > 0.0) == (not lost and net != "unknown")
+
+
+def test_programs_that_lose_what_kept_memory_gains_are_a_loss(
+    made: Callable[[], History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run keeps freed memory without them."""
+    _spend(monkeypatch, 100.0)
+    figures = _figures("gained", 10.0, [{"state": "in use", "found_on_disk": True}])
+    figures["totals"]["freed_s"] = 30.0
+    made().note_accelerated(figures)
+    last = made().last
+    assert last is not None and (last.numpy_s, last.lost_s, last.gain_s) == (110.0, 20.0, 0.0) and last.is_left_alone
 
 
 @pytest.mark.parametrize(
