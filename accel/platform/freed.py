@@ -19,11 +19,14 @@ from accel.platform.clocks import time
 if sys.platform == "linux":  # where malloc can be told
     from resource import RUSAGE_THREAD, getrusage
 
-CALLS, LEAST_S = 6, 0.1
-"""Number of calls of one target before and after, and the least seconds of all calls: kernels may count in ticks of
-4 ms. The first call of each target is no sample."""
+CALLS = 6
+"""Number of calls of one target before and after. The first call of each target is no sample."""
 
-LATEST_S = 1.0, 2.0
+TELLING_S, ENOUGH_S = 0.1, 0.4
+"""Seconds of calls that tell anything, and those that are waited for before memory is kept: kernels may count in ticks
+of 4 ms. With 0.1 s, the gain of a molecular dynamics program was measured as 0.75 of its time; it is 0.4."""
+
+LATEST_S = 2.0, 2.0
 """Seconds after which memory is kept, measured or not: processor seconds since the first call, and seconds of a program
 that has made none."""
 
@@ -32,7 +35,8 @@ DOUBT = 0.2
 
 
 class _Calls:
-    """Calls on NumPy, all with or all without it. worked_s, system_s: their processor time, and that in the kernel."""
+    """Calls on NumPy, all with or all without it. worked_s, system_s: their processor time, and that in the kernel.
+    targets: those with samples."""
 
     def __init__(self) -> None:
         self._called: Counter[str] = Counter()
@@ -44,34 +48,33 @@ class _Calls:
             self.worked_s += worked_s
             self.system_s += min(max(0.0, system_s), worked_s)
 
+    def are_enough(self, least_s: float) -> bool:
+        return self.worked_s >= least_s and max(self._called.values()) >= CALLS
+
     @property
-    def are_enough(self) -> bool:
-        return self.worked_s >= LEAST_S and max(self._called.values()) >= CALLS
+    def targets(self) -> frozenset[str]:
+        return frozenset(name for name, calls in self._called.items() if calls > 1)
 
     @property
     def factor(self) -> float:
         """Their time as a multiple of that outside the kernel."""
-        return self.worked_s / max(self.worked_s - self.system_s, LEAST_S / 10)
+        return self.worked_s / max(self.worked_s - self.system_s, TELLING_S / 10)
 
 
 class FreedMemory:
     """What keeping freed memory gains in this process.
 
     factor: the time of NumPy's calls without it, as a multiple of that with it: the least and the most. None if
-    unknown.
+    unknown. targets: the functions whose calls have told that; None if an earlier run has.
     """
 
     def __init__(self) -> None:
         self.factor: tuple[float, float] | None = None
+        self.targets: frozenset[str] | None = None
         self._is_settled = False
         self._began_s = 0.0
         self._before, self._after = _Calls(), _Calls()
         self._is_kept = False
-
-    @property
-    def likely_factor(self) -> float:
-        """The middle of `factor`; 0 if it is unknown."""
-        return 0.0 if self.factor is None else sum(self.factor) / 2
 
     @property
     def waits(self) -> bool:
@@ -98,14 +101,15 @@ class FreedMemory:
             return
         if self._is_kept:
             self._after.add(target, worked_s, system_s)
-            if self._after.are_enough:
+            if self._after.are_enough(TELLING_S):
+                self.targets = self._before.targets
                 self.begin(max(1.0, self._before.factor / self._after.factor))
             return
         self._began_s = self._began_s or time.process_time()
         if not tuning.keeps_freed():  # a compile keeps it, too
             self._before.add(target, worked_s, system_s)
         is_late = tuning.keeps_freed() or time.process_time() - self._began_s > LATEST_S[0]
-        if self._before.are_enough:
+        if self._before.are_enough(TELLING_S if is_late else ENOUGH_S):
             self._is_kept = tuning.keep_freed()
             self._is_settled = not self._is_kept
         elif is_late:

@@ -193,11 +193,18 @@ def _usual_s(function: dict[str, Any]) -> float:
 def _freed_range(functions: list[dict[str, Any]], wall_s: float) -> tuple[float, float]:
     """Return the least and the most seconds that calls have gained by freed memory that was kept.
 
-    wall_s: of the run, which is less than the calls' seconds where several threads make them.
+    The calls of functions of which none was measured may have gained nothing.
     """
-    calls_s = min(wall_s, sum(each["numpy_s"] + _usual_s(each) for each in functions))
+    targets = freed.current.targets
+    measured = [each for each in functions if targets is None or each["target"] in targets]
     least, most = freed.current.factor or (1.0, 1.0)
-    return (least - 1.0) * calls_s, (most - 1.0) * calls_s
+    return (least - 1.0) * calls_s(measured, wall_s), (most - 1.0) * calls_s(functions, wall_s)
+
+
+def calls_s(functions: list[dict[str, Any]], wall_s: float) -> float:
+    """Return the seconds that calls take on NumPy: no more than the run, although several threads may make them."""
+    total: float = sum(each["numpy_s"] + _usual_s(each) for each in functions)
+    return min(wall_s, total)
 
 
 def _unsampled_s(function: dict[str, Any]) -> float:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from accel.platform import config, freed, tuning
-from accel.platform.freed import CALLS, DOUBT, LEAST_S, FreedMemory
+from accel.platform.freed import CALLS, DOUBT, ENOUGH_S, TELLING_S, FreedMemory
 from accel.policy.call import Call
 from accel.reports import figures
 
-TELLING_S = 1.1 * LEAST_S / (CALLS - 1)
+CALL_S = 1.1 * ENOUGH_S / (CALLS - 1)
 
 
 @pytest.fixture
@@ -36,30 +36,34 @@ def test_the_first_calls_run_without_it_and_the_next_ones_with_it(told: list[obj
     with config.override(tune=tune):
         for number in range(CALLS):
             assert memory.factor is None and not told and memory.waits == (number == 0)
-            memory.note("loop", (1 + number) * TELLING_S, (1 + number) * TELLING_S / 2)
+            memory.note("loop", (1 + number) * CALL_S, (1 + number) * CALL_S / 2)
             memory.note("a short function", 0.0, 0.0)
         assert told == ([(tuning.LARGEST, tuning.KEPT)] if tune else [])
         for number in range(CALLS):
             assert memory.factor is None
-            memory.note("another loop", 9.0 if number == 0 else TELLING_S, 9.0 if number == 0 else TELLING_S / 5)
+            memory.note("another loop", 9.0 if number == 0 else CALL_S, 9.0 if number == 0 else CALL_S / 5)
     assert memory.factor == (_range(2.0 / 1.25) if tune else None)
-    assert memory.likely_factor == pytest.approx(1.6 if tune else 0.0)
+    assert memory.targets == (frozenset({"loop", "a short function"}) if tune else None)
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (0.01, 0.2)])
 def test_it_is_never_a_loss(told: list[object], before: float, after: float) -> None:
     memory = FreedMemory()
     for number in range(2 * CALLS):
-        memory.note("loop", TELLING_S, (before if number < CALLS else after) * TELLING_S)
+        memory.note("loop", CALL_S, (before if number < CALLS else after) * CALL_S)
     assert memory.factor == (1.0, 1.0) and told
 
 
-def test_a_compile_that_keeps_memory_ends_the_first_calls(told: list[object]) -> None:
+@pytest.mark.parametrize("calls", [CALLS, CALLS - 1])
+def test_a_compile_that_keeps_memory_ends_the_first_calls(told: list[object], calls: int) -> None:
     memory = FreedMemory()
-    memory.note("loop", TELLING_S, 0.0)
+    for _ in range(calls):
+        memory.note("loop", TELLING_S / 4, TELLING_S / 8)
     tuning.keep_freed()
-    memory.note("loop", TELLING_S, 0.0)
-    assert memory.factor is None and not memory.waits and memory.system_s() == 0.0
+    for _ in range(CALLS + 1):
+        memory.note("loop", TELLING_S / 4, 0.0)
+    assert memory.factor == (_range(2.0) if calls == CALLS else None)
+    assert not memory.waits and memory.system_s() == 0.0
 
 
 def test_memory_is_kept_if_calls_are_too_short_to_tell(told: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +96,7 @@ def test_an_earlier_run_tells_the_factor(told: list[object]) -> None:
     assert memory.waits
     memory.begin(3.0)
     assert told and not memory.waits
-    assert memory.factor == _range(3.0) and memory.likely_factor == 3.0
+    assert memory.factor == _range(3.0) and memory.targets is None
 
 
 def test_after_it_was_given_back_it_is_measured_anew(told: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +110,13 @@ def test_after_it_was_given_back_it_is_measured_anew(told: list[object], monkeyp
 def test_calls_of_several_threads_gain_no_more_than_the_run_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(freed, "current", FreedMemory())
     freed.current.factor = 1.5, 3.0
-    calls = {"numpy_s": 8.0, "compiled_s": 0.0, "gained_s": 0.0}
+    calls = {"target": "loop", "numpy_s": 8.0, "compiled_s": 0.0, "gained_s": 0.0}
     assert figures._freed_range([calls], 2.0) == (1.0, 4.0)
     assert figures._freed_range([calls], 10.0) == (4.0, 16.0)
+
+
+def test_calls_of_which_none_was_measured_may_have_gained_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freed, "current", FreedMemory())
+    freed.current.factor, freed.current.targets = (1.5, 3.0), frozenset({"loop"})
+    calls = [{"target": name, "numpy_s": 8.0, "compiled_s": 0.0, "gained_s": 0.0} for name in ("loop", "another")]
+    assert figures._freed_range(calls, 100.0) == (4.0, 32.0)

@@ -48,8 +48,9 @@ class Length:
     """Times of one program's runs, in processor seconds.
 
     numpy_s: of the last run, on NumPy. lost_s: what accel has lost since it last gained. alone_s: of all runs on NumPy
-    since then that were left alone. gain_s: what the next run is likely to gain by the programs on disk. freed: see
-    `FreedMemory.likely_factor`. accel_s: of the last run under accel; 0 if there was none.
+    since then that were left alone. gain_s: what the next run is likely to gain by the programs on disk. freed: time of
+    calls on NumPy without keeping freed memory, as a multiple of that with it; 0 if unknown. accel_s: of the last run
+    under accel; 0 if there was none.
     """
 
     numpy_s: float
@@ -127,14 +128,15 @@ class History:
 
     def note_accelerated(self, figures: Mapping[str, Any]) -> None:
         """Note the end of a run under accel. figures: of the run. Raises nothing."""
-        from accel.reports.figures import GAINED  # a run that is left alone has no figures
+        from accel.reports.figures import GAINED, calls_s  # a run that is left alone has no figures
 
         took_s, totals = _spent_s(), figures["totals"]
         # shares of wall time: whatever slows the machine down slows all parts of a run
         saved_s = took_s * totals["saved_s"] / figures["wall_s"]
         by_programs_s = saved_s - took_s * totals["freed_s"] / figures["wall_s"]
         known = self.last or Length(0.0)
-        factor = freed.current.likely_factor or known.freed
+        on_numpy_s = calls_s(figures["functions"], figures["wall_s"])
+        factor = 1.0 + totals["freed_s"] / on_numpy_s if freed.current.factor and on_numpy_s else known.freed
         numpy_s = max(known.numpy_s, took_s + saved_s)
         more_s = _more_s(figures, took_s)
         has_lost = _has_lost(figures)
