@@ -118,6 +118,8 @@ class _Rolling:
         draft, heads = self._draft, passage.heads
         first, last = heads[0], heads[-1]
         bodies = Bodies(passage, kinds_of(passage))
+        room = last.outcomes - first.outcomes - len(bodies.on_host)
+        require(room > last.ran_out, "too few iterations to tell how it ended")
         ended = [column[-1] for column in passage.moving]
         used, wanted = self._used(last)
         gone = set(draft.between(first.nodes, last.nodes))

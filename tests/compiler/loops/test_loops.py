@@ -220,6 +220,21 @@ def test_an_iteration_on_an_unrecorded_way_is_not_the_end_of_a_range() -> None:
     assert not program.run(copy.deepcopy(CAPPED[4]))[0]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_short_ranges(count: int, caplog: pytest.LogCaptureFixture) -> None:
+    def short(x: Any, tol: float) -> Any:
+        for _ in range(count):
+            x = x * 0.5
+            if np.max(x) < tol:
+                break
+        return x
+
+    calls = [(np.arange(4.0) + 1.0, tol) for tol in (0.0, 0.3, 0.6, 1.2, 4.0)]
+    for trace in traces_of(short, calls):
+        assert 0 < assert_agrees(short, Replayed(trace), copy.deepcopy(calls)) < len(calls)
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
+
+
 def inner_range(x: Any, tol: float) -> Any:
     while np.max(x) > 0.2:
         y = x
