@@ -179,12 +179,13 @@ class Executable:
     def time_copies(self, given: Sequence[Any], made: Sequence[Any], changed: Sequence[Any]) -> float:
         """Seconds that the copies around one run take: inputs to the device, results and changed arrays back.
 
-        On the CPU, only inputs that are not aligned and arrays that are changed in place are copied.
+        On the CPU, only arrays that are changed in place are copied and, for XLA, inputs that are not aligned.
         """
         if isinstance(self.compiled, CommonProgram):
             return self.compiled.copied_s
         if self.on_cpu:
-            copied = [each for each in given if not is_aligned(each)]
+            by_xla = not isinstance(self.compiled, Segmented)
+            copied = [each for each in given if by_xla and not is_aligned(each)]
             started = time.perf_counter()
         else:
             import jax

@@ -187,6 +187,18 @@ def test_the_setting_turns_kernels_off() -> None:
         assert not isinstance(executable_of(stencil, X).compiled, Segmented)
 
 
+@pytest.mark.parametrize("kernels", [True, False])
+def test_inputs_that_are_read_where_they_lie_are_not_timed_as_copies(
+    kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with config.override(kernels=kernels):
+        made = executable_of(stencil, X)
+    copied: list[Any] = []
+    monkeypatch.setattr(Executable, "fetched", lambda self, arrays: copied.extend(arrays) or [])
+    made.time_copies([np.frombuffer(bytearray(80), offset=8)], [], [])
+    assert len(copied) == (0 if kernels else 1)
+
+
 def test_rounds_of_a_loop_that_arrays_decide_on_are_kernels() -> None:
     from jax import lax
     from jax import numpy as jnp
